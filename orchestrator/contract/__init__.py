@@ -1,0 +1,1 @@
+"""The closed world: freeze, manifests, imports, enforce."""

@@ -1,0 +1,96 @@
+"""Mike's answer once it is well-formed (spec 1 A)."""
+
+import re
+from typing import Any
+
+from pydantic import Field
+
+from orchestrator.domain.base import AnswerValue
+
+TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>\d{2})$")
+
+
+class ArchitecturalConflict(AnswerValue):
+    """Whether the story contradicts the architecture; the four texts are required when it does."""
+
+    detected: bool
+    current_architecture: str = ""
+    story_requirement: str = ""
+    conflict_reason: str = ""
+    recommended_action: str = ""
+
+
+class Task(AnswerValue):
+    """One unit of work for the developer."""
+
+    task_id: str
+    description: str
+    files_to_create: tuple[str, ...]
+    """Every file created OR modified. Checked paths (breakdown checks strike what is unsafe)."""
+    command_to_run: str | None = None
+    dependencies: tuple[str, ...] = ()
+    """Task ids of the same story."""
+    dependency_reason: str = ""
+
+    @property
+    def command(self) -> str | None:
+        """The command, or None when it is absent or blank."""
+        return (self.command_to_run or "").strip() or None
+
+
+class PackageDependencies(AnswerValue):
+    """Packages the story adds: name → version, as in package.json; `*` when no version was said."""
+
+    dependencies: dict[str, str] = Field(default_factory=dict)
+    devDependencies: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names as written, both groups."""
+        return frozenset(self.dependencies) | frozenset(self.devDependencies)
+
+
+class AcceptanceTest(AnswerValue):
+    """What one acceptance criterion asks a test to show."""
+
+    criterion: str
+    test: str = ""
+
+
+class TestToChange(AnswerValue):
+    """An older test file whose assertions this story changes, with the reason."""
+
+    __test__ = False
+
+    file: str
+    reason: str = ""
+
+
+class Todos(AnswerValue):
+    """Changes to the open TODOs of the architecture record."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+
+
+class Breakdown(AnswerValue):
+    """A story's plan: tasks, declared packages, and the notes later stages read. Built by checks.breakdown only."""
+
+    story_id: str
+    architectural_conflict: ArchitecturalConflict
+    task_count: int
+    tasks: tuple[Task, ...]
+    dependencies: PackageDependencies = PackageDependencies()
+    acceptance_tests: tuple[AcceptanceTest, ...] = ()
+    tests_to_change: tuple[TestToChange, ...] = ()
+    database_design: Any = None
+    api_design: Any = None
+    code_patterns: Any = None
+    conventions: Any = None
+    tech_stack: Any = None
+    todos: Todos = Todos()
+    technical_notes: Any = None
+
+    def task(self, task_id: str) -> Task | None:
+        """The task with this id, or None."""
+        return next((task for task in self.tasks if task.task_id == task_id), None)

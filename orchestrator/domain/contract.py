@@ -1,0 +1,46 @@
+"""The closed world of one story: what may be written and what may be depended on (spec 1)."""
+
+import hashlib
+import json
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.paths import RepoPath
+
+
+class ArchitectureContract(Value):
+    """Frozen when a breakdown is accepted; sorted tuples, so that equal worlds have equal hashes.
+
+    Allowed files = `baseline_files` ∪ `declared_files`; allowed dependencies = `baseline_dependencies` ∪
+    `declared_dependencies` (names normalised per ecosystem, PEP 503 for Python). Test files are not for the developer.
+    """
+
+    story_id: str
+    base_commit: str
+    """Commit whose tree gave the baseline; empty string for an empty tree."""
+    baseline_files: tuple[str, ...]
+    declared_files: tuple[RepoPath, ...]
+    task_files: dict[str, tuple[RepoPath, ...]]
+    """Task id → its `files_to_create`."""
+    baseline_dependencies: tuple[str, ...]
+    declared_dependencies: tuple[str, ...]
+    hash: str = ""
+    """sha256 over everything above, hexadecimal."""
+
+    def sealed(self) -> "ArchitectureContract":
+        """The same contract with its hash filled in."""
+        return self.model_copy(update={"hash": self.digest()})
+
+    def digest(self) -> str:
+        """The hash this content must have."""
+        content = self.model_dump(mode="json", exclude={"hash"})
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def allowed_files(self) -> frozenset[str]:
+        """Every path the developer may write, before the rule on test files."""
+        return frozenset(self.baseline_files) | frozenset(self.declared_files)
+
+    @property
+    def allowed_dependencies(self) -> frozenset[str]:
+        """Every distribution or package name that may be depended on, normalised."""
+        return frozenset(self.baseline_dependencies) | frozenset(self.declared_dependencies)

@@ -1,0 +1,24 @@
+"""Alex's answer once it is well-formed (spec 1 B)."""
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.paths import RepoPath
+
+
+class FileChange(Value):
+    """One whole file, as delivered."""
+
+    path: RepoPath
+    content: str
+
+
+class Delivery(Value):
+    """The files of one task. Paths are safe by type; whether they are allowed is the contract's question."""
+
+    story_id: str
+    task_id: str
+    files: tuple[FileChange, ...]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The delivered paths in order."""
+        return tuple(change.path for change in self.files)

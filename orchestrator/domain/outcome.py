@@ -1,0 +1,85 @@
+"""What became of stories: recorded outcomes and the report folded from them (DESIGN 7, report.json)."""
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.status import StoryStatus, TaskStatus
+
+
+class TaskOutcome(Value):
+    """How far one task came."""
+
+    id: str
+    status: TaskStatus
+
+
+class CaseOutcome(Value):
+    """One test of the story's suite, for the report."""
+
+    name: str
+    criterion: str = ""
+    result: str
+    """passed | failed | error | skipped | missing."""
+
+
+class TestsOutcome(Value):
+    """The last deciding run of the story's own suite."""
+
+    __test__ = False
+
+    run: int = 0
+    passed: int = 0
+    failed: int = 0
+    cases: tuple[CaseOutcome, ...] = ()
+
+
+class Tokens(Value):
+    """Sums over paid replies. `input` includes `cached`."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+class StoryOutcome(Value):
+    """How one story ended: the result of its workflow."""
+
+    id: str
+    status: StoryStatus
+    attempts: int = 0
+    """Story attempts: test runs that decided something, at least 1 once tests ran."""
+    tasks: tuple[TaskOutcome, ...] = ()
+    tests: TestsOutcome = TestsOutcome()
+    findings: tuple[Finding, ...] = ()
+    branch: str | None = None
+    commit: str | None = None
+    """Head of the story's branch; the merge commit when it was merged."""
+    blocked_by: tuple[str, ...] = ()
+    stop_sprint: bool = False
+    """True when the cause concerns every story (authentication): the sprint pauses."""
+
+
+class StoryReport(Value):
+    """One story in report.json."""
+
+    id: str
+    title: str = ""
+    status: StoryStatus
+    attempts: int
+    tasks: tuple[TaskOutcome, ...]
+    tests: TestsOutcome
+    findings: tuple[Finding, ...]
+    tokens: Tokens
+    cost_usd: float | None
+    """None when any call's price is unknown."""
+    calls: int
+    duration_s: float
+    branch: str | None
+    commit: str | None
+
+
+class SprintReport(Value):
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd` and `calls`."""
+
+    sprint: str
+    stories: tuple[StoryReport, ...]
+    totals: dict[str, object]

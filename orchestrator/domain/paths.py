@@ -1,0 +1,61 @@
+"""`RepoPath`: a path that stays inside the repository because it cannot be built otherwise (spec 1 A5)."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+MAX_PATH_BYTES = 400
+MAX_SEGMENT_BYTES = 255
+_RESERVED = re.compile(r"^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?$", re.IGNORECASE)
+_GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
+_IGNORABLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+def _segment_problem(segment: str) -> str | None:
+    if segment == "..":
+        return "it climbs out with `..`"
+    if segment in {"", "."}:
+        return "it has an empty or `.` segment"
+    if _GIT_DIR.match(_IGNORABLE.sub("", segment)):
+        return "it reaches into `.git`"
+    if _RESERVED.match(segment):
+        return f"`{segment}` is a reserved device name"
+    if len(segment.encode("utf-8", "surrogatepass")) > MAX_SEGMENT_BYTES:
+        return f"a segment is longer than {MAX_SEGMENT_BYTES} bytes"
+    if segment != segment.rstrip(". ") or segment != segment.lstrip(" "):
+        return f"the segment `{segment}` starts or ends with a blank, or ends with a dot"
+    return None
+
+
+def unsafe_reason(path: str) -> str | None:
+    """Why `path` must never be written below a repository root, or None when it may.
+
+    Judged by segments, so `a..b.js` is fine. A trailing slash is a directory and therefore no file path.
+    """
+    if not path or path != path.strip():
+        return "it is empty or has blanks at its ends"
+    if "\\" in path:
+        return "it has a backslash; use `/`"
+    if re.match(r"^[A-Za-z]:", path):
+        return "it names a drive"
+    if path.startswith(("/", "~")):
+        return "it is absolute"
+    if any(ord(char) < 32 or ord(char) == 127 for char in path):
+        return "it has a control character"
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
+        return "it is not valid Unicode"
+    if len(path.encode("utf-8")) > MAX_PATH_BYTES:
+        return f"it is longer than {MAX_PATH_BYTES} bytes"
+    return next((problem for segment in path.split("/") if (problem := _segment_problem(segment))), None)
+
+
+def _checked(path: str) -> str:
+    reason = unsafe_reason(path)
+    if reason is not None:
+        raise ValueError(f"unsafe path {path!r}: {reason}")
+    return path
+
+
+RepoPath = Annotated[str, AfterValidator(_checked)]
+"""A relative POSIX path below the repository root; validation raises ValueError with the reason otherwise."""

@@ -1,0 +1,138 @@
+"""Jordan's suite and what the test runner reported (spec 1 C)."""
+
+from enum import StrEnum
+
+from orchestrator.domain.base import AnswerValue, Value
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.paths import RepoPath
+
+
+class TestCase(AnswerValue):
+    """One test function and the acceptance criterion it stands for."""
+
+    __test__ = False
+
+    name: str
+    criterion: str = ""
+
+
+class TestSuite(Value):
+    """One test file of one story."""
+
+    __test__ = False
+
+    test_file: RepoPath
+    test_content: str
+    test_cases: tuple[TestCase, ...] = ()
+    expected_names: tuple[str, ...] = ()
+    """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
+
+
+class CaseResult(StrEnum):
+    """What happened to one test."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+class ReportedCase(Value):
+    """One test as the runner's machine-readable report names it."""
+
+    name: str
+    """The bare function name, parameters stripped."""
+    id: str
+    """Unique within a report: `classname::name[param]`."""
+    file: str = ""
+    """Path relative to the worktree, when the report tells."""
+    result: CaseResult
+    message: str = ""
+    """Failure text, capped."""
+
+
+class RunProblem(StrEnum):
+    """Why a run says nothing about the code under test; each is a failure with its own name (C3)."""
+
+    TIMEOUT = "timeout"
+    NO_TESTS = "no_tests"
+    NO_REPORT = "no_report"
+    """The runner ended without writing its report: a crash, an early exit, or a kill."""
+    MISSING_RUNNER = "missing_runner"
+    INSTALL_FAILED = "install_failed"
+    OUTPUT_LIMIT = "output_limit"
+    MEMORY_LIMIT = "memory_limit"
+    MISSING_NAMES = "missing_names"
+    """Expected test names are not in the report."""
+
+
+class TestReport(Value):
+    """What a run of tests said, from the runner's report file, never from its exit code or its printed text."""
+
+    __test__ = False
+
+    cases: tuple[ReportedCase, ...] = ()
+    problem: RunProblem | None = None
+    missing_names: tuple[str, ...] = ()
+    exit_code: int | None = None
+    output: str = ""
+    """Printed text, head and tail kept."""
+    duration_s: float = 0.0
+
+    def count(self, *results: CaseResult) -> int:
+        """How many cases have one of these results."""
+        return sum(case.result in results for case in self.cases)
+
+    @property
+    def passed(self) -> int:
+        """Number of passed cases."""
+        return self.count(CaseResult.PASSED)
+
+    @property
+    def failed(self) -> int:
+        """Number of failed or erroneous cases."""
+        return self.count(CaseResult.FAILED, CaseResult.ERROR)
+
+    @property
+    def failing_ids(self) -> frozenset[str]:
+        """Ids of the failed or erroneous cases."""
+        return frozenset(case.id for case in self.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR})
+
+    @property
+    def green(self) -> bool:
+        """True when the report is trustworthy, something passed and nothing failed."""
+        return self.problem is None and self.failed == 0 and self.passed > 0
+
+
+class FailureInstruction(AnswerValue):
+    """One entry of Jordan's failure analysis: what to change, where."""
+
+    file: str
+    function: str = ""
+    issue: str
+    fix: str
+
+
+class CommandResult(Value):
+    """How one command ended. `limit` names the limit that ended it, if any."""
+
+    argv: tuple[str, ...]
+    exit_code: int | None
+    """None when a signal or a limit ended it."""
+    output: str
+    """stdout and stderr interleaved, head and tail kept when capped."""
+    limit: str | None = None
+    """timeout | memory | output | processes, or None."""
+    duration_s: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Exit code 0 and no limit hit."""
+        return self.exit_code == 0 and self.limit is None
+
+
+class CommandOutcome(Value):
+    """A task's command with what it means for the task."""
+
+    result: CommandResult
+    findings: tuple[Finding, ...] = ()

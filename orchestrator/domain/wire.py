@@ -1,0 +1,116 @@
+"""The shapes personas are asked to answer in: source of contracts/*.schema.json and of the extraction contract.
+
+Looser than the values built from them: normalisation and the checks turn these into Breakdown, Delivery, TestSuite.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from orchestrator.domain.base import AnswerValue
+from orchestrator.domain.breakdown import ArchitecturalConflict
+
+
+class WireTask(AnswerValue):
+    """A task as Mike writes it."""
+
+    task_id: str
+    description: str
+    files_to_create: list[str]
+    command_to_run: str | None = None
+    dependencies: list[str] = Field(default_factory=list)
+    dependency_reason: str | None = ""
+
+
+class WirePackages(AnswerValue):
+    """Added packages as in package.json."""
+
+    dependencies: dict[str, str] | list[str] = Field(default_factory=dict)
+    devDependencies: dict[str, str] | list[str] = Field(default_factory=dict)
+
+
+class BreakdownAnswer(AnswerValue):
+    """Mike's answer to purpose `breakdown`."""
+
+    story_id: str
+    architectural_conflict: ArchitecturalConflict
+    tasks: list[WireTask]
+    task_count: int | None = None
+    dependencies: WirePackages | list[str] | dict[str, str] | None = None
+    acceptance_tests: list[Any] | None = None
+    tests_to_change: list[Any] | None = None
+    database_design: Any = None
+    api_design: Any = None
+    code_patterns: Any = None
+    conventions: Any = None
+    tech_stack: Any = None
+    todos: Any = None
+    technical_notes: Any = None
+
+
+class BreakdownMissingAnswer(AnswerValue):
+    """Mike's answer to purpose `breakdown_missing`: the tasks that were not there yet (known ones may repeat)."""
+
+    tasks: list[WireTask]
+    story_id: str | None = None
+    architectural_conflict: ArchitecturalConflict | None = None
+    task_count: int | None = None
+    dependencies: WirePackages | list[str] | dict[str, str] | None = None
+
+
+class WireFile(AnswerValue):
+    """A delivered file."""
+
+    path: str
+    content: str
+
+
+class DeliveryAnswer(AnswerValue):
+    """Alex's answer to purposes `delivery` and `continuation`."""
+
+    files: list[WireFile]
+    story_id: str | None = None
+    task_id: str | None = None
+    notes: Any = None
+
+
+class WireTestCase(AnswerValue):
+    """One test as Jordan names it."""
+
+    name: str
+    criterion: str | None = ""
+
+
+class SuiteAnswer(AnswerValue):
+    """Jordan's answer to purpose `suite`."""
+
+    test_file: str
+    test_content: str
+    test_cases: list[WireTestCase | str]
+    story_id: str | None = None
+
+
+class WireInstruction(AnswerValue):
+    """One instruction of a failure analysis."""
+
+    file: str
+    issue: str
+    fix: str
+    function: str | None = ""
+
+
+class AnalysisAnswer(AnswerValue):
+    """Jordan's answer to purpose `analysis`."""
+
+    failure_analysis: list[WireInstruction]
+    story_id: str | None = None
+
+
+WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
+    "breakdown": BreakdownAnswer,
+    "breakdown_missing": BreakdownMissingAnswer,
+    "delivery": DeliveryAnswer,
+    "suite": SuiteAnswer,
+    "analysis": AnalysisAnswer,
+}
+"""Stem of the file in contracts/ → the type it is generated from."""

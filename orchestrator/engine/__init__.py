@@ -1,0 +1,1 @@
+"""Stories as durable workflows."""

@@ -1,0 +1,1 @@
+"""One module per persona, and the answer loop they share."""

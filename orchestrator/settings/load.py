@@ -1,0 +1,150 @@
+"""config.yaml + environment + --set → frozen Settings. The only reader of os.environ (DESIGN 7)."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from rapidfuzz import process
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from orchestrator.errors import ConfigError
+from orchestrator.settings.model import Settings
+
+ENV_PREFIX = "ORCHESTRATOR_"
+_PACKAGE = Path(__file__).resolve().parent.parent
+
+
+class Environment(BaseModel):
+    """What came from outside the settings tree."""
+
+    model_config = ConfigDict(frozen=True)
+
+    home: Path
+    """The state folder."""
+    config_file: Path | None
+    """The file that was merged over the default, if any."""
+    base_dir: Path
+    """Folder that relative paths in the configuration start from."""
+    database_url: str | None = None
+    variables: dict[str, str] = Field(default_factory=dict, repr=False)
+    """The process environment as it was read, for `commands.install_env` and provider keys."""
+
+
+def packaged(name: str) -> Path:
+    """Path of a packaged file or folder (`system_prompts`, `contracts`, `examples`, `config.yaml`).
+
+    In a wheel they lie in `orchestrator/_packaged`, in a source tree beside the package.
+    """
+    inside = _PACKAGE / "_packaged" / name
+    return inside if inside.exists() else _PACKAGE.parent / name
+
+
+def _leaf_names(model: type[BaseModel], prefix: str = "") -> list[str]:
+    names: list[str] = []
+    for name, field in model.model_fields.items():
+        annotation = field.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            names += [f"{prefix}{name}", *_leaf_names(annotation, f"{prefix}{name}.")]
+        else:
+            names.append(f"{prefix}{name}")
+    return names
+
+
+def _parse_yaml(text: str, source: str) -> Any:
+    try:
+        return YAML(typ="safe").load(text)
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{source}{place}: not valid YAML ({getattr(error, 'problem', error)})") from error
+
+
+def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        mine = merged.get(key)
+        merged[key] = _merge(mine, value) if isinstance(mine, dict) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _nested(dotted: str, value: Any) -> dict[str, Any]:
+    for part in reversed(dotted.split(".")):
+        value = {part: value}
+    return dict(value)
+
+
+def _load_file(path: Path) -> dict[str, Any]:
+    try:
+        content = _parse_yaml(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise ConfigError(f"cannot read configuration {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise ConfigError(f"{path}: the top level must be a mapping of names to values")
+    return content
+
+
+def _validated(tree: dict[str, Any]) -> Settings:
+    try:
+        return Settings.model_validate(tree)
+    except ValidationError as error:
+        raise ConfigError("; ".join(_explain(detail) for detail in error.errors())) from error
+
+
+def _explain(detail: Any) -> str:
+    name = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] != "extra_forbidden":
+        return f"configuration {name}: {detail['msg']} (got {detail['input']!r})"
+    nearest = process.extractOne(name, _leaf_names(Settings))
+    return f"unknown configuration name {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
+
+
+def _environment_overrides(variables: Mapping[str, str]) -> list[tuple[str, Any]]:
+    found = []
+    for name in sorted(variables):
+        if name.startswith(ENV_PREFIX) and "__" in name:
+            dotted = name.removeprefix(ENV_PREFIX).lower().replace("__", ".")
+            found.append((dotted, _parse_yaml(variables[name], name)))
+    return found
+
+
+def _override_pairs(overrides: Sequence[str]) -> list[tuple[str, Any]]:
+    pairs = []
+    for text in overrides:
+        name, sign, value = text.partition("=")
+        if not sign or not name.strip():
+            raise ConfigError(f"--set {text}: write it as --set name.of.setting=VALUE")
+        pairs.append((name.strip(), _parse_yaml(value, f"--set {name}")))
+    return pairs
+
+
+def load(
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    variables: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+) -> tuple[Settings, Environment]:
+    """Read settings in the order --set, environment, file, packaged default. Raises ConfigError, one clear sentence."""
+    environ = dict(os.environ if variables is None else variables)
+    here = cwd or Path.cwd()
+    found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)
+    tree = _load_file(packaged("config.yaml"))
+    if found is not None:
+        tree = _merge(tree, _load_file(found))
+    for name, value in [*_environment_overrides(environ), *_override_pairs(overrides)]:
+        tree = _merge(tree, _nested(name, value))
+    base = found.resolve().parent if found else here
+    home = Path(environ[f"{ENV_PREFIX}HOME"]) if environ.get(f"{ENV_PREFIX}HOME") else base / ".orchestrator"
+    return _validated(tree), Environment(
+        home=home.absolute(),
+        config_file=found,
+        base_dir=base,
+        database_url=environ.get("DATABASE_URL") or None,
+        variables=environ,
+    )

@@ -1,0 +1,163 @@
+"""The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """Base of every part of the settings: frozen, unknown names are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class ProjectSettings(Section):
+    """Texts about the product that personas are given."""
+
+    vision: str | None = None
+    """File with the product vision, relative to the configuration file."""
+    wireframes: str | None = None
+    """Folder in which `Wireframe_Ref` stems are looked up."""
+
+
+class BacklogSettings(Section):
+    """How the backlog is read."""
+
+    foundation: str = "NFR-001"
+    """Id of the tech-stack story the others wait for, when the backlog has it and marks no other."""
+
+
+class ConcurrencySettings(Section):
+    """How much happens at once."""
+
+    stories: int = Field(default=4, ge=1)
+    turns: int = Field(default=8, ge=1)
+    """Model calls in flight."""
+    commands: int = Field(default=2, ge=1)
+    """Test runs and commands at once."""
+
+
+class ProviderSettings(Section):
+    """Where replies come from, and the transport retry."""
+
+    name: Literal["scripted"] = "scripted"
+    script: str | None = None
+    """File of the scripted team."""
+    max_attempts: int = Field(default=5, ge=1)
+    """Calls of one turn until a transient error is final."""
+    wait_initial_s: float = Field(default=1.0, ge=0)
+    wait_max_s: float = Field(default=60.0, ge=0)
+    retry_after_max_s: float = Field(default=300.0, ge=0)
+    """A server's Retry-After beyond this ends the retries."""
+
+
+class AnswerSettings(Section):
+    """The answer loop: replies that could not be extracted or lack structure."""
+
+    max_attempts: int = Field(default=2, ge=0)
+    """Re-asks after the first reply."""
+    repair_requests: Literal[0, 1] = 1
+    """Requests to repair text that could not be extracted, per answer."""
+
+
+class PlanSettings(Section):
+    """The plan loop."""
+
+    max_iterations: int = Field(default=3, ge=1)
+    """Plans judged: a first one and max_iterations - 1 revisions."""
+    min_chars: int = Field(default=200, ge=0)
+    expected_tasks: int = Field(default=3, ge=1)
+    """Tasks per story assumed by the dry run's call estimate."""
+
+
+class BuildSettings(Section):
+    """Deliveries."""
+
+    max_attempts: int = Field(default=3, ge=1)
+    """Replies per delivery asked for."""
+
+
+class ReviewSettings(Section):
+    """The review loop."""
+
+    enabled: bool = False
+    max_iterations: int = Field(default=5, ge=1)
+
+
+class TestSettings(Section):
+    """Suites and how they run."""
+
+    __test__ = False
+
+    max_attempts: int = Field(default=3, ge=1)
+    """Story attempts: runs of the story's suite."""
+    mode: Literal["auto", "acceptance", "smoke"] = "auto"
+    """acceptance: one test per criterion; smoke: one or two; auto: acceptance when the architect gave tests."""
+    command: str | None = None
+    """Runner by name: pytest. Empty: chosen by the suite and the manifests (spec 1 C3)."""
+    timeout_s: float = Field(default=300, gt=0)
+
+
+class BudgetSettings(Section):
+    """Caps."""
+
+    calls_per_story: int = Field(default=200, ge=1)
+
+
+class SprintSettings(Section):
+    """The sprint as a whole."""
+
+    stop_after_failures: int = Field(default=3, ge=0)
+    """Stories that fail in a row until the sprint pauses; 0 never."""
+
+
+class CommandSettings(Section):
+    """Limits of commands and tests (per process tree)."""
+
+    timeout_s: float = Field(default=300, gt=0)
+    memory_mb: int = Field(default=2048, ge=64)
+    processes: int = Field(default=256, ge=4)
+    output_kept_kb: int = Field(default=256, ge=1)
+    """Head and tail kept of printed text."""
+    output_killed_kb: int = Field(default=16384, ge=1)
+    """Printed text beyond this ends the command."""
+    install_timeout_s: float = Field(default=600, gt=0)
+    install_env: tuple[str, ...] = ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY")
+    """Variables handed to dependency installation, and to nothing else."""
+
+
+class PromptSettings(Section):
+    """Prompts."""
+
+    dir: str | None = None
+    """Folder whose files override single prompt files."""
+    context_tokens: int = Field(default=24000, ge=1000)
+    """Budget of the project part of a prompt, in tokens of about four characters."""
+
+
+class LogSettings(Section):
+    """Console output."""
+
+    format: Literal["auto", "plain", "json"] = "auto"
+    level: Literal["debug", "info", "warn", "error"] = "info"
+    text_cap: int = Field(default=2000, ge=100)
+    """Characters of model text in one log line."""
+
+
+class Settings(Section):
+    """Everything configurable, validated once, passed around as a value."""
+
+    project: ProjectSettings = ProjectSettings()
+    backlog: BacklogSettings = BacklogSettings()
+    concurrency: ConcurrencySettings = ConcurrencySettings()
+    provider: ProviderSettings = ProviderSettings()
+    answer: AnswerSettings = AnswerSettings()
+    plan: PlanSettings = PlanSettings()
+    build: BuildSettings = BuildSettings()
+    review: ReviewSettings = ReviewSettings()
+    test: TestSettings = TestSettings()
+    budget: BudgetSettings = BudgetSettings()
+    sprint: SprintSettings = SprintSettings()
+    commands: CommandSettings = CommandSettings()
+    prompts: PromptSettings = PromptSettings()
+    log: LogSettings = LogSettings()

@@ -1,0 +1,1 @@
+"""The product's loops; engine-free, names no persona."""

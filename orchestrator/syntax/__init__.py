@@ -1,0 +1,1 @@
+"""Does this text parse in its language, and what does it export?"""
