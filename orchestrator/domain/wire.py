@@ -11,11 +11,16 @@ from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict
 
 
+def aliased(*others: str) -> Any:
+    """A required field that may also arrive under `others`; the schema says so as `x-aliases`."""
+    return Field(json_schema_extra={"x-aliases": list(others)})
+
+
 class WireTask(AnswerValue):
     """A task as Mike writes it."""
 
-    task_id: str
-    description: str
+    task_id: str = aliased("taskId", "id")
+    description: str = aliased("title")
     files_to_create: list[str]
     command_to_run: str | None = None
     dependencies: list[str] = Field(default_factory=list)
@@ -61,14 +66,14 @@ class BreakdownMissingAnswer(AnswerValue):
 class WireFile(AnswerValue):
     """A delivered file."""
 
-    path: str
+    path: str = aliased("filename", "file")
     content: str
 
 
 class DeliveryAnswer(AnswerValue):
     """Alex's answer to purposes `delivery` and `continuation`."""
 
-    files: list[WireFile]
+    files: list[WireFile] | dict[str, Any] = aliased("created_files", "updated_files")
     story_id: str | None = None
     task_id: str | None = None
     notes: Any = None
