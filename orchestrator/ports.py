@@ -5,11 +5,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from orchestrator.domain.delivery import FileChange
+from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
+from orchestrator.domain.stages import Analysed, Delivered, FailureBrief, Planned, SuiteBrief, TaskBrief, Written
 from orchestrator.domain.story import BacklogContent, CellUpdate
+from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import CommandResult, TestReport
 
 T = TypeVar("T")
@@ -181,4 +184,36 @@ class Backlog(Protocol):
 
     def write(self, updates: Sequence[CellUpdate]) -> str | None:
         """Change cells by id, atomically; a warning for people when it went to the sidecar instead, else None."""
+        ...
+
+
+class Architect(Protocol):
+    """Plans a story. Bound to one story and its Step."""
+
+    async def breakdown(self, surface: Surface, feedback: str) -> Planned:
+        """One plan, with the answer loop's retries inside. `feedback` is empty or a rendered revision request."""
+        ...
+
+    def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
+        """The feedback for the next plan."""
+        ...
+
+
+class Developer(Protocol):
+    """Delivers one task's files. Bound to one story and its Step."""
+
+    async def deliver(self, brief: TaskBrief, judge: Callable[[Delivery], Awaitable[Sequence[Finding]]]) -> Delivered:
+        """Ask until `judge` finds nothing major or the budget is used up; `judge` sees every well-formed delivery."""
+        ...
+
+
+class Tester(Protocol):
+    """Writes a story's suite and reads its failures. Bound to one story and its Step."""
+
+    async def suite(self, brief: SuiteBrief) -> Written:
+        """A suite that satisfies the checks, or None."""
+        ...
+
+    async def analyse(self, brief: FailureBrief) -> Analysed:
+        """Instructions for the files of the tasks."""
         ...

@@ -161,3 +161,26 @@ class Settings(Section):
     commands: CommandSettings = CommandSettings()
     prompts: PromptSettings = PromptSettings()
     log: LogSettings = LogSettings()
+
+
+class Policies(Section):
+    """The budgets of a story's loops; part of its workflow's frozen input, so that a continued run keeps them."""
+
+    answer: AnswerSettings = AnswerSettings()
+    plan: PlanSettings = PlanSettings()
+    build: BuildSettings = BuildSettings()
+    review: ReviewSettings = ReviewSettings()
+    test: TestSettings = TestSettings()
+    context_tokens: int = 24000
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Policies":
+        """The part of `settings` that a running story must not see changing."""
+        return cls(
+            answer=settings.answer,
+            plan=settings.plan,
+            build=settings.build,
+            review=settings.review,
+            test=settings.test,
+            context_tokens=settings.prompts.context_tokens,
+        )

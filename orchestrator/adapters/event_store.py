@@ -1,0 +1,144 @@
+"""The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL (DESIGN 5.3)."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from orchestrator.domain.events import Event
+
+_METADATA = sa.MetaData()
+EVENTS = sa.Table(
+    "orchestrator_events",
+    _METADATA,
+    sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("sprint", sa.Text, nullable=False, index=True),
+    sa.Column("story", sa.Text),
+    sa.Column("body", sa.Text, nullable=False),
+)
+_READ_CHUNK = 2000
+
+
+def sqlite_url(path: Path) -> str:
+    """The database URL of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def _connect(url: str) -> sa.Engine:
+    engine = sa.create_engine(url)
+    if engine.dialect.name == "sqlite":
+
+        @sa.event.listens_for(engine, "connect")
+        def _pragmas(connection: Any, _record: Any) -> None:
+            # WAL lets `logs -f` read while a run writes; NORMAL is safe against kill -9, not against power loss.
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA busy_timeout=30000")
+
+    return engine
+
+
+class EventReader:
+    """Reads the log; blocks, so async callers use a thread."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = _connect(url)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet."""
+        if not sa.inspect(self._engine).has_table(EVENTS.name):
+            return
+        while True:
+            query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after)
+            if sprint is not None:
+                query = query.where(EVENTS.c.sprint == sprint)
+            with self._engine.connect() as connection:
+                rows = connection.execute(query.order_by(EVENTS.c.seq).limit(_READ_CHUNK)).all()
+            for seq, body in rows:
+                after = seq
+                yield seq, Event.model_validate_json(body)
+            if len(rows) < _READ_CHUNK:
+                return
+
+
+class EventStore:
+    """`ports.EventSink`: one writer task commits what has queued up as one transaction."""
+
+    def __init__(self, url: str, *, on_event: Callable[[Event], None] | None = None) -> None:
+        self._url = url
+        self._on_event = on_event
+        self._queue: asyncio.Queue[tuple[Event, asyncio.Future[bool]] | None] = asyncio.Queue()
+        self._writer: asyncio.Task[None] | None = None
+        self._engine: sa.Engine | None = None
+
+    async def __aenter__(self) -> "EventStore":
+        self._engine = await asyncio.to_thread(self._open)
+        self._writer = asyncio.create_task(self._write_all(), name="event-writer")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._queue.put_nowait(None)
+        if self._writer is not None:
+            await self._writer
+        if self._engine is not None:
+            await asyncio.to_thread(self._engine.dispose)
+
+    async def emit(self, event: Event) -> bool:
+        """Store durably; True when it was new."""
+        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((event, done))
+        return await done
+
+    def _open(self) -> sa.Engine:
+        engine = _connect(self._url)
+        _METADATA.create_all(engine)
+        return engine
+
+    async def _write_all(self) -> None:
+        ending = False
+        while not ending:
+            batch = [await self._queue.get()]
+            while not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            ending = None in batch
+            items = [item for item in batch if item is not None]
+            if items:
+                await self._write_batch(items)
+
+    async def _write_batch(self, items: Sequence[tuple[Event, asyncio.Future[bool]]]) -> None:
+        try:
+            fresh = await asyncio.to_thread(self._insert, [event for event, _ in items])
+        except sa.exc.SQLAlchemyError as error:
+            for _, done in items:
+                if not done.cancelled():
+                    done.set_exception(error)
+            return
+        for (event, done), new in zip(items, fresh, strict=True):
+            if new and self._on_event is not None:
+                self._on_event(event)
+            if not done.cancelled():
+                done.set_result(new)
+
+    def _insert(self, events: Sequence[Event]) -> list[bool]:
+        assert self._engine is not None
+        dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
+        fresh = []
+        with self._engine.begin() as connection:
+            for event in events:
+                body = json.dumps(event.model_dump(mode="json"))
+                row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": body}
+                result = connection.execute(dialect.insert(EVENTS).values(row).on_conflict_do_nothing())
+                fresh.append(result.rowcount == 1)
+        return fresh

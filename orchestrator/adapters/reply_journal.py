@@ -1,0 +1,102 @@
+"""The reply journal: every ended call is written down before anything else happens (DESIGN 5.2).
+
+One file per ended call, `<folder>/<workflow>/<step>-<turn>.json`, written to a temporary name and renamed, without
+fsync: safe against kill -9, not against power loss. The writes are synchronous on purpose: an await between the
+provider's return and the journal would be a hole in which a paid reply could be lost.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
+
+
+class JournalEntry(Value):
+    """One ended call."""
+
+    step: int
+    """Number of the durable step inside its workflow."""
+    key: TurnKey
+    turn: int
+    ended: Literal["reply", "error"]
+    reply: Reply | None = None
+    failure: FailedCall | None = None
+    prompt_hash: str = ""
+
+
+class WorkflowJournal:
+    """The ended calls of one workflow."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what is there. Blocks: call it in a thread."""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._entries: dict[tuple[int, int], JournalEntry] = {}
+        for path in folder.glob("*-*.json"):
+            entry = JournalEntry.model_validate_json(path.read_bytes())
+            self._entries[(entry.step, entry.turn)] = entry
+
+    def reply(self, step: int) -> Reply | None:
+        """The journalled reply of this step, if its call ended with one."""
+        return next((e.reply for e in self._entries.values() if e.step == step and e.reply), None)
+
+    def failures(self, step: int) -> tuple[FailedCall, ...]:
+        """Calls of this step that ended with an error, in turn order."""
+        mine = sorted((e for e in self._entries.values() if e.step == step), key=lambda e: e.turn)
+        return tuple(e.failure for e in mine if e.failure)
+
+    def next_turn(self, key: TurnKey) -> int:
+        """1 + the calls of this key that ended, with a reply or an error."""
+        return 1 + sum(entry.key == key for entry in self._entries.values())
+
+    @property
+    def calls(self) -> int:
+        """All ended calls of the workflow, replies and errors."""
+        return len(self._entries)
+
+    def keep_prompt(self, step: int, prompt: Prompt) -> None:
+        """Keep the whole prompt beside its reply (spec 1 A8). Blocks: call it in a thread."""
+        path = self._folder / f"{step}.prompt.md"
+        path.write_text(prompt.text, encoding="utf-8", errors="surrogatepass")
+
+    def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
+        """Write a reply down, synchronously."""
+        self._record(
+            JournalEntry(
+                step=step, key=prompt.key, turn=prompt.turn, ended="reply", reply=reply, prompt_hash=prompt.hash
+            )
+        )
+
+    def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
+        """Write down that a call ended with an error, synchronously."""
+        self._record(
+            JournalEntry(
+                step=step, key=prompt.key, turn=prompt.turn, ended="error", failure=failure, prompt_hash=prompt.hash
+            )
+        )
+
+    def _record(self, entry: JournalEntry) -> None:
+        path = self._folder / f"{entry.step}-{entry.turn}.json"
+        temporary = path.with_suffix(".tmp")
+        data = json.dumps(entry.model_dump(mode="json"), ensure_ascii=True).encode()
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, path)
+        self._entries[(entry.step, entry.turn)] = entry
+
+
+class ReplyJournal:
+    """All workflows' journals below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def workflow(self, workflow_id: str) -> WorkflowJournal:
+        """The journal of `<sprint>/<story>[@N]`. Blocks: call it in a thread."""
+        return WorkflowJournal(self._folder / workflow_id)

@@ -1,0 +1,95 @@
+"""What the product's loops hand to the roles and get back from them."""
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.story import Story
+from orchestrator.domain.surface import Surface
+from orchestrator.domain.testing import FailureInstruction, TestReport, TestSuite
+
+
+class StoryBrief(Value):
+    """All that is known about a story before anybody is asked; part of its workflow's frozen input."""
+
+    story: Story
+    sprint: str
+    sprint_stories: tuple[Story, ...] = ()
+    """The sprint's other stories."""
+    vision: str = ""
+    wireframe: str = ""
+    record: str = ""
+    """The architecture record as text; empty until a story has contributed to one."""
+    findings: tuple[Finding, ...] = ()
+    """Minor ones about missing vision or wireframe files."""
+
+
+class Planned(Value):
+    """The architect's answer: `breakdown` is None when no reply within the budget had the structure of one."""
+
+    breakdown: Breakdown | None
+    findings: tuple[Finding, ...] = ()
+    previous: str = ""
+    """The last answer verbatim, for a revision's feedback."""
+
+
+class TaskBrief(Value):
+    """What the developer is told for one delivery."""
+
+    task: Task
+    breakdown: Breakdown
+    surface: Surface
+    allowed_dependencies: tuple[str, ...]
+    modified_files: dict[str, str]
+    """Full text of those of the task's files that exist."""
+    done_tasks: tuple[str, ...] = ()
+    """One line per finished task of the story."""
+    instructions: tuple[FailureInstruction, ...] = ()
+    """The tester's instructions for this task's files."""
+    failure_output: str = ""
+    """Output of a failed run, when there are no instructions to give instead."""
+
+
+class Delivered(Value):
+    """The developer's answer: `delivery` is the last one that had the structure of one."""
+
+    delivery: Delivery | None
+    accepted: bool
+    """True when the last reply satisfied every check and its command."""
+    findings: tuple[Finding, ...] = ()
+    """Findings of the last reply; minor ones when accepted."""
+
+
+class SuiteBrief(Value):
+    """What the tester is told when asked for a suite."""
+
+    breakdown: Breakdown
+    surface: Surface
+    files: dict[str, str]
+    """Full text of the files the story delivered."""
+
+
+class Written(Value):
+    """The tester's suite, or None when no reply within the budget was one."""
+
+    suite: TestSuite | None
+    findings: tuple[Finding, ...] = ()
+
+
+class FailureBrief(Value):
+    """What the tester is told when asked to analyse a failed run."""
+
+    suite: TestSuite
+    report: TestReport
+    files: dict[str, str]
+    task_files: dict[str, tuple[str, ...]]
+    """Task id → the files it may change."""
+    history: tuple[str, ...] = ()
+    """One line per earlier attempt."""
+
+
+class Analysed(Value):
+    """The tester's instructions; empty when no reply within the budget held any."""
+
+    instructions: tuple[FailureInstruction, ...] = ()
+    findings: tuple[Finding, ...] = ()
