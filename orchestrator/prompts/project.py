@@ -1,0 +1,78 @@
+"""The project as prompt text: surface, files, exports, packages."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from orchestrator.domain.surface import FileExports, Surface
+from orchestrator.prompts.context import ContextBlock, fence, fit
+
+_NAMES_PER_FILE = 40
+_LANGUAGES = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".json": "json",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".sql": "sql",
+    ".html": "html",
+    ".css": "css",
+    ".sh": "sh",
+}
+
+
+def _shown(path: str) -> str:
+    """A path on one line, whatever is in it."""
+    return path if path.isprintable() else repr(path)
+
+
+def _exports_line(entry: FileExports) -> str:
+    names = ", ".join(entry.names[:_NAMES_PER_FILE])
+    more = len(entry.names) - _NAMES_PER_FILE
+    return f"{_shown(entry.path)}: {names}" + (f" and {more} more" if more > 0 else "")
+
+
+def render_surface(surface: Surface, budget_tokens: int) -> str:
+    """Runtime, packages, file list and exported names, served in this order when the room is short."""
+    if not surface.files:
+        return "The repository is empty."
+    facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
+    facts.append(f"Packages in the manifests: {render_names(surface.dependencies)}")
+    files = "\n".join(_shown(path) for path in surface.files)
+    exports = render_summaries(surface.exports)
+    blocks = [
+        ContextBlock(name="packages", text="\n".join(facts), weight=3),
+        ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
+        ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
+    ]
+    return fit(blocks, budget_tokens)
+
+
+def render_summaries(exports: Sequence[FileExports]) -> str:
+    """`path: names`, one file per line; files that export nothing are left out."""
+    return "\n".join(_exports_line(entry) for entry in exports if entry.names)
+
+
+def render_files(texts: Mapping[str, str], budget_tokens: int) -> str:
+    """Every file's path and full text in a fence that holds; what does not fit is cut or named as left out."""
+    blocks = [
+        ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, _language(path))}")
+        for path, text in texts.items()
+    ]
+    return fit(blocks, budget_tokens)
+
+
+def _language(path: str) -> str:
+    return _LANGUAGES.get(PurePosixPath(path).suffix.lower(), "")
+
+
+def render_paths(paths: Iterable[str]) -> str:
+    """One path per line."""
+    return "\n".join(f"- {_shown(path)}" for path in paths)
+
+
+def render_names(names: Iterable[str]) -> str:
+    """Package names in one line, sorted; says so when there are none."""
+    return ", ".join(sorted(names)) or "none beyond the standard library"

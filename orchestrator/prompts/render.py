@@ -1,0 +1,179 @@
+"""Prompt files → segments: Markdown with segment markers and `{{slots}}`, checked against one table at start."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from rapidfuzz import process
+
+from orchestrator.domain.exchange import Segment
+from orchestrator.errors import ConfigError
+
+_PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"})
+_BUILD = frozenset(
+    {
+        "schema",
+        "surface",
+        "design",
+        "allowed_dependencies",
+        "story",
+        "done_tasks",
+        "task",
+        "modified_files",
+        "import_summaries",
+        "instructions",
+    }
+)
+
+PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
+    "mike/breakdown": _PLAN | {"feedback"},
+    "mike/breakdown_missing": _PLAN | {"known_tasks", "missing"},
+    "alex/delivery": _BUILD | {"feedback"},
+    "alex/continuation": _BUILD | {"whole_files", "missing_files"},
+    "jordan/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),
+    "jordan/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
+    "repair": frozenset({"schema", "problem", "broken"}),
+}
+"""Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""
+
+SEGMENT_ORDER = ("role", "rules", "contract", "project", "sprint", "story", "task", "feedback")
+"""Segments from what never changes to what changes with every call: the order provider caches need."""
+
+_MARKER = re.compile(r"<!--[ \t]*segment:[ \t]*(\S+)[ \t]*-->[ \t]*")
+_SLOT = re.compile(r"\{\{([^{}\n]*)\}\}")
+_HEADING = re.compile(r"#{1,6} ")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    found = process.extractOne(name, sorted(known))
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Section:
+    """A heading with what stands under it, up to the next heading."""
+
+    text: str
+    slots: tuple[str, ...]
+    bare: bool
+    """No text of its own beside a heading and slots."""
+
+    @classmethod
+    def parse(cls, text: str) -> "_Section":
+        slots = tuple(name.strip() for name in _SLOT.findall(text))
+        rest = [line for line in _SLOT.sub("", text).splitlines() if line.strip() and not _HEADING.match(line)]
+        return cls(text=text, slots=slots, bare=not rest)
+
+    def spoken(self, filled: frozenset[str]) -> bool:
+        """Whether the section says something beyond its heading."""
+        return not self.bare or any(slot in filled for slot in self.slots)
+
+    def render(self, slots: Mapping[str, str]) -> str:
+        return _SLOT.sub(lambda match: slots[match.group(1).strip()], self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _SegmentTemplate:
+    name: str
+    sections: tuple[_Section, ...]
+
+    @classmethod
+    def parse(cls, name: str, lines: list[str]) -> "_SegmentTemplate":
+        groups: list[list[str]] = [[]]
+        for line in lines:
+            if _HEADING.match(line) and any(part.strip() for part in groups[-1]):
+                groups.append([])
+            groups[-1].append(line)
+        texts = ["\n".join(group).strip("\n") for group in groups]
+        return cls(name=name, sections=tuple(_Section.parse(text) for text in texts if text.strip()))
+
+    def render(self, slots: Mapping[str, str]) -> str:
+        """The filled text; empty when nothing but headings would be left."""
+        filled = frozenset(name for name, value in slots.items() if value.strip())
+        if not any(section.spoken(filled) for section in self.sections):
+            return ""
+        kept = [section for section in self.sections if not section.slots or section.spoken(filled)]
+        return "\n\n".join(section.render(slots) for section in kept)
+
+
+def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
+    """Segments of a prompt file as (name, lines). Raises ConfigError for text outside them or a misspelt marker."""
+    segments: list[tuple[str, list[str]]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if marker := _MARKER.fullmatch(line):
+            segments.append((marker.group(1), []))
+        elif line.lstrip().startswith("<!--"):
+            raise ConfigError(f"prompt {name}.md, line {number}: a marker is written <!-- segment: NAME -->")
+        elif segments:
+            segments[-1][1].append(line)
+        elif line.strip():
+            raise ConfigError(f"prompt {name}.md, line {number}: text before the first <!-- segment: NAME -->")
+    if not segments:
+        raise ConfigError(f"prompt {name}.md: it has no <!-- segment: NAME --> line")
+    return segments
+
+
+def _check_segments(name: str, found: list[str]) -> None:
+    for segment in found:
+        if segment not in SEGMENT_ORDER:
+            raise ConfigError(f"prompt {name}.md: unknown segment {segment}{_nearest(segment, SEGMENT_ORDER)}")
+    places = [SEGMENT_ORDER.index(segment) for segment in found]
+    if places != sorted(set(places)):
+        raise ConfigError(f"prompt {name}.md: segments stand once each and in the order {', '.join(SEGMENT_ORDER)}")
+
+
+def _check_slots(name: str, found: frozenset[str], expected: frozenset[str], what: tuple[str, str]) -> None:
+    for slot in sorted(found - expected):
+        raise ConfigError(f"prompt {name}.md: {what[0]} slot {{{{{slot}}}}}{_nearest(slot, expected)}")
+    for slot in sorted(expected - found):
+        raise ConfigError(f"prompt {name}.md: {what[1]} slot {{{{{slot}}}}}")
+
+
+def _parse(name: str, text: str) -> tuple[_SegmentTemplate, ...]:
+    raw = _split(name, text)
+    _check_segments(name, [segment for segment, _ in raw])
+    templates = tuple(_SegmentTemplate.parse(segment, lines) for segment, lines in raw)
+    used = frozenset(slot for template in templates for section in template.sections for slot in section.slots)
+    _check_slots(name, used, PROMPT_SLOTS[name], ("the file has the unknown", "the file does not use the"))
+    return templates
+
+
+class PromptLibrary:
+    """Every prompt of the product, parsed and checked once; rendering is pure."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """`texts`: prompt name → Markdown, exactly the names of PROMPT_SLOTS.
+
+        Raises ConfigError, naming file and place, for a missing or unknown prompt, a segment that is unknown or out of
+        order, and a slot that is unknown or unused.
+        """
+        for name in sorted(set(texts) - set(PROMPT_SLOTS)):
+            raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
+        for name in sorted(set(PROMPT_SLOTS) - set(texts)):
+            raise ConfigError(f"the prompt {name}.md is missing")
+        self._templates = {name: _parse(name, text) for name, text in texts.items()}
+        self._versions = {
+            name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
+        }
+
+    def render(self, name: str, slots: Mapping[str, str]) -> tuple[Segment, ...]:
+        """The prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
+
+        Values are inserted verbatim and never expanded again. A section (heading) and a segment whose slots are all
+        blank and that say nothing themselves are left out. Raises ConfigError for an unknown name or a slot too many
+        or too few.
+        """
+        self._known(name)
+        _check_slots(name, frozenset(slots), PROMPT_SLOTS[name], ("no place for the given", "nothing given for the"))
+        rendered = ((template.name, template.render(slots)) for template in self._templates[name])
+        return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
+
+    def version(self, name: str) -> str:
+        """Hash of the prompt's text (16 hexadecimal digits), for records. Raises ConfigError for an unknown name."""
+        self._known(name)
+        return self._versions[name]
+
+    def _known(self, name: str) -> None:
+        if name not in PROMPT_SLOTS:
+            raise ConfigError(f"there is no prompt {name}{_nearest(name, PROMPT_SLOTS)}")

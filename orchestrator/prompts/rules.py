@@ -1,0 +1,69 @@
+"""Rule ↔ finding code ↔ prompt: what checks enforce is what personas were told (spec 1 E)."""
+
+from orchestrator.domain.base import Value
+
+
+class Rule(Value):
+    """A finding's code, the prompt of the persona that causes it, and words that must stand in that prompt's file."""
+
+    code: str
+    prompt: str
+    """Name in PROMPT_SLOTS."""
+    phrase: str
+    """Compared with blanks and line ends taken as one blank."""
+
+
+def _told(phrase_of: dict[str, str], *prompts: str) -> tuple[Rule, ...]:
+    return tuple(
+        Rule(code=code, prompt=prompt, phrase=phrase) for prompt in prompts for code, phrase in phrase_of.items()
+    )
+
+
+_PLAN = {
+    "breakdown.task_id": "unique and rising",
+    "breakdown.no_work": "Each task has files or a command",
+    "breakdown.dependency": "names only tasks of this story",
+    "breakdown.cycle": "no cycle can arise",
+    "breakdown.missing_tasks": "fewer tasks than `task_count` is incomplete",
+    "breakdown.unsafe_path": "no `..`, no absolute path",
+    "breakdown.abstract_path": "never abstractions",
+    "breakdown.test_file": "No test files: the tester writes them",
+    "breakdown.binary_file": "No binary files",
+    "breakdown.too_many_files": "At most three files in a task",
+    "breakdown.undeclared_package": "Declare packages",
+}
+_BUILD = {
+    "delivery.no_files": "Deliver at least one file",
+    "delivery.unsafe_path": "no `..`, no absolute path",
+    "delivery.duplicate_path": "each path once",
+    "delivery.placeholder": "No placeholders",
+    "delivery.syntax": "The code compiles",
+    "delivery.shrunk": "a file that loses its content is refused",
+    "delivery.manifest_loss": "never loses a dependency or a script",
+    "contract.file": "Deliver only the task's files",
+    "contract.other_task": "Every other file is refused",
+    "contract.test_file": "No test files: the tester writes and runs them",
+    "contract.dependency": "add nothing else to a manifest",
+    "contract.import": "Import nothing else",
+}
+_SUITE = {
+    "suite.shape": "one JSON object, never a list",
+    "suite.file_name": "named test_*.py",
+    "suite.no_tests": "functions named test_*",
+    "suite.no_assertion": "Every test function asserts something",
+    "suite.always_true": "No assertion that is always true",
+    "suite.network": "No network",
+    "suite.sleep": "No sleep",
+    "suite.duplicate_test": "Each test function has a name of its own",
+}
+_ANALYSIS = {
+    "analysis.shape": "one JSON object, never a list",
+}
+
+RULES: tuple[Rule, ...] = (
+    *_told(_PLAN, "mike/breakdown", "mike/breakdown_missing"),
+    *_told(_BUILD, "alex/delivery", "alex/continuation"),
+    *_told(_SUITE, "jordan/suite"),
+    *_told(_ANALYSIS, "jordan/analysis"),
+)
+"""Every code a check may raise against a persona's answer, with where the persona was told."""

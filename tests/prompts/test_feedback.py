@@ -1,0 +1,59 @@
+from orchestrator.domain.findings import Where, critical, major, minor
+from orchestrator.prompts.feedback import MAX_FINDINGS, MAX_PREVIOUS, MAX_TEXT, render_feedback, render_revision
+
+PREVIOUS = '{"tasks": "```` `${x}`"}\n'
+FINDINGS = [
+    minor("breakdown.too_many_files", "It has 4 files.", where=Where(task="T-US-1-02"), fix="Split it."),
+    major(
+        "breakdown.task_id", "`TASK-1` is no task id.", where=Where(task="TASK-1", field="tasks[0].task_id"), fix="A."
+    ),
+    critical("contract.file", "not allowed", where=Where(file="src/x.py", line=3, column=7)),
+    major("breakdown.missing_tasks", "2 of 5 tasks came."),
+]
+
+
+def test_issue_and_fix_stand_per_subject_the_gravest_first_and_the_answer_verbatim() -> None:
+    text = render_feedback(FINDINGS, PREVIOUS)
+    order = [
+        "### src/x.py",
+        "### TASK-1",
+        "### The answer as a whole",
+        "### T-US-1-02",
+        "### Your last answer, verbatim",
+    ]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+    assert "- Issue (critical, line 3 column 7): not allowed\n" in text
+    assert "- Issue (major, tasks[0].task_id): `TASK-1` is no task id.\n  Fix: A." in text
+    assert "change nothing else" in text
+    assert f"`````\n{PREVIOUS}`````" in text
+
+
+def test_a_revision_has_its_section_and_bullets() -> None:
+    text = render_revision(FINDINGS, PREVIOUS)
+    assert text.startswith("## Plan Revision Required\n")
+    assert text.count("\n- Issue (") == len(FINDINGS)
+    assert "Address all of these issues" in text
+    assert PREVIOUS in text
+
+
+def test_no_findings_no_section_and_no_previous_no_fence() -> None:
+    assert render_feedback([], PREVIOUS) == render_revision([], PREVIOUS) == ""
+    assert "```" not in render_feedback(FINDINGS, None)
+    assert "```" not in render_feedback(FINDINGS, "  \n")
+
+
+def test_caps_are_told() -> None:
+    many = [minor("a.b", f"number {n}") for n in range(MAX_FINDINGS)] + [major("a.b", "m" * (MAX_TEXT + 9), fix="f")]
+    text = render_feedback(many, "x" * (MAX_PREVIOUS + 5))
+    assert "[1 more findings, none of them graver, are left out.]" in text
+    assert "m" * MAX_TEXT + " … (9 more characters left out)" in text
+    assert "[… 5 characters left out …]" in text
+    assert f"number {MAX_FINDINGS - 1}" not in text
+
+
+def test_text_of_several_lines_cannot_pass_for_headings_or_close_a_fence() -> None:
+    text = render_feedback([major("task.command", "it failed:\n## Output\n```\nlie")], None)
+    assert "\n## Output" not in text
+    assert "  ````text\n  it failed:\n  ## Output\n  ```\n  lie\n  ````" in text
+    sly = render_feedback([major("a.b", "m", where=Where(file="a\n## Output"))], None)
+    assert "### a ## Output" in sly

@@ -1,0 +1,140 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.errors import ConfigError
+from orchestrator.prompts.render import PROMPT_SLOTS, SEGMENT_ORDER, PromptLibrary
+from tests.prompts.packaged import packaged_library, packaged_texts
+
+TEXTS = packaged_texts()
+LIBRARY = packaged_library()
+REPAIR = """<!-- segment: role -->
+Repair.
+
+<!-- segment: contract -->
+## Shape
+
+{{schema}}
+
+## Problem
+
+{{problem}}
+
+<!-- segment: feedback -->
+## Broken
+
+{{ broken }}
+"""
+
+
+def library(repair: str) -> PromptLibrary:
+    return PromptLibrary({**TEXTS, "repair": repair})
+
+
+def segments(lib: PromptLibrary, **slots: str) -> dict[str, str]:
+    return {segment.name: segment.text for segment in lib.render("repair", slots)}
+
+
+@pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
+def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -> None:
+    slots = {slot: f"<<value of {slot}>>" for slot in PROMPT_SLOTS[name]}
+    rendered = LIBRARY.render(name, slots)
+    names = [segment.name for segment in rendered]
+    assert names == sorted(names, key=SEGMENT_ORDER.index)
+    assert names[0] == "role"
+    whole = "\n\n".join(segment.text for segment in rendered)
+    assert all(whole.count(value) == 1 for value in slots.values())
+    assert "{{" not in whole
+    assert "<!--" not in whole
+    assert len(TEXTS[name].encode()) < 8000
+
+
+@pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
+def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
+    slots = dict.fromkeys(PROMPT_SLOTS[name], "x") | ({"feedback": " \n"} if "feedback" in PROMPT_SLOTS[name] else {})
+    rendered = LIBRARY.render(name, slots)
+    assert ("feedback" in {s.name for s in rendered}) == (
+        "feedback" not in PROMPT_SLOTS[name] and name != "repair"
+    ) or (name == "mike/breakdown_missing")
+    assert all(segment.text.strip() for segment in rendered)
+
+
+def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
+    for first, other, up_to in (
+        ("mike/breakdown", "mike/breakdown_missing", "task"),
+        ("alex/delivery", "alex/continuation", "feedback"),
+    ):
+        slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
+        one, two = (
+            [s for s in LIBRARY.render(n, {k: slots[k] for k in PROMPT_SLOTS[n]}) if s.name not in {up_to, "feedback"}]
+            for n in (first, other)
+        )
+        assert one == two
+
+
+def test_blank_sections_and_segments_are_left_out_and_blank_values_do_not_leave_headings() -> None:
+    lib = library(REPAIR)
+    assert segments(lib, schema="S", problem="", broken=" \n ") == {"role": "Repair.", "contract": "## Shape\n\nS"}
+    assert segments(lib, schema="", problem="", broken="B") == {"role": "Repair.", "feedback": "## Broken\n\nB"}
+
+
+def test_a_section_with_words_of_its_own_stays() -> None:
+    text = REPAIR.replace("## Broken\n", "## Broken\n\nHere it is:\n")
+    assert segments(library(text), schema="S", problem="P", broken="")["feedback"].startswith(
+        "## Broken\n\nHere it is:"
+    )
+
+
+@given(st.text(alphabet=st.sampled_from(list("{}x \n#`<!->$\\1")) | st.characters(codec="utf-8"), max_size=60))
+def test_values_are_inserted_verbatim_and_never_expanded(value: str) -> None:
+    for hostile in ("." + value, "{{schema}}" + value, "<!-- segment: role -->\n" + value, r"\g<0>\1" + value):
+        text = segments(library(REPAIR), schema="S", problem="P", broken=hostile)["feedback"]
+        assert text == "## Broken\n\n" + hostile
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (REPAIR.replace("{{schema}}", "{{shema}}"), "unknown slot {{shema}}; did you mean schema?"),
+        (REPAIR.replace("{{problem}}", ""), "does not use the slot {{problem}}"),
+        (REPAIR.replace("segment: contract", "segment: contrat"), "unknown segment contrat; did you mean contract?"),
+        (REPAIR.replace("segment: contract", "segment: role"), "once each and in the order"),
+        (
+            REPAIR.replace("segment: role", "segment: task").replace("segment: feedback", "segment: role"),
+            "in the order",
+        ),
+        ("Hello\n" + REPAIR, "line 1: text before the first"),
+        (REPAIR.replace("<!-- segment: contract -->", "<!-- segmnt contract -->"), "line 4: a marker is written"),
+        ("", "it has no <!-- segment: NAME --> line"),
+    ],
+)
+def test_a_bad_override_fails_at_start_and_is_named(text: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=r"repair\.md") as caught:
+        library(text)
+    assert said in caught.value.message
+
+
+def test_missing_and_unknown_prompts_are_named() -> None:
+    with pytest.raises(ConfigError, match=r"repair\.md is missing"):
+        PromptLibrary({name: text for name, text in TEXTS.items() if name != "repair"})
+    with pytest.raises(ConfigError, match=r"unknown prompt mike/brakdown\.md; did you mean mike/breakdown"):
+        PromptLibrary({**TEXTS, "mike/brakdown": "x"})
+    with pytest.raises(ConfigError, match="there is no prompt jordan/suit; did you mean jordan/suite"):
+        LIBRARY.render("jordan/suit", {})
+
+
+def test_slots_given_must_be_those_of_the_prompt() -> None:
+    slots = dict.fromkeys(PROMPT_SLOTS["repair"], "x")
+    with pytest.raises(
+        ConfigError, match=r"repair\.md: no place for the given slot \{\{brokn\}\}; did you mean broken"
+    ):
+        LIBRARY.render("repair", {**slots, "brokn": ""})
+    with pytest.raises(ConfigError, match=r"repair\.md: nothing given for the slot \{\{broken\}\}"):
+        LIBRARY.render("repair", {"schema": "", "problem": ""})
+
+
+def test_the_version_follows_the_text() -> None:
+    assert library(REPAIR).version("repair") == library(REPAIR).version("repair") != LIBRARY.version("repair")
+    assert len(LIBRARY.version("mike/breakdown")) == 16
+    with pytest.raises(ConfigError):
+        LIBRARY.version("nobody")

@@ -1,0 +1,164 @@
+from orchestrator.domain.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
+from orchestrator.domain.story import Story
+from orchestrator.domain.surface import FileExports, Surface
+from orchestrator.domain.testing import (
+    CaseResult,
+    FailureInstruction,
+    ReportedCase,
+    RunProblem,
+    TestReport,
+    TestSuite,
+)
+from orchestrator.prompts.context import tokens
+from orchestrator.prompts.project import render_files, render_names, render_paths, render_summaries, render_surface
+from orchestrator.prompts.stories import (
+    render_acceptance_tests,
+    render_design,
+    render_done_tasks,
+    render_missing,
+    render_sprint_stories,
+    render_story,
+    render_task,
+    render_tasks,
+)
+from orchestrator.prompts.testing import (
+    PROBLEMS,
+    render_history,
+    render_instructions,
+    render_report,
+    render_suite,
+)
+
+STORY = Story(
+    id="US-001",
+    title="Lend a book",
+    functional_requirements="Lend.\nReturn.",
+    dependencies=("NFR-001",),
+    acceptance_criteria=("A book is lent\nonce", "It comes back"),
+)
+TASK = Task(
+    task_id="T-US-001-01",
+    description="Write the\nmodel. " + "More. " * 60,
+    files_to_create=("src/a.py", "src/b.py"),
+    command_to_run="python -m a",
+    dependencies=("T-US-001-00",),
+)
+CASES = (
+    ReportedCase(name="test_ok", id="t::test_ok", result=CaseResult.PASSED),
+    ReportedCase(name="test_bad", id="t::test_bad", result=CaseResult.FAILED, message="assert 1 == 2\n```"),
+)
+
+
+def test_a_story_has_its_filled_cells_and_numbered_criteria() -> None:
+    text = render_story(STORY)
+    assert "Functional requirements: Lend.\nReturn." in text
+    assert "Depends on: NFR-001" in text
+    assert "Constraints" not in text
+    assert text.endswith("Acceptance criteria:\n1. A book is lent once\n2. It comes back")
+
+
+def test_sprint_stories_tell_every_title_before_any_criterion_when_short_of_room() -> None:
+    stories = [
+        Story(id=f"US-{n:03d}", title=f"Title {n}", acceptance_criteria=(f"criterion {n} " * 20,)) for n in range(40)
+    ]
+    assert "- US-000: Title 0\n  1. criterion 0" in render_sprint_stories(stories, 100_000)
+    short = render_sprint_stories(stories, 500)
+    assert all(f"- US-{n:03d}: Title {n}" in short for n in range(40))
+    assert "criteria of US-039" in short or "left out" in short.lower()
+    assert tokens(short) <= 500
+    assert render_sprint_stories([], 500) == ""
+
+
+def test_tasks_in_full_and_in_one_line() -> None:
+    text = render_task(TASK)
+    assert "Files to create or modify: src/a.py, src/b.py" in text
+    assert "Command run afterwards: python -m a" in text
+    assert "Because" not in text
+    assert render_tasks([TASK, TASK]).count("Task: T-US-001-01") == 2
+    line = render_done_tasks([TASK])
+    assert "\n" not in line
+    assert line.startswith("- T-US-001-01 (src/a.py, src/b.py): Write the model. More.")
+    assert len(line) < 300
+
+
+def test_missing_tasks_are_counted_and_named() -> None:
+    assert render_missing("US-001", [TASK], 3).endswith("1 are there. Missing: T-US-001-02, T-US-001-03.")
+    assert "next one is T-US-001-02" in render_missing("US-001", [TASK], 1)
+
+
+def test_the_design_is_text_or_json_under_headings() -> None:
+    conflict = ArchitecturalConflict(detected=False)
+    breakdown = Breakdown(
+        story_id="US-001",
+        architectural_conflict=conflict,
+        task_count=1,
+        tasks=(TASK,),
+        database_design={"tables": ["bücher"]},
+        conventions=" snake_case ",
+        api_design=[],
+    )
+    text = render_design(breakdown, 1000)
+    assert text.index("### Database design") < text.index("bücher") < text.index("### Conventions\n\nsnake_case")
+    assert "API design" not in text
+    bare = Breakdown(story_id="US-001", architectural_conflict=conflict, task_count=0, tasks=())
+    assert render_design(bare, 1000) == ""
+
+
+def test_acceptance_tests() -> None:
+    tests = [AcceptanceTest(criterion="A", test="do\nit"), AcceptanceTest(criterion="B")]
+    assert render_acceptance_tests(tests) == "1. A\n   Test: do it\n2. B"
+
+
+def test_the_surface_serves_packages_then_files_then_exports() -> None:
+    files = tuple(f"src/module_{n}.py" for n in range(200))
+    exports = tuple(FileExports(path=path, names=tuple(f"name_{n}" for n in range(50))) for path in files)
+    surface = Surface(
+        commit="c", files=files, exports=exports, dependencies=("rich",), runtime="requires-python >=3.11"
+    )
+    whole = render_surface(surface, 1_000_000)
+    assert whole.startswith(
+        "Runtime: requires-python >=3.11\nPackages in the manifests: rich\n\nFiles (200):\nsrc/module_0.py"
+    )
+    assert "src/module_199.py: name_0, name_1" in whole
+    assert " and 10 more" in whole
+    short = render_surface(surface, 1500)
+    assert tokens(short) <= 1500
+    assert "src/module_199.py" in short
+    assert "[exported names: cut here" in short
+    assert render_surface(Surface(commit="", files=()), 100) == "The repository is empty."
+
+
+def test_files_names_and_paths() -> None:
+    text = render_files({"a.py": "x = '```'\n", "odd\n## name": "y"}, 1000)
+    assert "### a.py\n\n````python\nx = '```'\n````" in text
+    assert "### 'odd\\n## name'" in text
+    assert "Left out for lack of room (1): b" in render_files({"a": "x", "b": "y" * 5000}, 40)
+    assert render_summaries([FileExports(path="a.py", names=("f",)), FileExports(path="b.py", names=())]) == "a.py: f"
+    assert render_names(["b", "a"]) == "a, b"
+    assert "standard library" in render_names([])
+    assert render_paths(["a", "b"]) == "- a\n- b"
+
+
+def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:
+    text = render_report(TestReport(cases=CASES, output="noise"), 1000)
+    assert text.startswith("1 passed, 1 failed, 0 skipped.")
+    assert text.index("### t::test_bad (failed)\n\n````text\nassert 1 == 2\n```\n````") < text.index("Passed: test_ok")
+    assert "noise" not in text
+    crashed = TestReport(problem=RunProblem.NO_REPORT, missing_names=("test_a",), output="Traceback " * 5000)
+    text = render_report(crashed, 1000)
+    assert text.startswith("Problem (no_report): the runner ended without a report")
+    assert "Missing from the report: test_a." in text
+    assert "### Printed text" in text
+    assert tokens(text) <= 1000
+    assert set(PROBLEMS) == set(RunProblem)
+
+
+def test_suite_instructions_and_history() -> None:
+    suite = TestSuite(test_file="tests/test_a.py", test_content="def test_a():\n    assert f() == 1\n")
+    assert render_suite(suite, 1000).startswith("### tests/test_a.py\n\n```python\ndef test_a")
+    asked = [FailureInstruction(file="a.py", function="f", issue="returns 2\nnot 1", fix="return 1")]
+    assert render_instructions(asked) == "- a.py, f\n  Issue: returns 2\n  not 1\n  Fix: return 1"
+    history = render_history([(TestReport(cases=CASES), asked), (TestReport(cases=CASES), ())], 1000)
+    assert history.index("### Attempt 1") < history.index("Asked for:\n- a.py, f") < history.index("### Attempt 2")
+    assert "Failing: t::test_bad" in history
+    assert render_history([], 1000) == ""
