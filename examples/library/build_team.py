@@ -1,0 +1,114 @@
+"""Writes team.jsonl, the scripted team, from the readable sources in team/.
+
+    python build_team.py            write team.jsonl
+    python build_team.py --check    say whether team.jsonl is what the sources make (exit code 1 when not)
+
+`team/turns.csv` lists every reply in the order in which it is asked for. A reply's `source` lies in the folder of its
+story: a file is the answer itself, word for word but for its last line break; a folder of a delivery holds the
+delivered files; a folder of a suite holds one test file, whose functions say in their docstrings which acceptance
+criterion they test. `form` says how a model wrote it: `json` bare, `fenced` in a code fence with a sentence before it,
+`text` exactly as the file has it.
+"""
+
+import ast
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CHARS_PER_TOKEN = 4
+
+
+def read_turns(team: Path) -> list[dict[str, str]]:
+    """The rows of turns.csv, in order."""
+    with (team / "turns.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def files_of(folder: Path) -> list[dict[str, str]]:
+    """Every file below a folder as path and content, sorted by path. Raises FileNotFoundError when there is none."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    if not found:
+        raise FileNotFoundError(f"{folder} holds no files")
+    return [{"path": p.relative_to(folder).as_posix(), "content": p.read_text(encoding="utf-8")} for p in found]
+
+
+def delivery(folder: Path, story: str, task: str) -> dict[str, Any]:
+    """A developer's answer that delivers the files of a folder."""
+    return {"story_id": story, "task_id": task, "files": files_of(folder)}
+
+
+def suite(folder: Path) -> dict[str, Any]:
+    """A tester's answer: the one test file of a folder, with the criterion of each test from its docstring."""
+    (file,) = files_of(folder)
+    tests = [
+        node
+        for node in ast.parse(file["content"]).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    ]
+    cases = [{"name": test.name, "criterion": ast.get_docstring(test) or ""} for test in tests]
+    return {"test_file": file["path"], "test_content": file["content"], "test_cases": cases}
+
+
+def answer_text(source: Path, turn: dict[str, str]) -> str:
+    """The answer before it is dressed."""
+    if source.is_file():
+        return source.read_text(encoding="utf-8").removesuffix("\n")
+    value = suite(source) if turn["purpose"] == "suite" else delivery(source, turn["story"], turn["task"])
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+def dressed(text: str, form: str) -> str:
+    """The answer as the model writes it. Raises ValueError for an unknown form and for broken JSON that says it is good."""
+    if form == "text":
+        return text
+    json.loads(text)
+    if form == "json":
+        return text
+    if form == "fenced":
+        return f"Here is the answer.\n\n```json\n{text}\n```\n"
+    raise ValueError(f"unknown form {form!r}; use json, fenced or text")
+
+
+def entry(team: Path, turn: dict[str, str]) -> dict[str, Any]:
+    """One line of the script."""
+    failed = bool(turn["error"])
+    text = "" if failed else dressed(answer_text(team / turn["story"] / turn["source"], turn), turn["form"])
+    return {
+        "persona": turn["persona"],
+        "story": turn["story"],
+        "task": turn["task"] or None,
+        "purpose": turn["purpose"],
+        "turn": int(turn["turn"]),
+        "text": text,
+        "stop_reason": turn["stop_reason"] or "end_turn",
+        "input_tokens": int(turn["input_tokens"] or 0),
+        "output_tokens": -(-len(text) // CHARS_PER_TOKEN),
+        "latency_ms": int(turn["latency_ms"]),
+        "error": turn["error"] or None,
+    }
+
+
+def lines(team: Path) -> Iterator[str]:
+    """The script, line by line."""
+    for turn in read_turns(team):
+        yield json.dumps(entry(team, turn), ensure_ascii=False) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write or compare; 0 when team.jsonl is what the sources make."""
+    target, made = HERE / "team.jsonl", "".join(lines(HERE / "team"))
+    if "--check" not in arguments:
+        target.write_text(made, encoding="utf-8", newline="\n")
+        return 0
+    if target.is_file() and target.read_text(encoding="utf-8") == made:
+        return 0
+    print(f"{target.name} is not what team/ makes; run {Path(__file__).name}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
