@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.domain.findings import Finding
-from orchestrator.prompts.context import cap, cap_middle, fence
+from orchestrator.prompts.budget import cap, cap_middle, fence
 
 MAX_FINDINGS = 40
 """Findings told in one feedback; the gravest come first into it, the number of the others is told."""

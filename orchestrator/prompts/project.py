@@ -1,10 +1,10 @@
 """The project as prompt text: surface, files, exports, packages."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from pathlib import PurePosixPath
 
 from orchestrator.domain.surface import FileExports, Surface
-from orchestrator.prompts.context import ContextBlock, fence, fit
+from orchestrator.prompts.budget import BUDGET_TOKENS, ContextBlock, fence, fit
 
 _NAMES_PER_FILE = 40
 _LANGUAGES = {
@@ -34,14 +34,14 @@ def _exports_line(entry: FileExports) -> str:
     return f"{_shown(entry.path)}: {names}" + (f" and {more} more" if more > 0 else "")
 
 
-def render_surface(surface: Surface, budget_tokens: int) -> str:
+def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
     """Runtime, packages, file list and exported names, served in this order when the room is short."""
     if not surface.files:
         return "The repository is empty."
     facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
     facts.append(f"Packages in the manifests: {render_names(surface.dependencies)}")
     files = "\n".join(_shown(path) for path in surface.files)
-    exports = render_summaries(surface.exports)
+    exports = _exports_text(surface)
     blocks = [
         ContextBlock(name="packages", text="\n".join(facts), weight=3),
         ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
@@ -50,12 +50,16 @@ def render_surface(surface: Surface, budget_tokens: int) -> str:
     return fit(blocks, budget_tokens)
 
 
-def render_summaries(exports: Sequence[FileExports]) -> str:
-    """`path: names`, one file per line; files that export nothing are left out."""
-    return "\n".join(_exports_line(entry) for entry in exports if entry.names)
+def _exports_text(surface: Surface, exclude: Container[str] = ()) -> str:
+    return "\n".join(_exports_line(entry) for entry in surface.exports if entry.names and entry.path not in exclude)
 
 
-def render_files(texts: Mapping[str, str], budget_tokens: int) -> str:
+def render_summaries(surface: Surface, exclude: Container[str] = (), budget_tokens: int = BUDGET_TOKENS) -> str:
+    """`path: names`, one file per line, without the paths in `exclude` and files that export nothing."""
+    return fit([ContextBlock(name="exported names", text=_exports_text(surface, exclude))], budget_tokens)
+
+
+def render_files(texts: Mapping[str, str], budget_tokens: int = BUDGET_TOKENS) -> str:
     """Every file's path and full text in a fence that holds; what does not fit is cut or named as left out."""
     blocks = [
         ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, _language(path))}")

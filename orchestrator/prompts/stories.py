@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.domain.breakdown import AcceptanceTest, Breakdown, Task
 from orchestrator.domain.story import Story
-from orchestrator.prompts.context import ContextBlock, cap, fit, tokens
+from orchestrator.prompts.budget import BUDGET_TOKENS, ContextBlock, cap, fit, tokens
 
 _DONE_LINE = 160
 _DESIGN = (
@@ -49,7 +49,7 @@ def render_story(story: Story) -> str:
     return f"{facts}\n\nAcceptance criteria:\n{_numbered(story.acceptance_criteria)}"
 
 
-def render_sprint_stories(stories: Sequence[Story], budget_tokens: int) -> str:
+def render_sprint_stories(stories: Sequence[Story], budget_tokens: int = BUDGET_TOKENS) -> str:
     """Ids, titles and acceptance criteria; when short of room every title is told before any criterion."""
     heads = [f"- {story.id}: {_one_line(story.title)}" for story in stories]
     criteria = [_numbered(story.acceptance_criteria, "  ") for story in stories]
@@ -114,7 +114,7 @@ def _free(value: Any) -> str:
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
 
 
-def render_design(breakdown: Breakdown, budget_tokens: int) -> str:
+def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> str:
     """Database and API design, code patterns and conventions, under headings; "" when the breakdown has none."""
     blocks = []
     for heading, field, weight in _DESIGN:

@@ -10,7 +10,7 @@ from orchestrator.domain.testing import (
     TestReport,
     TestSuite,
 )
-from orchestrator.prompts.context import CHARS_PER_TOKEN, ContextBlock, cap_middle, fence, fit
+from orchestrator.prompts.budget import BUDGET_TOKENS, CHARS_PER_TOKEN, ContextBlock, cap_middle, fence, fit
 from orchestrator.prompts.project import render_files
 
 _MESSAGE_CHARS = 3000
@@ -29,7 +29,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
 """What each problem of a run means, in words."""
 
 
-def render_suite(suite: TestSuite, budget_tokens: int) -> str:
+def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
     """The test file's path and text."""
     return render_files({suite.test_file: suite.test_content}, budget_tokens)
 
@@ -56,7 +56,7 @@ def _failing(case: ReportedCase) -> ContextBlock:
     return ContextBlock(name=case.id, text=text, weight=3)
 
 
-def render_report(report: TestReport, budget_tokens: int) -> str:
+def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str:
     """Summary, failing tests with their messages, then passed names and printed text as far as they fit.
 
     The printed text is given only when the run had a problem or no failing test says why it failed.
@@ -87,7 +87,9 @@ def _indented(text: str) -> str:
     return "\n  ".join(text.strip().split("\n"))
 
 
-def render_history(attempts: Sequence[tuple[TestReport, Sequence[FailureInstruction]]], budget_tokens: int) -> str:
+def render_history(
+    attempts: Sequence[tuple[TestReport, Sequence[FailureInstruction]]], budget_tokens: int = BUDGET_TOKENS
+) -> str:
     """Earlier runs with what was asked for after each; later attempts are served first when the room is short."""
     blocks = []
     for number, (report, instructions) in enumerate(attempts, start=1):

@@ -9,25 +9,27 @@ from orchestrator.domain.testing import (
     TestReport,
     TestSuite,
 )
-from orchestrator.prompts.context import tokens
-from orchestrator.prompts.project import render_files, render_names, render_paths, render_summaries, render_surface
-from orchestrator.prompts.stories import (
+from orchestrator.prompts.context import (
     render_acceptance_tests,
     render_design,
     render_done_tasks,
-    render_missing,
-    render_sprint_stories,
-    render_story,
-    render_task,
-    render_tasks,
-)
-from orchestrator.prompts.testing import (
-    PROBLEMS,
+    render_files,
     render_history,
     render_instructions,
+    render_missing,
+    render_names,
+    render_paths,
     render_report,
+    render_sprint_stories,
+    render_story,
     render_suite,
+    render_summaries,
+    render_surface,
+    render_task,
+    render_tasks,
+    tokens,
 )
+from orchestrator.prompts.testing import PROBLEMS
 
 STORY = Story(
     id="US-001",
@@ -133,7 +135,8 @@ def test_files_names_and_paths() -> None:
     assert "### a.py\n\n````python\nx = '```'\n````" in text
     assert "### 'odd\\n## name'" in text
     assert "Left out for lack of room (1): b" in render_files({"a": "x", "b": "y" * 5000}, 40)
-    assert render_summaries([FileExports(path="a.py", names=("f",)), FileExports(path="b.py", names=())]) == "a.py: f"
+    exports = tuple(FileExports(path=path, names=names) for path, names in {"a": ("f",), "b": (), "c": ("g",)}.items())
+    assert render_summaries(Surface(commit="", files=("a",), exports=exports), {"c"}) == "a: f"
     assert render_names(["b", "a"]) == "a, b"
     assert "standard library" in render_names([])
     assert render_paths(["a", "b"]) == "- a\n- b"

@@ -4,7 +4,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.prompts.context import CHARS_PER_TOKEN, ContextBlock, cap, cap_middle, fence, fit, tokens
+from orchestrator.prompts.budget import CHARS_PER_TOKEN, ContextBlock, cap, cap_middle, fence, fit, tokens
 
 TEXT = st.text(alphabet=st.sampled_from(list("`~ab\n #")), max_size=400)
 BLOCKS = st.lists(

@@ -1,0 +1,75 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.domain.surface import FileExports
+from orchestrator.sprint.scan import MAX_SOURCE_CHARS, SCAN_LIMIT, build_surface, scan_paths
+
+FILES = (
+    "src/app.py",
+    "src/web/index.js",
+    "pyproject.toml",
+    "package.json",
+    "package-lock.json",
+    "uv.lock",
+    "node_modules/x/package.json",
+    "node_modules/x/index.js",
+    "static/jquery.min.js",
+    ".venv/lib/site-packages/a.py",
+    ".github/script.py",
+    "tests/test_app.py",
+    "web/index.test.js",
+    "README.md",
+    "logo.png",
+)
+TEXTS = {
+    "src/app.py": "def run(): ...\nclass App: ...\n_hidden = 1\n",
+    "src/web/index.js": "export function start() {}\nexport const port = 1;\n",
+    "pyproject.toml": '[project]\nname = "x"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["Rich>=1"]\n',
+    "package.json": '{"type": "module", "engines": {"node": ">=20"}, "dependencies": {"express": "4"}}',
+}
+
+
+def test_sources_and_manifests_are_read_and_nothing_else() -> None:
+    assert scan_paths(FILES) == ("package.json", "pyproject.toml", "src/app.py", "src/web/index.js")
+
+
+def test_many_files_are_capped_manifests_and_near_files_first() -> None:
+    files = [f"deep/er/m{n}.py" for n in range(SCAN_LIMIT)] + ["top.py", "deep/er/down/package.json"]
+    chosen = scan_paths(files)
+    assert len(chosen) == SCAN_LIMIT
+    assert {"top.py", "deep/er/down/package.json"} <= set(chosen)
+    assert list(chosen) == sorted(chosen)
+
+
+def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
+    surface = build_surface("c0ffee", FILES, TEXTS)
+    assert surface.commit == "c0ffee"
+    assert surface.files == tuple(sorted(FILES))
+    assert {entry.path: set(entry.names) for entry in surface.exports} == {
+        "src/app.py": {"run", "App"},
+        "src/web/index.js": {"start", "port"},
+    }
+    assert surface.dependencies == ("express", "rich")
+    assert surface.runtime == "requires-python >=3.11; node >=20; package type module"
+    assert build_surface("c", FILES, TEXTS, ["b", "a", "b"]).dependencies == ("a", "b")
+
+
+def test_unknown_stays_unknown() -> None:
+    texts = {
+        "broken.py": "def f(:",
+        "pyproject.toml": "[project",
+        "package.json": "[" * 100_000,
+        "big.py": "x = 1\n" * (MAX_SOURCE_CHARS // 6 + 1),
+        "nul.py": "a = '\0'",
+    }
+    surface = build_surface("c", tuple(texts), texts)
+    assert surface.exports == ()
+    assert surface.dependencies == ()
+    assert surface.runtime == ""
+    assert build_surface("", (), {}).files == ()
+
+
+@given(st.dictionaries(st.sampled_from(["pyproject.toml", "package.json", "a.py", "b.js"]), st.text(max_size=60)))
+def test_no_text_raises(texts: dict[str, str]) -> None:
+    surface = build_surface("c", tuple(texts), texts)
+    assert all(isinstance(entry, FileExports) and entry.names for entry in surface.exports)
