@@ -62,7 +62,7 @@ def answer_text(source: Path, turn: dict[str, str]) -> str:
 
 
 def dressed(text: str, form: str) -> str:
-    """The answer as the model writes it. Raises ValueError for an unknown form and for broken JSON that says it is good."""
+    """The answer as the model writes it. Raises ValueError for an unknown form, or for JSON that is none."""
     if form == "text":
         return text
     json.loads(text)
