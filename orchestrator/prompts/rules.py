@@ -19,7 +19,17 @@ def _told(phrase_of: dict[str, str], *prompts: str) -> tuple[Rule, ...]:
     )
 
 
+_SHAPE = 'every field that the shape under "Answer shape" requires'
 _PLAN = {
+    "breakdown.shape": _SHAPE,
+    "breakdown.tasks": _SHAPE,
+    "breakdown.filled": _SHAPE,
+    "breakdown.packages": "by the name it is installed with, with a version",
+    "breakdown.notes": _SHAPE,
+    "breakdown.story_id": "`story_id` is the id of the story below, unchanged",
+    "breakdown.conflict": "fill in all four texts of the conflict",
+    "breakdown.command": "one shell command in one string",
+    "breakdown.path_clash": "No two paths differ in case only",
     "breakdown.task_id": "unique and rising",
     "breakdown.no_work": "Each task has files or a command",
     "breakdown.dependency": "names only tasks of this story",
@@ -33,6 +43,9 @@ _PLAN = {
     "breakdown.undeclared_package": "Declare packages",
 }
 _BUILD = {
+    "delivery.ids": "`story_id` and `task_id` are those of the task below, unchanged",
+    "delivery.no_content": "`content` is a JSON string, the file's whole text",
+    "delivery.empty": "No file is empty",
     "delivery.no_files": "Deliver at least one file",
     "delivery.unsafe_path": "no `..`, no absolute path",
     "delivery.duplicate_path": "each path once",
@@ -67,3 +80,15 @@ RULES: tuple[Rule, ...] = (
     *_told(_ANALYSIS, "jordan/analysis"),
 )
 """Every code a check may raise against a persona's answer, with where the persona was told."""
+
+OWN_CODES = frozenset(
+    {
+        "breakdown.renumbered",
+        "breakdown.struck",
+        "breakdown.dependency_dropped",
+        "breakdown.cut_off",
+        "delivery.cut_off",
+        "analysis.outside_tasks",
+    }
+)
+"""Codes that tell what happened or what we changed: no persona breaks a rule by them."""
