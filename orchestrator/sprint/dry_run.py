@@ -1,0 +1,82 @@
+"""What a run would do and could cost, told without doing anything (DESIGN 7, Dry run). Pure."""
+
+from collections.abc import Sequence
+
+from orchestrator.checks.backlog import all_problems
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.graph import waves
+from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.settings import Settings
+from orchestrator.sprint.selection import outside_dependencies
+
+
+class CallEstimate(Value):
+    """Paid calls of the whole run."""
+
+    expected: int
+    """When every answer is right at once."""
+    maximal: int
+    """When every loop uses its whole budget; no run makes more."""
+
+
+class DryRun(Value):
+    """`model_dump(mode="json")` is the object `--dry-run --json` prints."""
+
+    stories: int
+    waves: tuple[tuple[str, ...], ...]
+    """Each wave holds, in backlog order, the stories whose dependencies all stand in earlier waves."""
+    problems: tuple[Finding, ...]
+    """By line; one of severity major or worse means that the run would not start."""
+    calls: CallEstimate
+
+
+def dry_run(
+    content: BacklogContent, *, stories: Sequence[Story] | None, settings: Settings, strict: bool = False
+) -> DryRun:
+    """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
+
+    Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
+    On a cycle `waves` holds what can be ordered.
+    """
+    rows = content.stories if stories is None else stories
+    needs: dict[str, tuple[str, ...]] = {}
+    for story in rows:
+        needs.setdefault(story.id, story.dependencies)
+    layers, _ = waves(needs, needs)
+    return DryRun(
+        stories=len(rows),
+        waves=layers,
+        problems=(*all_problems(content), *outside_dependencies(content, rows, strict=strict)),
+        calls=CallEstimate(
+            expected=len(rows) * expected_calls(settings),
+            maximal=len(rows) * maximal_calls(settings),
+        ),
+    )
+
+
+def expected_calls(settings: Settings) -> int:
+    """Calls of one story that goes right at once: breakdown, one delivery and one review per task, suite."""
+    reviews = 1 if settings.review.enabled else 0
+    return 1 + settings.plan.expected_tasks * (1 + reviews) + 1
+
+
+def maximal_calls(settings: Settings) -> int:
+    """Calls one story can make at most: the product of the nested policies (DESIGN 5.5), at most the story's budget.
+
+    transport = provider.max_attempts
+    answer    = (1 + answer.repair_requests + answer.max_attempts) x transport
+    delivery  = (build.max_attempts + answer.repair_requests) x transport
+    plan      = plan.max_iterations x answer
+    task      = delivery, or with reviews: review.max_iterations x (delivery + answer)
+    attempt   = plan.expected_tasks x task + answer (suite) + answer (analysis)
+    story     = plan + test.max_attempts x attempt + 2 x transport (amendment, merge)
+    """
+    transport = settings.provider.max_attempts
+    repair = settings.answer.repair_requests
+    answer = (1 + repair + settings.answer.max_attempts) * transport
+    delivery = (settings.build.max_attempts + repair) * transport
+    task = settings.review.max_iterations * (delivery + answer) if settings.review.enabled else delivery
+    attempt = settings.plan.expected_tasks * task + 2 * answer
+    story = settings.plan.max_iterations * answer + settings.test.max_attempts * attempt + 2 * transport
+    return min(story, settings.budget.calls_per_story)

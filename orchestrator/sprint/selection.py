@@ -1,0 +1,173 @@
+"""Which stories a run takes, under which sprint id, and what each waits for (spec 1 §0). Pure."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from orchestrator.checks.backlog import all_problems, named, nearest, refusal
+from orchestrator.domain.backlog_text import id_problem
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding, Where, blocking, major, minor
+from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.errors import BacklogError
+
+_NUMBERED_SPRINT = re.compile(r"SP-(\d{1,9})", re.IGNORECASE)
+
+
+class Selection(Value):
+    """What one sprint runs: frozen at its first start."""
+
+    sprint: str
+    story_ids: tuple[str, ...]
+    """Stories to run, in backlog order; never empty."""
+    done_ids: tuple[str, ...]
+    """Rows the backlog calls completed, in backlog order: dependencies that are met already."""
+    warnings: tuple[Finding, ...]
+    """Minor findings on the backlog and on dependencies outside the selection."""
+    foundation: str | None
+    """The tech-stack story when it is in the selection."""
+    needs: dict[str, tuple[str, ...]]
+    """Selected story → the selected stories it waits for, the foundation included; a key for every selected story."""
+
+
+def select(
+    content: BacklogContent,
+    *,
+    sprint: str | None,
+    stories: Sequence[str],
+    taken_sprints: Collection[str],
+    strict: bool,
+) -> Selection:
+    """Choose the stories of a new sprint.
+
+    `sprint` None makes the next free SP-nnn over the backlog's cells and `taken_sprints`; `stories` narrows when not
+    empty. Raises BacklogError for problems of major severity or worse anywhere in the backlog, a bad sprint id, a story
+    that cannot be taken, an empty selection, and with `strict` for a dependency that is neither selected nor completed.
+    """
+    problems = all_problems(content)
+    if blocking(problems):
+        raise refusal(content.source, problems)
+    name = sprint.strip() if sprint is not None else next_sprint_id(content.stories, taken_sprints)
+    bad = id_problem(name)
+    if bad:
+        raise BacklogError(f"bad sprint id {name[:80]!r}: {bad}")
+    eligible = _of_sprint(content.stories, name if sprint is not None else None)
+    chosen = [story for story in eligible if not story.completed]
+    if stories:
+        chosen = _narrowed(content.stories, chosen, stories, name if sprint is not None else None)
+    if not chosen:
+        raise BacklogError(_why_empty(content, eligible, name if sprint is not None else None))
+    outside = outside_dependencies(content, chosen, strict=strict)
+    if blocking(outside):
+        raise refusal(content.source, outside)
+    foundation = next((story.id for story in content.stories if story.foundation), None)
+    selected = frozenset(story.id for story in chosen)
+    return Selection(
+        sprint=name,
+        story_ids=tuple(story.id for story in chosen),
+        done_ids=tuple(story.id for story in content.stories if story.completed),
+        warnings=(*problems, *outside),
+        foundation=foundation if foundation in selected else None,
+        needs=_needs(content.stories, selected, foundation),
+    )
+
+
+def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
+    """SP-nnn, one above the highest number in any Sprint_ID cell or in `taken`; SP-001 when there is none."""
+    names = [*(story.sprint_id.strip() for story in stories), *taken]
+    numbers = [int(match[1]) for name in names if (match := _NUMBERED_SPRINT.fullmatch(name))]
+    return f"SP-{max(numbers, default=0) + 1:03d}"
+
+
+def ready_order(stories: Sequence[Story]) -> tuple[Story, ...]:
+    """The order in which stories that are ready at once start: by priority, then by their place in the backlog."""
+    return tuple(sorted(stories, key=lambda story: (story.priority, story.line)))
+
+
+def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, strict: bool) -> tuple[Finding, ...]:
+    """A finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`."""
+    by_id = {story.id: story for story in content.stories}
+    selected = {story.id for story in chosen}
+    weigh = major if strict else minor
+    found: list[Finding] = []
+    for story in chosen:
+        for need in story.dependencies:
+            if need not in selected and need in by_id and not by_id[need].completed:
+                message = f"{named(story)} depends on {named(by_id[need])}, which is not in this run and not completed"
+                where = Where(file=content.source, line=story.line or None, story=story.id, field="Dependencies")
+                fix = f"take {need} into the run, or mark it completed when it is done"
+                found.append(weigh("backlog.dependency_outside", message, where=where, fix=fix))
+    return tuple(found)
+
+
+def _of_sprint(stories: Sequence[Story], sprint: str | None) -> list[Story]:
+    """Rows that carry `sprint`, else, and without a sprint, rows that carry none."""
+    carrying = [story for story in stories if sprint is not None and story.sprint_id.strip() == sprint]
+    return carrying or [story for story in stories if not story.sprint_id.strip()]
+
+
+def _narrowed(rows: Sequence[Story], chosen: Sequence[Story], wanted: Sequence[str], sprint: str | None) -> list[Story]:
+    names = {name.strip() for name in wanted if name.strip()}
+    if not names:
+        raise BacklogError("--stories names no story")
+    by_id = {story.id: story for story in rows}
+    selectable = {story.id for story in chosen}
+    refused = [
+        _why_not(name, by_id, sprint)
+        for name in dict.fromkeys(name.strip() for name in wanted if name.strip())
+        if name not in selectable
+    ]
+    if refused:
+        raise BacklogError("; ".join(refused))
+    return [story for story in chosen if story.id in names]
+
+
+def _why_not(name: str, by_id: dict[str, Story], sprint: str | None) -> str:
+    """Why the story called `name` cannot be taken."""
+    story = by_id.get(name)
+    if story is None:
+        return f"the backlog has no story {name[:80]!r}; {nearest(name, list(by_id)) or 'see its column Story_ID'}"
+    if story.completed:
+        return f"{named(story)} is completed already; `reset {name}` makes it run anew"
+    theirs = story.sprint_id.strip()
+    if not theirs:
+        return f"{named(story)} belongs to no sprint, but other rows carry {sprint}; write {sprint} into its Sprint_ID"
+    return f"{named(story)} belongs to sprint {theirs}; name it with --sprint {theirs}"
+
+
+def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str | None) -> str:
+    nothing = f"nothing to run in {content.source}"
+    if all(story.completed for story in content.stories):
+        return f"{nothing}: every row is completed"
+    if eligible:
+        group = f"of sprint {sprint}" if eligible[0].sprint_id.strip() else "without a Sprint_ID"
+        return f"{nothing}: every row {group} is completed; {_other_sprints(content.stories)}"
+    wanted = f"no row carries {sprint} or has an empty Sprint_ID" if sprint else "every row belongs to a sprint"
+    return f"{nothing}: {wanted}; {_other_sprints(content.stories)}"
+
+
+def _other_sprints(stories: Sequence[Story]) -> str:
+    open_sprints = list(dict.fromkeys(s.sprint_id.strip() for s in stories if s.sprint_id.strip() and not s.completed))
+    if not open_sprints:
+        return "`reset` a story to run it anew"
+    shown = ", ".join(open_sprints[:5]) + (" …" if len(open_sprints) > 5 else "")
+    return f"open rows belong to {shown}: name one with --sprint {open_sprints[0]}, or `reset {open_sprints[0]}`"
+
+
+def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str | None) -> dict[str, tuple[str, ...]]:
+    """What each selected story waits for: its selected dependencies, and the foundation unless that waits for it."""
+    by_id = {story.id: story for story in stories}
+    before: set[str] = set()
+    if foundation in selected:
+        todo = [foundation]
+        while todo:
+            story = by_id.get(todo.pop() or "")
+            if story is not None and story.id not in before:
+                before.add(story.id)
+                todo += story.dependencies
+    needs: dict[str, tuple[str, ...]] = {}
+    for story in (by_id[story_id] for story_id in by_id if story_id in selected):
+        direct = [need for need in story.dependencies if need in selected]
+        if foundation is not None and foundation in selected and story.id not in before and foundation not in direct:
+            direct.append(foundation)
+        needs[story.id] = tuple(direct)
+    return needs

@@ -1,0 +1,87 @@
+import time
+
+import pytest
+
+from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
+from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.settings import Settings
+from orchestrator.sprint.dry_run import dry_run, expected_calls, maximal_calls
+
+
+def backlog(*rows: tuple[str, str]) -> BacklogContent:
+    index = IdIndex(story_id for story_id, _ in rows)
+    stories = tuple(
+        Story(id=i, title="t", dependency_note=d, dependencies=parse_dependencies(d, index).ids, line=n)
+        for n, (i, d) in enumerate(rows, 2)
+    )
+    return BacklogContent(source="b.csv", stories=stories)
+
+
+def settings(**sections: dict[str, object]) -> Settings:
+    return Settings.model_validate(sections)
+
+
+def test_the_printed_object() -> None:
+    content = backlog(("A", "C"), ("B", ""), ("C", ""), ("D", "A, B"), ("E", "prose"))
+    seen = dry_run(content, stories=None, settings=settings(budget={"calls_per_story": 50})).model_dump(mode="json")
+    assert list(seen) == ["stories", "waves", "problems", "calls"]
+    assert seen["stories"] == 5
+    assert seen["waves"] == [["B", "C", "E"], ["A"], ["D"]]
+    assert [problem["code"] for problem in seen["problems"]] == ["backlog.dependency_note"]
+    assert seen["calls"] == {"expected": 25, "maximal": 250}
+
+
+def test_a_selection_counts_only_its_rows() -> None:
+    content = backlog(("A", ""), ("B", "A"), ("C", "B"))
+    seen = dry_run(content, stories=content.stories[1:], settings=Settings())
+    assert (seen.stories, seen.waves) == (2, (("B",), ("C",)))
+    assert [(f.code, f.severity.value) for f in seen.problems] == [("backlog.dependency_outside", "minor")]
+    strict = dry_run(content, stories=content.stories[1:], settings=Settings(), strict=True)
+    assert [f.severity.value for f in strict.problems] == ["major"]
+
+
+def test_what_can_be_ordered_is_shown_beside_problems() -> None:
+    seen = dry_run(
+        backlog(("A", "B"), ("B", "A"), ("C", ""), ("C", "C"), ("D", "C")), stories=None, settings=Settings()
+    )
+    assert seen.waves == (("C",), ("D",))
+    assert seen.stories == 5
+    assert {f.code for f in seen.problems} == {"backlog.cycle", "backlog.duplicate_id"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "maximal"),
+    [
+        ({}, 200),
+        ({"budget": {"calls_per_story": 7}}, 7),
+        # plan 3*20, three attempts of (3 tasks * 20 + suite and analysis 2*20), 2*5 single requests
+        ({"budget": {"calls_per_story": 10_000}}, 60 + 3 * (3 * 20 + 40) + 10),
+        # with reviews a task is 5 * (delivery 20 + review 20)
+        ({"budget": {"calls_per_story": 10_000}, "review": {"enabled": True}}, 60 + 3 * (3 * 200 + 40) + 10),
+        (
+            {
+                "provider": {"max_attempts": 1},
+                "answer": {"max_attempts": 0, "repair_requests": 0},
+                "plan": {"max_iterations": 1, "expected_tasks": 1},
+                "build": {"max_attempts": 1},
+                "test": {"max_attempts": 1},
+            },
+            1 + (1 + 2) + 2,
+        ),
+    ],
+)
+def test_maximal_calls_are_the_product_of_the_policies(changes: dict[str, dict[str, object]], maximal: int) -> None:
+    assert maximal_calls(settings(**changes)) == maximal
+
+
+def test_expected_calls() -> None:
+    assert expected_calls(Settings()) == 5
+    assert expected_calls(settings(plan={"expected_tasks": 4}, review={"enabled": True})) == 10
+
+
+def test_ten_thousand_stories() -> None:
+    content = backlog(*((f"S-{n}", f"S-{n - 1}, S-{n // 2}" if n > 1 else "") for n in range(10_000)))
+    start = time.perf_counter()
+    seen = dry_run(content, stories=None, settings=Settings())
+    assert time.perf_counter() - start < 10
+    assert len(seen.waves) == 9_999
