@@ -67,7 +67,7 @@ class CsvTable:
 
     def broken_quote(self, row: CsvRow) -> bool:
         """Whether text follows a closing quote somewhere: a quote inside was not doubled, cells may have merged."""
-        return any(c.closing >= 0 and self.data[c.closing : c.end].strip() for c in row.cells)
+        return any(0 <= c.closing < c.end and self.data[c.closing : c.end].strip() for c in row.cells)
 
     def replaced(self, edits: Mapping[tuple[int, int], str]) -> bytes:
         """The file with the cells at (row number, column number), both 0-based, changed; all other bytes as they were.

@@ -1,6 +1,6 @@
 """Rows of a parsed CSV backlog → stories, and the findings only a row's shape can give. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from orchestrator.adapters.csv_file import CsvRow, CsvTable
@@ -46,11 +46,12 @@ class Sheet:
     def __init__(self, table: CsvTable, source: str) -> None:
         self.table = table
         self.source = source
-        filled = [(n, row) for n, row in enumerate(table.rows) if any(value.strip() for value in table.values(row))]
+        read = ((number, row, table.values(row)) for number, row in enumerate(table.rows))
+        filled = [entry for entry in read if any(value.strip() for value in entry[2])]
         if not filled:
             raise _unusable("backlog.empty", f"{source} is empty", source, fix=f"its first line names {_required()}")
-        _, self._header = filled[0]
-        self.names = tuple(name.strip() for name in table.values(self._header))
+        _, self._header, names = filled[0]
+        self.names = tuple(name.strip() for name in names)
         self.columns: dict[str, int] = {}
         for number, name in enumerate(self.names):
             if name:
@@ -72,10 +73,9 @@ class Sheet:
 
     def rows(self) -> list[Row]:
         """Every row below the header that is not blank, in file order."""
-        return [Row(n, row.line, self._cells(row)) for n, row in self._filled]
+        return [Row(number, row.line, self._cells(values)) for number, row, values in self._filled]
 
-    def _cells(self, row: CsvRow) -> dict[str, str]:
-        values = self.table.values(row)
+    def _cells(self, values: Sequence[str]) -> dict[str, str]:
         return {name: values[column] for name, column in self.columns.items() if column < len(values)}
 
     def shape_findings(self) -> list[Finding]:
@@ -88,34 +88,31 @@ class Sheet:
                 message = f"the header names {name} twice; the first column counts"
                 found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
             seen.add(name.lower())
-        for _, row in self._filled:
-            found += self._row_findings(row)
+        for _, row, values in self._filled:
+            found += self._row_findings(row, values)
         return found
 
-    def _row_findings(self, row: CsvRow) -> list[Finding]:
+    def _row_findings(self, row: CsvRow, values: Sequence[str]) -> list[Finding]:
         found: list[Finding] = []
-        where = Where(file=self.source, line=row.line, story=self._id_for_people(row) or None)
-        name = f"{where.story} (line {row.line})" if where.story else f"the row in line {row.line}"
-        if not self._id_for_people(row):
+        story_id = self._cells(values).get("story_id", "").strip()
+        where = Where(file=self.source, line=row.line, story=story_id or None)
+        name = f"{story_id} (line {row.line})" if story_id else f"the row in line {row.line}"
+        if not story_id:
             message = f"{name} has no Story_ID"
             found.append(critical("backlog.missing_id", message, where=where, fix="give the row an id of its own"))
         if self.table.broken_quote(row):
             message = f"{name} has text behind a closing quote, so cells may have run together"
             fix = 'write a quote inside a quoted cell as ""'
             found.append(major("backlog.quote", message, where=where, fix=fix))
-        extra = row.cells[len(self.names) :]
-        if extra and any(self.table.text(cell).strip() for cell in extra):
-            message = f"{name} has {len(row.cells)} cells, the header has {len(self.names)}"
+        extra = values[len(self.names) :]
+        if any(value.strip() for value in extra):
+            message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
             fix = "put quotes around the cell that holds a comma"
             found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
         elif extra:
             message = f"{name} ends with {len(extra)} commas too many"
             found.append(minor("backlog.extra_commas", message, where=where, fix="remove them"))
         return found
-
-    def _id_for_people(self, row: CsvRow) -> str:
-        column = self.columns["story_id"]
-        return self.table.text(row.cells[column]).strip() if column < len(row.cells) else ""
 
 
 def build_stories(sheet: Sheet, overlay: Overlay, foundation: str) -> tuple[list[Story], list[Finding]]:
