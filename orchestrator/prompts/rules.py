@@ -60,6 +60,11 @@ _BUILD = {
     "contract.import": "Import nothing else",
 }
 _SUITE = {
+    "suite.story_id": "`story_id` is the id of the story below, unchanged",
+    "suite.syntax": "It must compile",
+    "suite.case": "Every entry of `test_cases` has a name",
+    "suite.unknown_case": "names one test function exactly as it is written in the file",
+    "suite.criteria": "One test per acceptance criterion where that is asked for",
     "suite.shape": "one JSON object, never a list",
     "suite.file_name": "named test_*.py",
     "suite.no_tests": "functions named test_*",
