@@ -1,0 +1,189 @@
+"""Commits of the mirror, read and built without any working tree: exactly the given bytes, no filter in between."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.mirror import Mirror
+from orchestrator.domain.delivery import FileChange
+from orchestrator.domain.gitfacts import CommitNote, DiffEntry
+from orchestrator.errors import WorkspaceError
+
+REGULAR = {0o100644, 0o100755, 0o100664}
+"""Modes of plain files (the last one occurs in old histories)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One leaf of a tree."""
+
+    mode: int
+    oid: str
+    size: int
+    """Bytes; 0 for a submodule."""
+
+
+def shown(path: str) -> str:
+    """A path as git gave it, as text that can be stored anywhere: bytes that are no UTF-8 become escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+async def tree_entries(mirror: Mirror, commit: str) -> dict[str, TreeEntry]:
+    """All leaves of a commit's tree by path (file system encoding), in git's order."""
+    output = await mirror.git("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+    entries = {}
+    for record in output.stdout.split(b"\0")[:-1]:
+        facts, _, path = record.partition(b"\t")
+        mode, _, oid, size = facts.decode("ascii").split()
+        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, 0 if size == "-" else int(size))
+    return entries
+
+
+async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
+    """Contents of the blobs `oids`, in order. Raises WorkspaceError when one is missing."""
+    if not oids:
+        return []
+    output = await mirror.git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
+    data, at, contents = output.stdout, 0, []
+    for oid in oids:
+        end = data.index(b"\n", at)
+        header = data[at:end].split()
+        if len(header) != 3:
+            raise WorkspaceError(f"git cat-file: object {oid} is missing from the mirror")
+        start = end + 1
+        at = start + int(header[2]) + 1
+        contents.append(data[start : at - 1])
+    return contents
+
+
+async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
+    """Text of those `paths` of a commit that are regular UTF-8 files of at most `limit` bytes, in the order asked."""
+    entries = await tree_entries(mirror, commit)
+    wanted = {
+        path: entry.oid
+        for path in dict.fromkeys(paths)
+        if (entry := entries.get(path)) and entry.mode in REGULAR and entry.size <= limit
+    }
+    texts = {}
+    for path, content in zip(wanted, await blobs(mirror, list(wanted.values())), strict=True):
+        with suppress(UnicodeDecodeError):
+            texts[path] = content.decode("utf-8")
+    return texts
+
+
+async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:
+    """The commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
+    if base == head:
+        return None
+    output = await mirror.git("log", "-z", "--first-parent", "--format=%H%n%B", f"{base}..{head}")
+    for record in output.text.split("\0"):
+        commit, _, message = record.partition("\n")
+        if f"Orchestrator-Step: {step}" in message.strip().rpartition("\n\n")[2].splitlines():
+            return commit
+    return None
+
+
+async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], scratch: Path) -> str:
+    """Write the tree of `head` with `changes` applied and return its id; `scratch` is a folder for our use alone.
+
+    Raises WorkspaceError when a change would replace a link, a submodule or a folder, or lie below a file.
+    """
+    contents = {change.path: change.content.encode() for change in changes}
+    if not contents:
+        return (await mirror.git("rev-parse", f"{head}^{{tree}}")).text
+    entries = await tree_entries(mirror, head)
+    modes = _modes(entries, contents)
+    try:
+        oids = await _store(mirror, contents, scratch)
+        lines = [f"{entry.mode:o} {entry.oid}\t{path}" for path, entry in entries.items() if path not in contents]
+        lines += [f"{modes[path]:o} {oid}\t{path}" for path, oid in oids.items()]
+        stdin = b"".join(os.fsencode(line) + b"\0" for line in lines)
+        await mirror.git("update-index", "-z", "--index-info", stdin=stdin, index=scratch / "index")
+        return (await mirror.git("write-tree", index=scratch / "index")).text
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+
+def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:
+    """Modes for the new contents; refuses what git's index would drop or replace without a word."""
+    paths = list(paths)
+    leaves = entries.keys() | set(paths)
+    folders = {folder for path in leaves for folder in _above(path)}
+    modes = {}
+    for path in paths:
+        old = entries.get(path)
+        if old is not None and old.mode not in REGULAR:
+            raise WorkspaceError(f"{path} is a link or a submodule on the branch, no regular file")
+        if path in folders:
+            raise WorkspaceError(f"{path} is a folder on the branch, no file")
+        blocked = next((folder for folder in _above(path) if folder in leaves), None)
+        if blocked is not None:
+            raise WorkspaceError(f"{path} cannot be written: {blocked} is no folder on the branch")
+        modes[path] = 0o100755 if old is not None and old.mode == 0o100755 else 0o100644
+    return modes
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
+
+
+async def _store(mirror: Mirror, contents: Mapping[str, bytes], scratch: Path) -> dict[str, str]:
+    def lay_out() -> bytes:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        names = [scratch / str(number) for number in range(len(contents))]
+        for name, content in zip(names, contents.values(), strict=True):
+            name.write_bytes(content)
+        return b"".join(os.fsencode(name) + b"\n" for name in names)
+
+    names = await asyncio.to_thread(lay_out)
+    output = await mirror.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names)
+    return dict(zip(contents, output.text.splitlines(), strict=True))
+
+
+async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message: str) -> str:
+    """Write a commit object and return its id; no branch moves."""
+    flags = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
+    return (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
+
+
+def message_of(note: CommitNote) -> str:
+    """The note's message with its subject on one line, so that nothing in it can pass for a trailer."""
+    subject = " ".join("".join(char if char.isprintable() else " " for char in note.subject).split())
+    return note.model_copy(update={"subject": subject or f"Work on {note.story}"}).message
+
+
+async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
+    """Every path that differs between two commits, in git's order; renames count as two entries."""
+    output = await mirror.git("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-ext-diff", base, head, "--")
+    fields = iter(output.stdout.split(b"\0")[:-1])
+    entries = []
+    for facts, path in zip(fields, fields, strict=True):
+        old_mode, new_mode, _, _, status = facts.decode("ascii").lstrip(":").split()
+        text = shown(os.fsdecode(path))
+        entries.append(DiffEntry(path=text, status=status[0], old_mode=old_mode, new_mode=new_mode))
+    return tuple(entries)
+
+
+async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
+    """The same difference as a table for people; empty when there is none."""
+    options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
+    return (await mirror.git("diff-tree", *options, base, head, "--")).text
+
+
+async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
+    """Merge two commits without a working tree: the merged tree's id and the paths in conflict.
+
+    With conflicts the tree holds conflict markers and is of no use.
+    """
+    output = await mirror.git(
+        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
+    )
+    tree, *paths = (part for part in output.stdout.split(b"\0") if part)
+    conflicts = tuple(dict.fromkeys(shown(os.fsdecode(path)) for path in paths)) if output.code == 1 else ()
+    return tree.decode("ascii").strip(), conflicts

@@ -1,0 +1,303 @@
+"""The git side of one sprint, on real git (port `Workspace`)."""
+
+import asyncio
+import os
+import secrets
+import shlex
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from orchestrator.adapters import commits
+from orchestrator.adapters.checkout import Checkout
+from orchestrator.adapters.git import require_git
+from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
+from orchestrator.adapters.repository import push_target
+from orchestrator.adapters.safe_files import open_root, write_all
+from orchestrator.adapters.sweep import discard
+from orchestrator.domain.backlog_text import id_problem
+from orchestrator.domain.delivery import FileChange
+from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
+from orchestrator.errors import RepositoryError, WorkspaceError
+
+T = TypeVar("T")
+READ_LIMIT = 1024 * 1024
+"""Bytes of a file beyond which `read` leaves it out."""
+
+
+def _checked_id(identifier: str) -> str:
+    problem = id_problem(identifier)
+    if problem is not None:
+        raise WorkspaceError(f"{identifier!r} cannot name a branch: {problem}")
+    return identifier
+
+
+class GitWorkspace:
+    """Branches in the mirror, worktrees in `folder` (one per story, for this sprint alone).
+
+    `base` is the commit the sprint starts from, "" for an empty tree; a sprint begun earlier keeps its own.
+    `lock_fds` are the caller's locked files: they stay locked until every git process of ours has ended. Two calls for
+    the same story wait for each other. Call `prepare` first and `close` last.
+    """
+
+    def __init__(
+        self,
+        *,
+        mirror: Path,
+        folder: Path,
+        sprint: str,
+        base: str,
+        lock_fds: tuple[int, ...] = (),
+        object_format: str = "sha1",
+    ) -> None:
+        self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
+        self._folder = folder.absolute()
+        self._sprint = _checked_id(sprint)
+        self._base = base
+        self._merging = asyncio.Lock()
+        self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def result_branch(self) -> str:
+        """Name of the branch that gathers the merged stories."""
+        return f"orchestrator/{self._sprint}/result"
+
+    @property
+    def base(self) -> str:
+        """Commit the sprint started from, once `prepare` has run."""
+        return self._base
+
+    @property
+    def fetch_command(self) -> str:
+        """What a person types in their repository to get the result."""
+        return shlex.join(["git", "fetch", str(self._mirror.path), self.result_branch])
+
+    async def prepare(self, source: Path | None = None) -> None:
+        """Make mirror and result branch ready, and clear away what a killed run of this sprint left.
+
+        `source` is the user's repository: needed the first time, unless the base is "". The caller holds the sprint's
+        lock. Idempotent. Raises RepositoryError (base cannot be copied), WorkspaceError.
+        """
+        await require_git()
+        await self._mirror.prepare()
+        base_ref, result_ref = self._ref("base", "result"), self._ref("heads", "result")
+        await asyncio.to_thread(self._clear_locks)
+        refs = await self._mirror.refs(base_ref, result_ref)
+        if base_ref not in refs:
+            await self._record_base(source, base_ref)
+            refs = await self._mirror.refs(base_ref, result_ref)
+        self._base = refs[base_ref].commit
+        if result_ref not in refs:
+            await self._mirror.update(f"create {result_ref} {self._base}")
+        stories = await self._mirror.refs(self._ref("heads", ""))
+        await asyncio.to_thread(self._prune, {name.rpartition("/")[2] for name in stories})
+
+    async def _record_base(self, source: Path | None, base_ref: str) -> None:
+        if self._base:
+            if source is None:
+                raise WorkspaceError("the sprint's base commit is not in the mirror, and no repository was given")
+            await self._mirror.fetch(await asyncio.to_thread(source.absolute), self._base, base_ref)
+            return
+        empty = (await self._mirror.git("hash-object", "-w", "-t", "tree", "--stdin", stdin=b"")).text
+        start = await commits.commit_tree(self._mirror, empty, (), f"Start of sprint {self._sprint}\n")
+        await self._mirror.update(f"create {base_ref} {start}")
+
+    def close(self) -> None:
+        """Give up this process's hold on the mirror."""
+        self._mirror.close()
+
+    def root(self, story_id: str) -> Path:
+        """Folder of the story's worktree; whether it exists is `open`'s business."""
+        return self._folder / _checked_id(story_id)
+
+    async def open(self, story_id: str) -> Branch:
+        """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
+        name = _checked_id(story_id)
+        base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
+        async with self._stories[name]:
+            await self._mirror.mend()
+            refs = await self._mirror.refs(base_ref, head_ref, self._ref("heads", "result"))
+            if head_ref in refs and base_ref not in refs:
+                # Only a removal that was cut short leaves this: end it, then start afresh.
+                await self._mirror.update(f"delete {head_ref}")
+                del refs[head_ref]
+            result = refs[self._ref("heads", "result")].commit
+            base = refs[base_ref].commit if base_ref in refs else result
+            head = refs[head_ref].commit if head_ref in refs else base
+            missing = [(base_ref, base), (head_ref, head)]
+            creations = [f"create {ref} {commit}" for ref, commit in missing if ref not in refs]
+            if creations:
+                await self._mirror.update(*creations)
+            await self._checkout(name).set_to(head)
+        return Branch(name=f"orchestrator/{self._sprint}/{name}", base=base, head=head)
+
+    async def head(self, story_id: str) -> str:
+        """The commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
+        return (await self._ends(story_id))[1].commit
+
+    async def remove(self, story_id: str) -> None:
+        """Delete the story's branch, its recorded base and its worktree; a missing one is fine."""
+        name = _checked_id(story_id)
+        async with self._stories[name]:
+            refs = await self._mirror.refs(self._ref("base", name), self._ref("heads", name))
+            # The base goes first, in a step of its own: `open` can then tell a removal cut short from a beginning.
+            for ref in (self._ref("base", name), self._ref("heads", name)):
+                if ref in refs:
+                    await self._mirror.update(f"delete {ref}")
+            await self._checkout(name).remove()
+
+    async def reset(self, story_id: str) -> None:
+        """Make the worktree equal to its branch, byte for byte, whatever was done to it."""
+        async with self._stories[story_id]:
+            await self._reset(story_id)
+
+    async def _reset(self, story_id: str) -> None:
+        await self._mirror.mend()
+        _, head = await self._ends(story_id)
+        await self._checkout(story_id).set_to(head.commit)
+
+    async def files(self, story_id: str) -> tuple[str, ...]:
+        """Paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
+        entries = await commits.tree_entries(self._mirror, self._ref("heads", _checked_id(story_id)))
+        return tuple(sorted(commits.shown(path) for path, entry in entries.items() if entry.mode != 0o160000))
+
+    async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
+        ref = self._ref("heads", _checked_id(story_id))
+        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
+
+    async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, at the story's recorded base commit."""
+        ref = self._ref("base", _checked_id(story_id))
+        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
+
+    async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
+        """Reset the worktree, then write all files or none into it, never through a link. Raises WorkspaceError."""
+        contents = [(change.path, change.content.encode()) for change in changes]
+
+        def write() -> None:
+            root = open_root(self.root(story_id))
+            try:
+                write_all(root, contents)
+            finally:
+                os.close(root)
+
+        async with self._stories[story_id]:
+            await self._reset(story_id)
+            await asyncio.to_thread(write)
+
+    async def commit(self, story_id: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+        """Commit exactly these contents; the worktree stays as it is. See the port for repeated steps."""
+        async with self._stories[story_id]:
+            await self._mirror.mend()
+            base, head = await self._ends(story_id)
+            earlier = await commits.find_step(self._mirror, base.commit, head.commit, note.step)
+            if earlier is not None:
+                return earlier
+            scratch = self._checkout(story_id).scratch
+            tree = await commits.build_tree(self._mirror, head.commit, changes, scratch)
+            if tree == head.tree:
+                return head.commit
+            made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))
+            await self._mirror.update(f"update {head.name} {made} {head.commit}")
+            return made
+
+    async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
+        """Raw diff of the branch against its base."""
+        base, head = await self._ends(story_id)
+        return await commits.raw_diff(self._mirror, base.commit, head.commit)
+
+    async def diff_stat(self, story_id: str) -> str:
+        """`git diff --stat` of the branch against its base, for people."""
+        base, head = await self._ends(story_id)
+        return await commits.diff_stat(self._mirror, base.commit, head.commit)
+
+    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
+        """Merge the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
+        async with self._merging:
+            await self._mirror.mend()
+            _, head = await self._ends(story_id)
+            start, result = await self._ends("result")
+            earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
+            if earlier is not None:
+                return MergeResult(merged=True, commit=earlier)
+            tree, conflicts = await commits.merge_trees(self._mirror, result.commit, head.commit)
+            if conflicts:
+                return MergeResult(merged=False, conflicts=conflicts)
+            place = self._checkout(".merge")
+            await place.set_to(result.commit, tree=tree)
+            red = await check(place.root)
+            if red:
+                return MergeResult(merged=False, red=red)
+            parents = (result.commit, head.commit)
+            made = await commits.commit_tree(self._mirror, tree, parents, commits.message_of(note))
+            await self._mirror.update(f"update {result.name} {made} {result.commit}")
+            return MergeResult(merged=True, commit=made)
+
+    async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
+        place = self._checkout(f".base-{secrets.token_hex(4)}")
+        try:
+            await place.set_to(self._base)
+            return await work(place.root)
+        finally:
+            await place.remove()
+
+    async def check_push(self, user_repo: Path, branch: str) -> str:
+        """The commit `branch` of the user's repository stands at, "" when it does not exist yet.
+
+        Raises RepositoryError unless the result branch can be put there by creating or fast-forwarding it.
+        """
+        tip = await push_target(user_repo, branch)
+        if tip:
+            ancestry = ("merge-base", "--is-ancestor", tip, self._ref("heads", "result"))
+            # 1 says no, 128 that the mirror has never seen that commit: the branch has gone its own way.
+            if (await self._mirror.git(*ancestry, ok=(0, 1, 128))).code:
+                raise RepositoryError(
+                    f"branch {branch} has diverged from the sprint's base: it cannot be fast-forwarded"
+                )
+        return tip
+
+    async def push(self, user_repo: Path, branch: str) -> None:
+        """Create or fast-forward `branch` of the user's repository to the result.
+
+        Raises RepositoryError as `check_push` does, WorkspaceError when the branch moved at that very moment.
+        """
+        tip = await self.check_push(user_repo, branch)
+        _, result = await self._ends("result")
+        if tip != result.commit:
+            target = await asyncio.to_thread(user_repo.absolute)
+            await self._mirror.push(target, result.commit, branch, expected=tip)
+
+    def _ref(self, kind: str, name: str) -> str:
+        return (
+            f"refs/orchestrator/base/{self._sprint}/{name}"
+            if kind == "base"
+            else f"refs/heads/orchestrator/{self._sprint}/{name}"
+        )
+
+    def _checkout(self, name: str) -> Checkout:
+        return Checkout(self._mirror, self._folder, name)
+
+    async def _ends(self, name: str) -> tuple[Ref, Ref]:
+        """Base and head of a story's branch, or of the result branch. Raises WorkspaceError when there is none."""
+        if name != "result":
+            _checked_id(name)
+        base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
+        refs = await self._mirror.refs(base_ref, head_ref)
+        if len(refs) < 2:
+            raise WorkspaceError(f"{name} has no branch in sprint {self._sprint}: open it first")
+        return refs[base_ref], refs[head_ref]
+
+    def _clear_locks(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for kind in ("base", "heads"):
+            remove_locks(self._mirror.path / self._ref(kind, ""))
+
+    def _prune(self, stories: set[str]) -> None:
+        """Remove worktrees without a branch, and the temporary folders of a killed run."""
+        for entry in list(self._folder.iterdir()):
+            kept = entry.name in {".state", ".merge", ".trash"} or entry.name in stories
+            if not kept:
+                discard(entry, self._folder / ".trash")

@@ -1,0 +1,207 @@
+"""The orchestrator's own bare repository: made by hand with a configuration we wrote, shared by all sprints."""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.git import GitOutput, remote_command, run_git
+from orchestrator.errors import RepositoryError, WorkspaceError
+
+_CONFIG = """[core]
+\trepositoryformatversion = {version}
+\tbare = true
+\tfilemode = true
+\tlogAllRefUpdates = false
+\tfilesRefLockTimeout = 5000
+\tpackedRefsTimeout = 10000
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
+* !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
+"""
+_ORPHANS_S = 5.0
+"""How long the git children of a killed process may still hold locks before start-up stops waiting for them."""
+_OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transfer.hideRefs=")
+_RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A ref with the commit it names and that commit's tree."""
+
+    name: str
+    commit: str
+    tree: str
+
+
+class Mirror:
+    """The bare repository at `path`. Call `prepare` before anything else and `close` at the end."""
+
+    def __init__(self, path: Path, *, object_format: str = "sha1", lock_fds: Sequence[int] = ()) -> None:
+        self.path = path
+        self._format = object_format
+        self._lock_fds = tuple(lock_fds)
+        self._shared_fd = -1
+        self._refs = asyncio.Lock()
+
+    async def prepare(self) -> None:
+        """Make the repository if it is missing and clear away what a killed process left in it.
+
+        Lock files are removed only while no other living process (or git child of a dead one) uses the mirror.
+        Raises WorkspaceError when it was made for another object format.
+        """
+        await asyncio.to_thread(self._prepare)
+
+    def close(self) -> None:
+        """Let other processes know that this one has done with the mirror."""
+        if self._shared_fd >= 0:
+            os.close(self._shared_fd)
+            self._shared_fd = -1
+
+    def _prepare(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._shared_fd < 0:
+            lock = self.path.with_name(self.path.name + ".flock")
+            self._shared_fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if self._alone():
+            remove_locks(self.path)
+            self._make()
+        fcntl.flock(self._shared_fd, fcntl.LOCK_SH)
+        self._make()
+        self._mend()
+
+    def _alone(self) -> bool:
+        """Whether we now hold the mirror exclusively; waits a little for orphaned git processes if they left locks."""
+        deadline = time.monotonic() + _ORPHANS_S
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(self._shared_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            made = (self.path / "config").exists()
+            if time.monotonic() > deadline or (made and not any(_leftovers(self.path))):
+                return False
+            time.sleep(0.05)
+
+    @property
+    def _config(self) -> str:
+        sha256 = self._format == "sha256"
+        return _CONFIG.format(version=int(sha256)) + (_SHA256 if sha256 else "")
+
+    def _make(self) -> None:
+        config = self.path / "config"
+        if config.exists():
+            if (_SHA256 in config.read_text(encoding="utf-8", errors="replace")) != (self._format == "sha256"):
+                raise WorkspaceError(f"the mirror {self.path} was made for another object format than {self._format}")
+            return
+        for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+            (self.path / folder).mkdir(parents=True, exist_ok=True)
+        (self.path / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+        _settle(config, self._config)
+
+    async def mend(self) -> None:
+        """Put our configuration back should somebody have changed it."""
+        await asyncio.to_thread(self._mend)
+
+    def _mend(self) -> None:
+        for name, text in (("config", self._config), ("info/attributes", _ATTRIBUTES)):
+            path = self.path / name
+            with suppress(FileNotFoundError):
+                if not path.is_symlink() and path.read_bytes() == text.encode():
+                    continue
+            _settle(path, text)
+
+    async def git(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        ok: Collection[int] = (0,),
+        protocols: str = "none",
+    ) -> GitOutput:
+        """Run git on the mirror (see `run_git`)."""
+        fds = (*self._lock_fds, *((self._shared_fd,) if self._shared_fd >= 0 else ()))
+        return await run_git(
+            args,
+            git_dir=self.path,
+            work_tree=work_tree,
+            index=index,
+            stdin=stdin,
+            ok=ok,
+            protocols=protocols,
+            pass_fds=fds,
+        )
+
+    async def refs(self, *names: str) -> dict[str, Ref]:
+        """Those of the full ref `names` (or all below names ending with `/`) that exist, by name."""
+        output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
+        found = (Ref(*line.split(" ")) for line in output.text.splitlines())
+        return {ref.name: ref for ref in found}
+
+    async def update(self, *commands: str) -> None:
+        """Apply `git update-ref --stdin` commands, all or none, in order.
+
+        Raises WorkspaceError when an old value differs: somebody else moved the ref.
+        """
+        lines = "\n".join(["start", *commands, "prepare", "commit", ""])
+        async with self._refs:
+            await self.git("update-ref", "--stdin", stdin=lines.encode())
+
+    async def fetch(self, source: Path, commit: str, ref: str) -> None:
+        """Copy `commit` with its history from the repository at `source` (absolute) to `ref`. Raises RepositoryError.
+
+        Neither hooks nor configuration of that repository take part; a shallow one stays shallow.
+        """
+        other = remote_command("upload-pack", _OTHER_SIDE)
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--update-shallow", "--quiet")
+        where = (f"--upload-pack={other}", "--", str(source), f"{commit}:{ref}")
+        try:
+            await self.git("fetch", *options, *where, protocols="file")
+        except WorkspaceError as error:
+            raise RepositoryError(f"commit {commit[:12]} could not be copied from {source}: {error.message}") from error
+
+    async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
+        """Set `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": does not exist).
+
+        Raises WorkspaceError when it moved, is checked out there, or would not be fast-forwarded.
+        """
+        ref = f"refs/heads/{branch}"
+        other = remote_command("receive-pack", (*_OTHER_SIDE, *_RECEIVING))
+        options = ("--no-verify", "--porcelain", f"--force-with-lease={ref}:{expected}", f"--receive-pack={other}")
+        await self.git("push", *options, "--", str(target), f"{commit}:{ref}", protocols="file")
+
+
+def _settle(path: Path, text: str) -> None:
+    """Write beside and rename: a reader, or we after a kill, never see half a file."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    path.parent.mkdir(exist_ok=True)
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def _leftovers(folder: Path) -> Iterator[Path]:
+    """Lock files (no ref can have such a name), half-received objects, half-written files of ours."""
+    for where, _, names in os.walk(folder):
+        yield from (Path(where, name) for name in names if name.endswith(".lock"))
+    yield from (folder / "objects").rglob("tmp_*")
+    yield from folder.glob("config.*.new")
+    yield from folder.glob("info/attributes.*.new")
+
+
+def remove_locks(folder: Path) -> None:
+    """Remove every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
+    for path in list(_leftovers(folder)):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

@@ -1,0 +1,60 @@
+"""Shared by the tests of the git side: the user's repositories, and short ways to say things."""
+
+import os
+import subprocess
+from pathlib import Path
+
+from orchestrator.domain.delivery import FileChange
+from orchestrator.domain.gitfacts import CommitNote
+
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "User",
+    "GIT_AUTHOR_EMAIL": "user@localhost",
+    "GIT_COMMITTER_NAME": "User",
+    "GIT_COMMITTER_EMAIL": "user@localhost",
+}
+
+
+def git(where: Path, *args: str) -> str:
+    """Plain git, as the user would run it."""
+    done = subprocess.run(["git", *args], cwd=where, env=ENV, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def fill(folder: Path, files: dict[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def user_repo(folder: Path, files: dict[str, str]) -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    fill(folder, files)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "First")
+    return folder
+
+
+def change(path: str, content: str) -> FileChange:
+    return FileChange(path=path, content=content)
+
+
+def note(step: str, story: str = "US-1", subject: str = "Work") -> CommitNote:
+    return CommitNote(subject=subject, sprint="s1", story=story, step=step)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder except `.git`, links as their targets."""
+    found = {}
+    for where, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != ".git"]
+        for name in names:
+            path = Path(where, name)
+            key = str(path.relative_to(folder))
+            if key != ".git":
+                found[key] = os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+    return found

@@ -1,0 +1,205 @@
+"""What every implementation of the `Workspace` port must do."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.memory_workspace import MemoryWorkspace
+from orchestrator.errors import WorkspaceError
+from orchestrator.ports import Workspace
+from tests.adapters.git_samples import change, fill, git, note, snapshot, user_repo
+
+FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n"}
+
+
+@pytest.fixture(params=["git", "memory"])
+async def workspace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Workspace]:
+    if request.param == "memory":
+        yield MemoryWorkspace(sprint="s1", base_files=FILES, folder=tmp_path / "trees")
+        return
+    repo = user_repo(tmp_path / "user", FILES)
+    made = GitWorkspace(
+        mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base=git(repo, "rev-parse", "HEAD")
+    )
+    await made.prepare(repo)
+    yield made
+    made.close()
+
+
+async def agree(folder: Path) -> str:
+    return ""
+
+
+def tree(workspace: Workspace, story: str = "US-1") -> dict[str, str]:
+    return {path: content.decode() for path, content in snapshot(workspace.root(story)).items()}
+
+
+async def test_open_is_idempotent_and_starts_at_the_result(workspace: Workspace) -> None:
+    branch = await workspace.open("US-1")
+    assert branch.name == "orchestrator/s1/US-1"
+    assert branch.base == branch.head
+    assert await workspace.open("US-1") == branch
+    assert tree(workspace) == FILES
+    assert await workspace.files("US-1") == ("README.md", "src/app.py")
+
+
+async def test_a_commit_holds_the_given_contents_and_nothing_else(workspace: Workspace) -> None:
+    branch = await workspace.open("US-1")
+    changes = [change("src/app.py", "x = 2\r\n"), change("src/new/ü b.py", "")]
+    await workspace.write("US-1", changes)
+    fill(workspace.root("US-1"), {"src/app.py": "spoilt", "junk.txt": "left by a command"})
+    head = await workspace.commit("US-1", changes, note("step-1"))
+    assert head != branch.head
+    assert await workspace.open("US-1") == branch.model_copy(update={"head": head})
+    assert tree(workspace) == {**FILES, "src/app.py": "x = 2\r\n", "src/new/ü b.py": ""}
+    found = {(entry.path, entry.status, entry.old_mode, entry.new_mode) for entry in await workspace.diff("US-1")}
+    assert found == {("src/app.py", "M", "100644", "100644"), ("src/new/ü b.py", "A", "000000", "100644")}
+    assert "src/app.py" in await workspace.diff_stat("US-1")
+
+
+async def test_a_repeated_step_finds_its_commit_and_no_change_makes_none(workspace: Workspace) -> None:
+    branch = await workspace.open("US-1")
+    assert await workspace.commit("US-1", [change("README.md", "hello\n")], note("step-0")) == branch.head
+    assert await workspace.commit("US-1", [], note("step-0")) == branch.head
+    first = await workspace.commit("US-1", [change("a.txt", "1")], note("step-1"))
+    second = await workspace.commit("US-1", [change("a.txt", "2")], note("step-2"))
+    assert await workspace.commit("US-1", [change("a.txt", "1")], note("step-1")) == first
+    assert await workspace.commit("US-1", [change("a.txt", "2")], note("step-2")) == second
+    assert (await workspace.open("US-1")).head == second
+
+
+async def test_write_starts_from_the_branch_and_is_all_or_nothing(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.write("US-1", [change("a.txt", "one")])
+    await workspace.write("US-1", [change("b.txt", "two")])
+    assert tree(workspace) == {**FILES, "b.txt": "two"}
+    with pytest.raises(WorkspaceError):
+        await workspace.write("US-1", [change("c.txt", "three"), change("README.md/x", "below a file")])
+    with pytest.raises(WorkspaceError):
+        await workspace.commit("US-1", [change("README.md/x", "below a file")], note("step-1"))
+    with pytest.raises(WorkspaceError):
+        await workspace.commit("US-1", [change("src", "in place of a folder")], note("step-2"))
+    assert "c.txt" not in tree(workspace)
+
+
+async def test_read_sees_the_branch_not_the_worktree(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a b.txt", "committed")], note("step-1"))
+    fill(workspace.root("US-1"), {"a b.txt": "changed", "loose.txt": "x"})
+    asked = ["a b.txt", "loose.txt", "absent\n", "src", "a b.txt"]
+    assert await workspace.read("US-1", asked) == {"a b.txt": "committed"}
+    assert await workspace.read("US-1", []) == {}
+
+
+async def test_stories_merge_in_parallel_and_only_once(workspace: Workspace) -> None:
+    stories = [f"US-{number}" for number in range(1, 4)]
+    seen: list[dict[str, bytes]] = []
+
+    async def look(folder: Path) -> str:
+        seen.append(snapshot(folder))
+        await asyncio.sleep(0.01)
+        fill(folder, {"left by a test.txt": "x"})
+        return ""
+
+    async def deliver(story: str) -> None:
+        await workspace.open(story)
+        await workspace.write(story, [change(f"{story}.txt", story)])
+        await workspace.commit(story, [change(f"{story}.txt", story)], note("1", story))
+
+    async def merge(story: str) -> str:
+        merged = await workspace.merge(story, note(f"{story}:merge", story), look)
+        assert merged.merged
+        return merged.commit
+
+    await asyncio.gather(*map(deliver, stories))
+    commits = await asyncio.gather(*map(merge, stories))
+    assert [len(files) for files in seen] == [3, 4, 5]
+    assert await asyncio.gather(*map(merge, stories)) == commits
+    assert len(seen) == 3
+    await workspace.open("after")
+    assert set(await workspace.files("after")) == {*FILES, *(f"{story}.txt" for story in stories)}
+
+
+async def test_conflicts_and_red_merges_move_nothing(workspace: Workspace) -> None:
+    for story in ("US-1", "US-2"):
+        await workspace.open(story)
+        await workspace.commit(story, [change("src/app.py", f"x = '{story}'\n")], note("1", story))
+
+    async def red(folder: Path) -> str:
+        assert (folder / "src/app.py").read_text() == "x = 'US-1'\n"
+        return "tests fail"
+
+    turned_down = await workspace.merge("US-1", note("m1"), red)
+    assert (turned_down.merged, turned_down.red) == (False, "tests fail")
+    assert (await workspace.merge("US-1", note("m2"), agree)).merged
+    conflict = await workspace.merge("US-2", note("m3", "US-2"), agree)
+    assert (conflict.merged, conflict.conflicts) == (False, ("src/app.py",))
+    assert (await workspace.merge("US-2", note("m4", "US-2"), agree)).conflicts == ("src/app.py",)
+    assert await workspace.read("US-2", ["src/app.py"]) == {"src/app.py": "x = 'US-2'\n"}
+
+
+async def test_an_unchanged_story_merges(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    merged = await workspace.merge("US-1", note("m"), agree)
+    assert merged.merged
+    assert (await workspace.merge("US-1", note("m"), agree)).commit == merged.commit
+
+
+async def test_an_error_in_the_check_moves_nothing(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
+
+    async def broken(folder: Path) -> str:
+        raise WorkspaceError("no disk")
+
+    with pytest.raises(WorkspaceError, match="no disk"):
+        await workspace.merge("US-1", note("m"), broken)
+    await workspace.open("US-2")
+    assert await workspace.files("US-2") == tuple(sorted(FILES))
+
+
+async def test_the_base_tree_is_the_sprints_start_and_goes_away(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
+    await workspace.merge("US-1", note("m"), agree)
+    places = []
+
+    async def look(folder: Path) -> int:
+        places.append(folder)
+        fill(folder, {"made/by/a test.txt": "x"})
+        return len(snapshot(folder))
+
+    assert await asyncio.gather(workspace.base_tree(look), workspace.base_tree(look)) == [3, 3]
+    assert not any(place.exists() for place in places)
+
+
+async def test_reset_and_unknown_stories(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    root = workspace.root("US-1")
+    (root / "README.md").unlink()
+    fill(root, {"src/app.py": "y = 9\n", "node_modules/.git/config": "x", "deep/" * 30 + "f": "x"})
+    await workspace.reset("US-1")
+    assert tree(workspace) == FILES
+    with pytest.raises(WorkspaceError):
+        await workspace.reset("US-9")
+    for bad in ("result", "../x", ".hidden", "a/b"):
+        with pytest.raises(WorkspaceError):
+            await workspace.open(bad)
+
+
+async def test_removed_stories_start_afresh(workspace: Workspace) -> None:
+    assert isinstance(workspace, GitWorkspace | MemoryWorkspace)
+    await workspace.open("US-1")
+    await workspace.open("US-2")
+    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
+    await workspace.commit("US-2", [change("b.txt", "1")], note("1", "US-2"))
+    await workspace.merge("US-2", note("m", "US-2"), agree)
+    await workspace.remove("US-1")
+    await workspace.remove("US-1")
+    assert not workspace.root("US-1").exists()
+    branch = await workspace.open("US-1")
+    assert branch.base == branch.head == await workspace.head("US-1")
+    assert tree(workspace) == {**FILES, "b.txt": "1"}
