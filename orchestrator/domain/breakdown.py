@@ -7,7 +7,7 @@ from pydantic import Field
 
 from orchestrator.domain.base import AnswerValue
 
-TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>\d{2})$")
+TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2})\Z")
 
 
 class ArchitecturalConflict(AnswerValue):

@@ -1,15 +1,17 @@
 """`RepoPath`: a path that stays inside the repository because it cannot be built otherwise (spec 1 A5)."""
 
 import re
+import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator
 
 MAX_PATH_BYTES = 400
 MAX_SEGMENT_BYTES = 255
-_RESERVED = re.compile(r"^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?$", re.IGNORECASE)
+_RESERVED = re.compile(r"^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[1-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
 _GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
-_IGNORABLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
+"""Unicode categories that a reader does not see; HFS+ ignores several of them, so they could spell `.git`."""
 
 
 def _segment_problem(segment: str) -> str | None:
@@ -17,13 +19,13 @@ def _segment_problem(segment: str) -> str | None:
         return "it climbs out with `..`"
     if segment in {"", "."}:
         return "it has an empty or `.` segment"
-    if _GIT_DIR.match(_IGNORABLE.sub("", segment)):
+    if _GIT_DIR.match(segment):
         return "it reaches into `.git`"
     if _RESERVED.match(segment):
         return f"`{segment}` is a reserved device name"
     if len(segment.encode("utf-8", "surrogatepass")) > MAX_SEGMENT_BYTES:
         return f"a segment is longer than {MAX_SEGMENT_BYTES} bytes"
-    if segment != segment.rstrip(". ") or segment != segment.lstrip(" "):
+    if segment != segment.strip() or segment.endswith("."):
         return f"the segment `{segment}` starts or ends with a blank, or ends with a dot"
     return None
 
@@ -41,10 +43,12 @@ def unsafe_reason(path: str) -> str | None:
         return "it names a drive"
     if path.startswith(("/", "~")):
         return "it is absolute"
-    if any(ord(char) < 32 or ord(char) == 127 for char in path):
-        return "it has a control character"
     if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
         return "it is not valid Unicode"
+    if any(unicodedata.category(char) in _INVISIBLE for char in path):
+        return "it has a control or invisible character"
+    if ":" in path:
+        return "it has a colon (a drive or a file stream)"
     if len(path.encode("utf-8")) > MAX_PATH_BYTES:
         return f"it is longer than {MAX_PATH_BYTES} bytes"
     return next((problem for segment in path.split("/") if (problem := _segment_problem(segment))), None)

@@ -1,0 +1,137 @@
+"""The rules a breakdown must satisfy: format, completeness, paths, packages (spec 1 A3-A5)."""
+
+from collections.abc import Iterator
+
+from orchestrator.checks.file_paths import folders_of, plan_problem
+from orchestrator.checks.requirements import normal_names, spoken_packages
+from orchestrator.domain.breakdown import TASK_ID, Breakdown, Task
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.graph import find_cycle
+from orchestrator.domain.paths import unsafe_reason
+from orchestrator.syntax.install import install_targets
+
+MAX_TASK_FILES = 3
+
+
+def check_breakdown(
+    breakdown: Breakdown, existing_files: frozenset[str], known_packages: frozenset[str] = frozenset()
+) -> list[Finding]:
+    """Everything that is wrong with a read breakdown; [] for one with a detected conflict, whose tasks do not count.
+
+    `existing_files` are the repository's tracked files, `known_packages` the normalised names in its manifests.
+    """
+    if breakdown.architectural_conflict.detected:
+        return []
+    findings = [*_ids(breakdown), *_dependencies(breakdown), *_count(breakdown), *_tests_to_change(breakdown)]
+    folders = folders_of(existing_files)
+    declared = normal_names(breakdown.dependencies.names) | known_packages
+    for task in breakdown.tasks:
+        findings += _work(breakdown.story_id, task, existing_files, folders)
+        findings += _packages(breakdown.story_id, task, declared)
+    return [*findings, *_clashes(breakdown, existing_files)]
+
+
+def _where(story_id: str, task: Task | None = None, field: str | None = None) -> Where:
+    return Where(story=story_id, task=task.task_id if task else None, field=field)
+
+
+def _ids(breakdown: Breakdown) -> Iterator[Finding]:
+    story = breakdown.story_id
+    fix = f"Number the tasks T-{story}-01, T-{story}-02, … : two digits, each once, rising."
+    seen: set[str] = set()
+    last = -1
+    for place, task in enumerate(breakdown.tasks):
+        where = _where(story, task, f"tasks[{place}].task_id")
+        match = TASK_ID.match(task.task_id)
+        if match is None or match["story"] != story:
+            yield major("breakdown.task_id", f"`{task.task_id}` is no task id of {story}", where=where, fix=fix)
+        elif task.task_id in seen:
+            yield major("breakdown.task_id", f"`{task.task_id}` names two tasks", where=where, fix=fix)
+        elif int(match["number"]) <= last:
+            yield major("breakdown.task_id", f"`{task.task_id}` does not rise", where=where, fix=fix)
+        if match is not None:
+            last = max(last, int(match["number"]))
+        seen.add(task.task_id)
+
+
+def _dependencies(breakdown: Breakdown) -> Iterator[Finding]:
+    known = {task.task_id for task in breakdown.tasks}
+    for task in breakdown.tasks:
+        for needed in task.dependencies:
+            if needed not in known:
+                message = f"it depends on `{needed}`, which is no task of this story"
+                fix = "Name only tasks of this story."
+                yield major("breakdown.dependency", message, where=_where(breakdown.story_id, task), fix=fix)
+    needs = {task.task_id: task.dependencies for task in breakdown.tasks}
+    cycle = find_cycle(needs, needs)
+    if cycle:
+        message = f"tasks wait for each other: {' → '.join(cycle)}"
+        fix = "Take one of these dependencies out."
+        yield major("breakdown.cycle", message, where=_where(breakdown.story_id), fix=fix)
+
+
+def _count(breakdown: Breakdown) -> Iterator[Finding]:
+    if len(breakdown.tasks) < breakdown.task_count:
+        message = f"task_count says {breakdown.task_count}, but there are {len(breakdown.tasks)} tasks"
+        fix = "Give the missing tasks, or correct task_count."
+        yield major("breakdown.missing_tasks", message, where=_where(breakdown.story_id), fix=fix)
+
+
+def _work(story: str, task: Task, existing: frozenset[str], folders: frozenset[str]) -> Iterator[Finding]:
+    where = _where(story, task)
+    if not task.files_to_create and task.command is None:
+        fix = "Name its files in files_to_create, or give a command, or take the task out."
+        yield major("breakdown.no_work", "the task has neither files nor a command", where=where, fix=fix)
+    for path in task.files_to_create:
+        problem = plan_problem(path, existing, folders)
+        if problem is not None:
+            fix = "Name real files by their path from the repository's root."
+            message = f"`{path[:200]}` {_joined(problem.reason)}"
+            yield major(f"breakdown.{problem.code}", message, where=where, fix=fix)
+    if len(task.files_to_create) > MAX_TASK_FILES:
+        message = f"the task has {len(task.files_to_create)} files"
+        fix = f"Split it: {MAX_TASK_FILES} files at most."
+        yield minor("breakdown.too_many_files", message, where=where, fix=fix)
+
+
+def _joined(reason: str) -> str:
+    return f"is unsafe: {reason}" if reason.startswith(("it ", "a ", "the ", "`")) else reason
+
+
+def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Finding]:
+    where = _where(story, task)
+    fix = "Declare it under dependencies, or do without it."
+    installed = install_targets(task.command or "")
+    for name in installed:
+        if name not in declared:
+            message = f"the command installs `{name}`, which is not declared"
+            yield major("breakdown.undeclared_package", message, where=where, fix=fix)
+    for name in spoken_packages(task.description):
+        if name not in installed and normal_names([name]).isdisjoint(declared):
+            message = f"the description names the package `{name}`, which is not declared"
+            yield minor("breakdown.undeclared_package", message, where=where, fix=fix)
+
+
+def _tests_to_change(breakdown: Breakdown) -> Iterator[Finding]:
+    for change in breakdown.tests_to_change:
+        reason = unsafe_reason(change.file)
+        if reason is not None:
+            message = f"`{change.file[:200]}` is unsafe: {reason}"
+            where = _where(breakdown.story_id, field="tests_to_change")
+            yield major("breakdown.unsafe_path", message, where=where, fix="Name an existing test file by its path.")
+
+
+def _clashes(breakdown: Breakdown, existing: frozenset[str]) -> Iterator[Finding]:
+    """Paths that no single tree can hold on every file system: one a folder of the other, or case apart."""
+    spelling = {path.casefold(): path for path in sorted(existing)}
+    declared = {path: task for task in breakdown.tasks for path in task.files_to_create}
+    folders = folders_of(frozenset(declared))
+    for path, task in declared.items():
+        where = _where(breakdown.story_id, task)
+        other = spelling.setdefault(path.casefold(), path)
+        if other != path:
+            message = f"`{path}` differs from `{other}` in case only"
+            yield minor("breakdown.path_clash", message, where=where, fix=f"Write `{other}`.")
+        if path in folders and path not in existing:
+            message = f"`{path}` is a file here and a folder of another file"
+            yield major("breakdown.abstract_path", message, where=where, fix="Name files, not folders.")

@@ -1,0 +1,63 @@
+"""What delivered files hold, looked at before anything is written (spec 1 B2)."""
+
+from collections.abc import Iterator, Mapping
+from posixpath import basename
+
+from orchestrator.checks.placeholders import placeholders
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.manifest import read_manifest
+
+SMALL_BEFORE = 500
+"""Characters below which a file may lose any share of its text."""
+KEPT_SHARE = 0.2
+_MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
+
+
+def check_content(delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
+    """Findings on the files' contents; `before` holds the present text of those that exist.
+
+    Syntax, omissions and placeholders, lost text, and manifests that lose a dependency or script. Never raises.
+    """
+    findings: list[Finding] = []
+    for change in delivery.files:
+        old = before.get(change.path)
+        said = [*check_syntax(change.path, change.content, code="delivery.syntax")]
+        said += placeholders(change.path, change.content, before=old or "")
+        said += _shrunk(change, old)
+        if old is not None and is_manifest(change.path):
+            said += _lost(change, old)
+        findings += (_placed(finding, delivery) for finding in said)
+    return findings
+
+
+def _placed(finding: Finding, delivery: Delivery) -> Finding:
+    where = finding.where.model_copy(update={"story": delivery.story_id, "task": delivery.task_id})
+    return finding.model_copy(update={"where": where})
+
+
+def _shrunk(change: FileChange, before: str | None) -> Iterator[Finding]:
+    where = Where(file=change.path)
+    now, fix = change.content.strip(), "Give the whole file."
+    if not now and (before or "").strip():
+        yield major("delivery.shrunk", "the file lost all of its content", where=where, fix=fix)
+    elif not now and basename(change.path) not in _MAY_BE_EMPTY:
+        yield minor("delivery.empty", "the file is empty", where=where, fix=fix)
+    elif before and len(before) > SMALL_BEFORE and len(change.content) < KEPT_SHARE * len(before):
+        message = f"the file shrank from {len(before)} to {len(change.content)} characters"
+        yield minor("delivery.shrunk", message, where=where, fix=fix)
+
+
+def _lost(change: FileChange, before: str) -> Iterator[Finding]:
+    old, new = read_manifest(change.path, before), read_manifest(change.path, change.content)
+    where = Where(file=change.path)
+    yield from (problem.model_copy(update={"code": "delivery.syntax"}) for problem in new.problems if not old.problems)
+    for what, gone in (
+        ("dependency", sorted(old.dependencies - new.dependencies)),
+        ("script", sorted(old.scripts - new.scripts)),
+    ):
+        if gone and not new.problems:
+            message = f"the manifest lost the {what} {', '.join(f'`{name}`' for name in gone)}"
+            yield major("delivery.manifest_loss", message, where=where, fix="Keep what was there; add to it only.")

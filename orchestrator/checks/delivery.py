@@ -1,0 +1,114 @@
+"""A developer's answer → Delivery (spec 1 B1), and the door to what its content is checked for (B2)."""
+
+from collections.abc import Iterator, Mapping
+
+from orchestrator.checks.content import check_content
+from orchestrator.checks.file_paths import tidy
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.paths import unsafe_reason
+
+__all__ = ["PLACEHOLDER", "check_content", "read_delivery"]
+
+PLACEHOLDER = "<the whole text of the file>"
+"""What prompts show where a file's content belongs; given back as content, it is refused."""
+_LISTS = ("files", "created_files", "updated_files")
+_PATHS = ("path", "filename", "file")
+_NESTING = 4
+_FIX = 'Answer {"files": [{"path": …, "content": …}]} with the whole text of every file as one string.'
+
+
+def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery | None, list[Finding]]:
+    """The files in an extracted value, in order, with what was said about them; None when none is usable.
+
+    Accepts files, created_files and updated_files; each a list of {path|filename|file, content} or a map path →
+    content; also `{"content": {"content": …}}`; a bare list counts as `files`. Wrong ids are corrected with a minor
+    finding. A file with an unsafe path, no text, a placeholder, or a path given twice with different texts is left out
+    with a major finding.
+    """
+    answer = {"files": value} if isinstance(value, list) else value
+    if not isinstance(answer, Mapping):
+        return None, [major("delivery.no_files", "the answer is no object", where=_where(story_id, task_id), fix=_FIX)]
+    findings = list(_ids(answer, story_id, task_id))
+    kept: dict[str, FileChange] = {}
+    refused: set[str] = set()
+    for path, content in _files(answer):
+        found = _judge(path, content, _where(story_id, task_id))
+        if isinstance(found, Finding):
+            findings.append(found)
+            continue
+        key = found.path.casefold()
+        if key in kept and kept[key] != found:
+            refused.add(key)
+            findings.append(_doubled(kept[key].path, found.path, _where(story_id, task_id)))
+        kept.setdefault(key, found)
+    files = tuple(change for key, change in kept.items() if key not in refused)
+    if not kept and not any(finding.severity.blocks for finding in findings):
+        findings.append(major("delivery.no_files", "no file was found", where=_where(story_id, task_id), fix=_FIX))
+    return (Delivery(story_id=story_id, task_id=task_id, files=files) if files else None), findings
+
+
+def _where(story_id: str, task_id: str, file: str | None = None) -> Where:
+    return Where(story=story_id, task=task_id, file=file)
+
+
+def _ids(answer: Mapping[str, object], story_id: str, task_id: str) -> Iterator[Finding]:
+    for field, right in (("story_id", story_id), ("task_id", task_id)):
+        stated = answer.get(field)
+        if stated is not None and stated != right:
+            message = f"{field} was {str(stated)[:80]!r} and is now {right!r}"
+            yield minor("delivery.ids", message, where=_where(story_id, task_id))
+
+
+def _files(answer: Mapping[str, object]) -> Iterator[tuple[object, object]]:
+    """Pairs (path, content) as they stand, from every accepted shape; what has no path gives None for it."""
+    for field in _LISTS:
+        held = answer.get(field)
+        if isinstance(held, Mapping):
+            if isinstance(held.get("path"), str) and "content" in held:  # one file that forgot its list
+                yield _entry(held)
+            else:
+                yield from held.items()
+        elif isinstance(held, list):
+            for entry in held:
+                yield _entry(entry) if isinstance(entry, Mapping) else (None, entry)
+        elif held is not None:
+            yield None, held
+
+
+def _entry(entry: Mapping[str, object]) -> tuple[object, object]:
+    for name in _PATHS:
+        if name in entry:
+            return entry[name], entry.get("content")
+    if len(entry) == 1:
+        return next(iter(entry.items()))
+    return None, entry.get("content")
+
+
+def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
+    for _ in range(_NESTING):
+        if isinstance(content, Mapping) and "content" in content:
+            content = content["content"]
+    if not isinstance(path, str):
+        return major("delivery.unsafe_path", "a file has no path that is a string", where=where, fix=_FIX)
+    path = tidy(path)
+    reason = unsafe_reason(path)
+    if reason is not None:
+        fix = "Give the path from the repository's root, with `/`."
+        return major("delivery.unsafe_path", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
+    where = where.model_copy(update={"file": path})
+    if not isinstance(content, str):
+        return major("delivery.no_content", f"the content of `{path}` is no string", where=where, fix=_FIX)
+    if content.strip() == PLACEHOLDER:
+        message = f"the content of `{path}` is the prompt's own placeholder"
+        return major("delivery.placeholder", message, where=where, fix="Write the whole file.")
+    if any(0xD800 <= ord(char) <= 0xDFFF for char in content):
+        message = f"the content of `{path}` holds half a character and cannot be written"
+        return major("delivery.no_content", message, where=where, fix="Write whole Unicode characters.")
+    return FileChange(path=path, content=content)
+
+
+def _doubled(first: str, second: str, where: Where) -> Finding:
+    where = where.model_copy(update={"file": second})
+    said = f"`{second}` was given twice" if first == second else f"`{first}` and `{second}` differ in case only"
+    return major("delivery.duplicate_path", said, where=where, fix="Give each file once, whole.")

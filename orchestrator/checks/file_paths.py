@@ -1,0 +1,73 @@
+"""What a path in an answer may be: safe, a file, and not somebody else's."""
+
+import re
+from posixpath import basename
+from typing import NamedTuple
+
+from orchestrator.domain.file_kinds import is_binary_file, is_test_file
+from orchestrator.domain.paths import unsafe_reason
+
+_SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
+_NO_FILE_NAME = re.compile(r'[*?<>|"]')
+_PLAIN_NAMES = frozenset(
+    {"makefile", "gnumakefile", "dockerfile", "containerfile", "license", "licence", "copying", "notice", "readme"}
+    | {"changelog", "changes", "history", "news", "authors", "contributors", "contributing", "codeowners", "install"}
+    | {"procfile", "gemfile", "rakefile", "jenkinsfile", "vagrantfile", "pipfile", "brewfile", "justfile", "caddyfile"}
+    | {"version", "todo", "manifest", "owners", "security", "wscript", "sconstruct", "build", "workspace", "tiltfile"}
+)
+_SCRIPT_FOLDERS = frozenset({"bin", "scripts", "script", "hooks", ".husky", "sbin"})
+
+
+class PathProblem(NamedTuple):
+    """Why a path may not stand in a plan."""
+
+    code: str
+    """unsafe_path | abstract_path | test_file | binary_file."""
+    reason: str
+
+
+def tidy(path: str) -> str:
+    """The path without the blanks around it and the `./` before it that mean nothing."""
+    path = path.strip()
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:]
+    return path
+
+
+def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -> PathProblem | None:
+    """Why a task may not name `path`, or None. `existing`: tracked files; `folders`: their folders (see folders_of)."""
+    if path.endswith("/") and not unsafe_reason(path.rstrip("/")):
+        return PathProblem("abstract_path", "is a folder, not a file")
+    reason = unsafe_reason(path)
+    if reason is not None:
+        return PathProblem("unsafe_path", reason)
+    if is_test_file(path):
+        return PathProblem("test_file", "is a test file; the tester writes those")
+    if is_binary_file(path):
+        return PathProblem("binary_file", "is a binary file, which nobody here can write as text")
+    if path in existing:
+        return None
+    if path in folders:
+        return PathProblem("abstract_path", "is a folder of the project, not a file")
+    if not existing.isdisjoint(_parents(path)):
+        return PathProblem("abstract_path", "lies below something that is a file")
+    if _NO_FILE_NAME.search(path) or not _looks_like_file(path):
+        return PathProblem("abstract_path", "reads like an idea, not like a file: it has no suffix and does not exist")
+    return None
+
+
+def folders_of(files: frozenset[str]) -> frozenset[str]:
+    """Every folder above these files."""
+    return frozenset(parent for path in files for parent in _parents(path))
+
+
+def _parents(path: str) -> frozenset[str]:
+    parts = path.split("/")
+    return frozenset("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _looks_like_file(path: str) -> bool:
+    name = basename(path)
+    if name.startswith(".") or _SUFFIX.search(name):
+        return True
+    return name.lower() in _PLAIN_NAMES or not _SCRIPT_FOLDERS.isdisjoint(path.split("/")[:-1])

@@ -1,0 +1,104 @@
+"""Text that stands where code should stand: "rest of the code unchanged", "TODO: implement"."""
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from collections.abc import Iterator
+from posixpath import splitext
+
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.syntax import python_source
+
+_THING = (
+    r"(?:code|file|functions?|class|classes|methods?|module|implementation|imports?|logic|routes?|styles?|html|css"
+    r"|script|tests?|handlers?|component|fields?|configuration|definitions?)"
+)
+_STAYS = r"(?:unchanged|omitted|(?:remains?|stays?|is|are)\b|as (?:before|above)|goes|here\b|the same|same as|\.\.\.|…)"
+_OMISSION = re.compile(
+    # only that: "rest of the code", "... keep the remaining methods ..."
+    rf"^\W*(?:(?:keep|add|include|insert|and) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING}\W*$"
+    rf"|\b(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING} {_STAYS}"
+    r"|(?:\.\.\.|…)\s*(?:the )?(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)\b"
+    rf"|\b(?:existing|previous|original|remaining|other) (?:\w+ )?{_THING}\s*"
+    r"(?:\.\.\.|…|here\b|unchanged|remains?\b|stays?\b|goes here|omitted|as before|as above)"
+    rf"|\b(?:your|actual|real|full) {_THING} (?:goes |comes |is )?here\b|\b{_THING} goes here\b"
+    r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted)\W*$|\bomitted for brevity\b"
+    r"|^\W*(?:no changes?|unchanged|same as) (?:here|below|above|before)\W*$",
+    re.IGNORECASE,
+)
+_TODO = re.compile(r"\b(?:TODO|FIXME)\b[:\s(-]*(?:implement|add|write|fill|complete|finish|your)", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$|^\s*(?P<dots>(?:\.\.\.|…).*)$")
+_EMPTY_BLOCK = re.compile(r"\{\s*(?://|/\*)\s*(?:TODO|FIXME)\b[^\n]*\n?\s*\}", re.IGNORECASE)
+_PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
+_FIX = "Write the whole file, every line of it."
+
+
+def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
+    """Findings on comments that stand for missing code; prose and data files are not looked at.
+
+    An omission is major. A TODO to implement something is major where it is all a function holds, minor elsewhere.
+    A comment that stood in `before` already is not the delivery's.
+    """
+    if splitext(path)[1].lower() in _PROSE:
+        return []
+    old = {line.strip() for line in before.splitlines()}
+    stubs = _stub_lines(path, text)
+    findings: list[Finding] = []
+    for number, comment, line in _comments(path, text):
+        where = Where(file=path, line=number)
+        said = comment.strip()[:120]
+        if line.strip() in old:
+            continue
+        if _OMISSION.search(comment):
+            message = f"`{said}` stands for code that is not there"
+            findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
+        elif _TODO.search(comment):
+            make = major if number in stubs else minor
+            findings.append(make("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
+    return findings
+
+
+def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """(line number, comment, whole line): by tokens where Python allows, else by the look of the line."""
+    lines = text.split("\n")
+    if splitext(path)[1].lower() in {".py", ".pyi"} and python_source.parse(text) is not None:
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                if token.type == tokenize.COMMENT:
+                    yield token.start[0], token.string, token.line
+        except (tokenize.TokenError, SyntaxError):
+            return  # it parsed, so at most the tail after the last statement is lost
+        return
+    for number, line in enumerate(lines, start=1):
+        match = _COMMENT.search(line)
+        if match:
+            yield number, match["text"] or match["dots"] or "", line
+
+
+def _stub_lines(path: str, text: str) -> frozenset[int]:
+    """Lines of functions (Python) or blocks (languages with braces) that hold nothing but a note."""
+    if splitext(path)[1].lower() not in {".py", ".pyi"}:
+        starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        blocks = ((bisect_right(starts, m.start()), bisect_right(starts, m.end())) for m in _EMPTY_BLOCK.finditer(text))
+        return frozenset(line for first, last in blocks for line in range(first, last + 1))
+    tree = python_source.parse(text)
+    found: set[int] = set()
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(_says_nothing(s) for s in node.body):
+            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 2))
+    return frozenset(found)
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    if isinstance(statement, ast.Pass):
+        return True
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        return True
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    if isinstance(name, ast.Name) and name.id == "NotImplementedError":
+        return True
+    returned = statement.value if isinstance(statement, ast.Return) else False
+    return returned is None or (isinstance(returned, ast.Constant) and returned.value is None)

@@ -1,0 +1,87 @@
+"""Packages as people write them → name and version; packages that a description speaks of."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from packaging.utils import canonicalize_name
+
+from orchestrator.domain.breakdown import PackageDependencies
+from orchestrator.syntax.install import install_targets
+
+_REQUIREMENT = re.compile(
+    r"^(?P<name>@[a-z0-9~][\w.~-]*/[\w.~-]+|[A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*"
+    r"(@\s*(?P<at>[^\s;]+)|(?P<pin>(===?|[<>!~]=?|\^)[^;@]*)|[: ]\s*(?P<bare>[\^~]?v?\d[\w.*+-]*))?\s*(;.*)?$",
+    re.IGNORECASE,
+)
+_NONE = frozenset({"", "none", "n/a", "na", "-", "null", "nothing"})
+_WELL_KNOWN = re.compile(
+    r"\b(flask|django|fastapi|starlette|uvicorn|gunicorn|sqlalchemy|pydantic|numpy|pandas|scipy|matplotlib|httpx|aiohttp"
+    r"|beautifulsoup4|scikit-learn|psycopg2?|pymysql|pyjwt|bcrypt|passlib|celery|jinja2|lodash|axios|express\.js|mongoose"
+    r"|sequelize|better-sqlite3|jsonwebtoken|body-parser|supertest|tailwindcss|webpack|nodemon|dotenv|python-dotenv)\b",
+    re.IGNORECASE,
+)
+_SPOKEN = re.compile(
+    r"[`'\"](?P<before>@?[A-Za-z0-9][\w./-]*)[`'\"]\s+(?:npm |pip |third-party )?(?:package|library|dependency)\b"
+    r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
+    re.IGNORECASE,
+)
+_SAME = {"express.js": "express"}
+
+
+def requirement(text: str) -> tuple[str, str] | None:
+    """(name, version) of a requirement such as `express@^4.18.0` or `flask>=2`, else None; no version: `*`."""
+    match = _REQUIREMENT.match(text.strip())
+    if match is None or text.strip().lower() in _NONE:
+        return None
+    version = (match["at"] or match["pin"] or match["bare"] or "*").strip()
+    return match["name"], version
+
+
+def read_packages(value: object) -> tuple[PackageDependencies, list[str]]:
+    """Packages from {dependencies, devDependencies}, a flat map or a list; and the entries that name no package."""
+    ignored: list[str] = []
+    if isinstance(value, Mapping) and {"dependencies", "devDependencies"} & set(value):
+        normal = _group(value.get("dependencies"), ignored)
+        dev = _group(value.get("devDependencies"), ignored)
+        return PackageDependencies(dependencies=normal, devDependencies=dev), ignored
+    return PackageDependencies(dependencies=_group(value, ignored)), ignored
+
+
+def _group(value: object, ignored: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if isinstance(value, Mapping):
+        for name, version in value.items():
+            read = requirement(str(name))
+            if read is None:
+                _note(name, ignored)
+            else:
+                stated = version.strip() if isinstance(version, str) else ""
+                found[read[0]] = stated or (str(version) if isinstance(version, int | float) else read[1])
+        return found
+    for entry in value if isinstance(value, list) else [value]:
+        if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+            found.update(_group({entry["name"]: entry.get("version")}, ignored))
+        elif isinstance(entry, str) and (read := requirement(entry)) is not None:
+            found[read[0]] = read[1]
+        else:
+            _note(entry, ignored)
+    return found
+
+
+def _note(entry: object, ignored: list[str]) -> None:
+    if entry is not None and str(entry).strip().lower() not in _NONE:
+        ignored.append(str(entry)[:120])
+
+
+def normal_names(names: Iterable[str]) -> frozenset[str]:
+    """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python)."""
+    lowered = {name.strip().lower() for name in names}
+    return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})
+
+
+def spoken_packages(description: str) -> tuple[str, ...]:
+    """Packages a description names plainly enough to expect a declaration; lower case, each once."""
+    found = dict.fromkeys(install_targets(description))
+    found.update(dict.fromkeys((m["before"] or m["behind"]).lower() for m in _SPOKEN.finditer(description)))
+    found.update(dict.fromkeys(m[1].lower() for m in _WELL_KNOWN.finditer(description)))
+    return tuple(dict.fromkeys(_SAME.get(name, name) for name in found))

@@ -1,0 +1,151 @@
+"""A tester's answers → TestSuite and failure instructions (spec 1 C1, C2, C4, C6)."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from posixpath import basename
+
+from orchestrator.checks.assertions import asserting, assertions
+from orchestrator.checks.file_paths import tidy
+from orchestrator.checks.suite_reach import reach
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.paths import unsafe_reason
+from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
+from orchestrator.syntax import python_source
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.python_tests import Function, doubled_names, find_tests, test_functions
+
+_FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
+_PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
+_NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
+_ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
+
+
+def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Finding]]:
+    """The suite in an extracted value, with its test functions as `expected_names`; None when the shape is broken."""
+    where = Where(story=story_id)
+    if not isinstance(value, Mapping):
+        said = "the answer is a list" if isinstance(value, list) else "the answer is no object"
+        return None, [major("suite.shape", f"{said}, not one suite", where=where, fix=_FIX)]
+    findings: list[Finding] = []
+    stated = value.get("story_id")
+    if stated is not None and stated != story_id:
+        message = f"story_id was {str(stated)[:80]!r} and is now {story_id!r}"
+        findings.append(minor("suite.story_id", message, where=where))
+    file, content = value.get("test_file"), value.get("test_content")
+    for field, held in (("test_file", file), ("test_content", content)):
+        if not isinstance(held, str) or not held.strip():
+            findings.append(major("suite.shape", f"{field} is missing or no text", where=where, fix=_FIX))
+    cases = _cases(value.get("test_cases"), where, findings)
+    if not isinstance(file, str) or not isinstance(content, str) or any(f.severity.blocks for f in findings):
+        return None, findings
+    file = tidy(file)
+    findings += _file_name(file, where)
+    if any(finding.severity.blocks for finding in findings):
+        return None, findings
+    names = test_functions(content)
+    findings += _unknown_cases(cases, names, where) if names else []
+    return TestSuite(test_file=file, test_content=content, test_cases=cases, expected_names=names), findings
+
+
+def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
+    """What is wrong with the tests themselves.
+
+    `required_criteria` is the number of test functions wanted at least, None for a smoke test. A suite that does
+    not parse has that one finding: nothing else can be said about it.
+    """
+    broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
+    tree = python_source.parse(suite.test_content)
+    if broken or tree is None:
+        return broken
+    where = Where(file=suite.test_file)
+    tests = find_tests(tree)
+    if not tests:
+        fix = "Write functions named test_*."
+        return [major("suite.no_tests", "the file has no test function", where=where, fix=fix)]
+    findings = list(_assertions(tree, where))
+    for name, line in doubled_names(tree):
+        place = where.model_copy(update={"line": line})
+        message = f"`{name}` is defined again further down, which hides this one"
+        findings.append(major("suite.duplicate_test", message, where=place, fix="Give each its own name."))
+    count = len({(test.owner, test.name) for test in tests})
+    if required_criteria is not None and count < required_criteria:
+        message = f"{count} tests for {required_criteria} acceptance criteria"
+        findings.append(major("suite.criteria", message, where=where, fix="Write a test for each criterion."))
+    return [*findings, *reach(tree, suite.test_file)]
+
+
+def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[Finding]]:
+    """The instructions of a failure analysis; a major finding for each entry that is none, and for an empty answer."""
+    held = value.get("failure_analysis") if isinstance(value, Mapping) else value
+    where = Where(field="failure_analysis")
+    if not isinstance(held, list) or not held:
+        return (), [major("analysis.shape", "failure_analysis is no filled list", where=where, fix=_ANALYSIS_FIX)]
+    instructions: list[FailureInstruction] = []
+    findings: list[Finding] = []
+    for place, entry in enumerate(held):
+        texts = _texts(entry, ("file", "issue", "fix", "function"))
+        lacking = [name for name in ("file", "issue", "fix") if not texts.get(name)]
+        if lacking:
+            message = f"entry {place} lacks {', '.join(lacking)}"
+            findings.append(major("analysis.shape", message, where=where, fix=_ANALYSIS_FIX))
+            continue
+        file = tidy(re.sub(r":\d+(:\d+)?$", "", texts["file"].strip()))
+        instructions.append(FailureInstruction(**{**texts, "file": file}))
+    return tuple(instructions), findings
+
+
+def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:
+    if not isinstance(entry, Mapping):
+        return {}
+    return {name: text.strip() for name in names if isinstance(text := entry.get(name), str)}
+
+
+def _cases(value: object, where: Where, findings: list[Finding]) -> tuple[TestCase, ...]:
+    if not isinstance(value, list):
+        findings.append(major("suite.shape", "test_cases is missing or no list", where=where, fix=_FIX))
+        return ()
+    cases: list[TestCase] = []
+    for entry in value:
+        texts = {"name": entry} if isinstance(entry, str) else _texts(entry, ("name", "criterion"))
+        name = re.sub(r"\[.*\]$|\(\)$", "", texts.get("name", "").strip()).split("::")[-1]
+        if name:
+            cases.append(TestCase(name=name, criterion=texts.get("criterion", "")))
+        else:
+            findings.append(minor("suite.case", "a test case has no name and was left out", where=where))
+    return tuple(cases)
+
+
+def _file_name(path: str, where: Where) -> Iterator[Finding]:
+    fix = "Name it test_<subject>.py, in a folder like tests/."
+    reason = unsafe_reason(path)
+    name = basename(path)
+    if reason is not None:
+        yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
+    elif not _PYTHON_TEST.match(name):
+        message = f"`{name[:100]}` is no test file that can be checked and run here"
+        yield major("suite.file_name", message, where=where, fix=fix)
+    elif any(part.startswith(".") or part.lower() in _NOT_COLLECTED for part in path.split("/")[:-1]):
+        yield major("suite.file_name", f"test runners do not look into the folders of `{path}`", where=where, fix=fix)
+
+
+def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: Where) -> Iterator[Finding]:
+    for case in cases:
+        if case.name not in names:
+            message = f"the test case `{case.name[:100]}` names no test function"
+            yield minor("suite.unknown_case", message, where=where, fix="Name the function that tests it.")
+
+
+def _assertions(tree: ast.Module, where: Where) -> Iterator[Finding]:
+    helpers = asserting({node.name: node for node in ast.walk(tree) if isinstance(node, Function)})
+    for test in find_tests(tree):
+        found = assertions(test.node, helpers)
+        if not found:
+            place = where.model_copy(update={"line": test.node.lineno})
+            message = f"`{test.name}` asserts nothing"
+            yield major("suite.no_assertion", message, where=place, fix="Assert what the criterion promises.")
+        for assertion in found:
+            if assertion.always_true:
+                place = where.model_copy(update={"line": assertion.line})
+                message = f"an assertion in `{test.name}` is always true: {assertion.always_true}"
+                yield major("suite.always_true", message, where=place, fix="Assert what the program returns or stores.")

@@ -1,0 +1,81 @@
+"""Imports of source files against the closed world (spec 1, "Beyond the original")."""
+
+from collections.abc import Iterable
+
+from orchestrator.contract import import_names
+from orchestrator.contract.world import PYTHON_SUFFIXES, World
+from orchestrator.domain.findings import Finding, Where, critical, major
+from orchestrator.syntax import javascript_source, python_source
+from orchestrator.syntax.python_source import Import
+
+_FIX = "Use the standard library, the project's own modules, or one of the allowed dependencies: "
+
+
+def is_source(path: str) -> bool:
+    """Whether imports of this file are judged."""
+    return path.lower().endswith((*PYTHON_SUFFIXES, *javascript_source.SUFFIXES))
+
+
+def check_imports(world: World, path: str, text: str, before: str | None) -> list[Finding]:
+    """Critical `contract.import` for each package that `text` imports and nothing allows; once per package.
+
+    What `before`, the file's text at the base, imported already is not held against it. A text that cannot be read is
+    a major `contract.unreadable`: nothing is known about its imports.
+    """
+    if not is_source(path):
+        return []
+    python = path.lower().endswith(PYTHON_SUFFIXES)
+    found = python_source.imports(text) if python else javascript_source.imports(text)
+    if found is None:
+        message = "the file cannot be parsed, so its imports are unknown"
+        return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
+    known = {(item.module, item.relative) for item in _imports(before, python)}
+    foreign: dict[str, Import] = {}
+    for item in found:
+        if item.relative or not item.module or (item.module, item.relative) in known:
+            continue
+        name = _foreign_python(world, path, item.module) if python else _foreign_npm(world, item.module)
+        if name:
+            foreign.setdefault(name, item)
+    allowed = ", ".join(sorted(world.dependencies)) or "none"
+    return [
+        critical(
+            "contract.import",
+            f"`{item.module[:120]}` is imported, but the contract allows no `{name}`",
+            where=Where(file=path, line=item.line, story=world.story_id),
+            fix=f"{_FIX}{allowed}.",
+        )
+        for name, item in foreign.items()
+    ]
+
+
+def _imports(text: str | None, python: bool) -> Iterable[Import]:
+    if text is None:
+        return ()
+    return (python_source.imports(text) if python else javascript_source.imports(text)) or ()
+
+
+def _foreign_python(world: World, path: str, module: str) -> str:
+    """The distribution a module would need, "" when it is there."""
+    if import_names.is_python_builtin(module) or _is_local(world, path, module.split(".")[0]):
+        return ""
+    return "" if import_names.python_allowed(module, world.dependencies) else module.split(".")[0]
+
+
+def _is_local(world: World, path: str, top: str) -> bool:
+    """Whether an allowed file makes `top` importable: from a folder above the importing file, or a `src` there."""
+    folders = path.split("/")[:-1]
+    for depth in range(len(folders) + 1):
+        root = "".join(f"{folder}/" for folder in folders[:depth])
+        for start in (f"{root}{top}", f"{root}src/{top}"):
+            if start in world.python_folders or any(f"{start}{suffix}" in world.files for suffix in PYTHON_SUFFIXES):
+                return True
+    return False
+
+
+def _foreign_npm(world: World, module: str) -> str:
+    """The package a module would need, "" when it is there. `#x`, `@/x` and `~/x` are aliases inside a project."""
+    if module.startswith((".", "/", "#", "@/", "~/")) or import_names.is_node_builtin(module):
+        return ""
+    name = import_names.npm_package(module)
+    return "" if name in world.dependencies else name

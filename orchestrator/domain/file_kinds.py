@@ -1,0 +1,44 @@
+"""What a path is by its name alone: a test, a manifest, a binary file. Pure rules that several rooms share."""
+
+import re
+
+_TEST_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__"})
+_TEST_NAMES = frozenset(
+    {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
+)
+_TEST_PATTERN = re.compile(
+    r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
+    r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
+)
+_REQUIREMENTS = re.compile(r"^(.+[-_.])?requirements([-_.].+)?\.(txt|in)$")
+_BINARY = re.compile(
+    r"\.(png|jpe?g|gif|bmp|ico|webp|avif|tiff?|psd|pdf|zip|t?gz|bz2|xz|zst|7z|rar|tar|[jw]ar|whl|egg|exe|dll|so|dylib|a|o"
+    r"|obj|lib|bin|dat|class|py[cod]|wasm|woff2?|ttf|otf|eot|mp[34]|wav|ogg|flac|avi|mov|mkv|webm|db|sqlite3?|mdb"
+    r"|parquet|pkl|pickle|np[yz]|h5|docx?|xlsx?|pptx?|od[ts]|iso|dmg|deb|rpm|apk|ipa|keystore|p12|pfx)$"
+)
+
+
+def is_test_file(path: str) -> bool:
+    """Whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.
+
+    Judged by folder (`tests/`, `__tests__/`, `spec/` …) and by name (`test_x.py`, `x.spec.ts`, `conftest.py` …), not
+    by case, so that a file system without case is no way around it.
+    """
+    *folders, name = path.lower().split("/")
+    return name in _TEST_NAMES or not _TEST_FOLDERS.isdisjoint(folders) or bool(_TEST_PATTERN.match(name))
+
+
+def is_manifest(path: str) -> bool:
+    """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg.
+
+    Text files inside a folder called `requirements` count as requirement files.
+    """
+    *folders, name = path.lower().split("/")
+    if name in {"package.json", "pyproject.toml", "setup.cfg"} or _REQUIREMENTS.match(name):
+        return True
+    return bool(folders) and folders[-1] == "requirements" and name.endswith((".txt", ".in"))
+
+
+def is_binary_file(path: str) -> bool:
+    """Whether the suffix says that no text editor writes this file."""
+    return bool(_BINARY.search(path.lower()))

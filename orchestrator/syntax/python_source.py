@@ -1,0 +1,153 @@
+"""What a Python text says by its syntax tree: does it compile, what does it offer, what does it import."""
+
+import ast
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding, Where, major
+
+
+class Import(Value):
+    """One imported module."""
+
+    module: str
+    """Dotted name; empty for `from . import x`."""
+    line: int
+    """1-based."""
+    relative: bool = False
+
+
+def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | None:
+    """A major finding with line and column when `text` does not compile, else None. Never raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(text, path.replace("\0", ""), "exec", dont_inherit=True)
+    except SyntaxError as error:
+        place = Where(file=path, line=error.lineno or None, column=error.offset or None)
+        return major(code, f"Python does not compile: {error.msg}", where=place, fix="Write the whole file anew.")
+    except ValueError as error:
+        return major(code, f"Python does not compile: {error}", where=Where(file=path), fix="Remove the character.")
+    except (RecursionError, MemoryError):
+        message = "Python does not compile: it is nested too deeply"
+        return major(code, message, where=Where(file=path), fix="Write it with less nesting.")
+    return None
+
+
+def parse(text: str) -> ast.Module | None:
+    """The syntax tree, or None for a text that cannot be parsed. Never raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def exported_names(text: str) -> tuple[str, ...]:
+    """Names another module may import, in order of appearance; () when the text does not parse.
+
+    `__all__` decides when it is a list of literals; else public functions, classes and assigned names. A module that
+    defines nothing of its own (a package's `__init__`) offers what it imports by name.
+    """
+    tree = parse(text)
+    if tree is None:
+        return ()
+    statements = list(top_level(tree.body))
+    listed = _dunder_all(statements)
+    if listed is not None:
+        return _public(listed, underscores=True)
+    names = _public(name for statement in statements for name in _defined(statement))
+    return names or _public(name for statement in statements for name in _reexported(statement))
+
+
+def imports(text: str) -> tuple[Import, ...] | None:
+    """Every import anywhere, also `__import__("x")` and `import_module("x")`; None when `text` does not parse."""
+    tree = parse(text)
+    if tree is None:
+        return None
+    return tuple(found for node in ast.walk(tree) for found in _imports_of(node))
+
+
+def imported_modules(text: str) -> tuple[str, ...]:
+    """Dotted names of absolute imports, each once, in order of the tree; () when the text does not parse."""
+    return tuple(dict.fromkeys(found.module for found in imports(text) or () if not found.relative))
+
+
+def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements of a scope with those inside its `if`, `try`, `with` and loops, but not inside definitions."""
+    waiting = list(reversed(list(body)))  # a stack, because a chain of elifs nests as deep as it is long
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        inner: list[ast.stmt] = list(getattr(statement, "body", ()))
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            inner += part.body
+        inner += [*getattr(statement, "orelse", ()), *getattr(statement, "finalbody", ())]
+        waiting += reversed(inner)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for a chain of names, "" for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(parts))) if isinstance(node, ast.Name) else ""
+
+
+def _public(names: Iterable[str], *, underscores: bool = False) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for name in names if underscores or not name.startswith("_")))
+
+
+def _dunder_all(statements: Iterable[ast.stmt]) -> list[str] | None:
+    result: list[str] | None = None
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            targets: list[ast.expr] = statement.targets
+        elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+            targets = [statement.target]
+        else:
+            continue
+        if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            continue
+        value = statement.value
+        if not isinstance(value, ast.List | ast.Tuple):
+            return None
+        names = [item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+        result = names if not isinstance(statement, ast.AugAssign) else [*(result or ()), *names]
+    return result
+
+
+def _defined(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield statement.name
+    elif isinstance(statement, ast.Assign):
+        for target in statement.targets:
+            yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        yield statement.target.id
+    elif sys.version_info >= (3, 12) and isinstance(statement, ast.TypeAlias):
+        yield statement.name.id
+
+
+def _reexported(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.ImportFrom) and (
+        statement.level or (statement.module or "").split(".")[0] not in sys.stdlib_module_names
+    ):
+        yield from (alias.asname or alias.name for alias in statement.names if alias.name != "*")
+
+
+def _imports_of(node: ast.AST) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        yield from (Import(module=alias.name, line=node.lineno) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
+    elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in {"__import__", "import_module"}:
+        first = node.args[0] if node.args else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
+            yield Import(module=first.value.lstrip("."), line=node.lineno, relative=first.value.startswith("."))

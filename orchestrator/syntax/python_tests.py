@@ -1,0 +1,116 @@
+"""The test functions of a Python file as pytest would collect them, by syntax tree."""
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from orchestrator.syntax.python_source import dotted, parse, top_level
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_CASE_CLASSES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "SimpleTestCase", "TransactionTestCase"})
+
+
+@dataclass(frozen=True)
+class FoundTest:
+    """One test function: its node, and the class it is collected under ("" for none)."""
+
+    node: Function
+    owner: str = ""
+
+    @property
+    def name(self) -> str:
+        """The bare function name, as a report names it without parameters."""
+        return self.node.name
+
+
+def test_functions(text: str) -> tuple[str, ...]:
+    """Bare names of the functions pytest collects, each once, in order; () when the text does not parse.
+
+    Top-level `test*` functions, `test*` methods of `Test*` classes without a constructor and of unittest.TestCase
+    subclasses, also those inherited from classes of the same file. Fixtures are none.
+    """
+    tree = parse(text)
+    return tuple(dict.fromkeys(found.name for found in find_tests(tree))) if tree is not None else ()
+
+
+test_functions.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
+    """The same with nodes; a method inherited by two classes stands under both."""
+    classes = {node.name: node for node in top_level(tree.body) if isinstance(node, ast.ClassDef)}
+    found = [FoundTest(node) for node in _last_of_each_name(tree.body) if _is_test(node)]
+    for node in classes.values():
+        found += _in_class(node, classes)
+    return tuple(sorted(found, key=lambda test: test.node.lineno))
+
+
+def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
+    """(name, line) of tests and test classes that are hidden by a later one of the same name in the same block."""
+    found: list[tuple[str, int]] = []
+    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    for body in bodies:
+        seen: set[str] = set()
+        for node in reversed(body):
+            if not isinstance(node, Function | ast.ClassDef) or not node.name.lower().startswith("test"):
+                continue
+            if node.name in seen and not _overload(node):
+                found.append((node.name, node.lineno))
+            seen.add(node.name)
+    return tuple(sorted(found, key=lambda item: item[1]))
+
+
+def _last_of_each_name(body: Iterable[ast.stmt]) -> Iterator[Function]:
+    last = {node.name: node for node in top_level(body) if isinstance(node, Function)}
+    yield from last.values()
+
+
+def _is_test(node: Function) -> bool:
+    if not node.name.startswith("test"):
+        return False
+    names = (dotted(d.func if isinstance(d, ast.Call) else d) for d in node.decorator_list)
+    return not any(name.split(".")[-1] in {"fixture", "property", "overload"} for name in names)
+
+
+def _overload(node: Function | ast.ClassDef) -> bool:
+    return any(dotted(decorator).endswith((".setter", ".deleter", "overload")) for decorator in node.decorator_list)
+
+
+def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[FoundTest]:
+    family = list(_family(node, classes))
+    is_case = any(dotted(base).split(".")[-1] in _CASE_CLASSES for member in family for base in member.bases)
+    methods: dict[str, Function] = {}
+    for member in family:
+        for method in _last_of_each_name(member.body):
+            methods.setdefault(method.name, method)
+    plain = node.name.startswith("Test") and not {"__init__", "__new__"} & set(methods)
+    if not (is_case or plain) or _switched_off(node):
+        return
+    yield from (FoundTest(method, node.name) for method in methods.values() if _is_test(method))
+    if plain:
+        inner = {child.name: child for child in node.body if isinstance(child, ast.ClassDef)}
+        for child in inner.values():
+            yield from _in_class(child, classes | inner)
+
+
+def _family(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
+    """The class and its ancestors of the same file, nearest first, each once."""
+    waiting, seen = [node], {node.name}
+    while waiting:
+        member = waiting.pop(0)
+        yield member
+        for base in member.bases:
+            name = dotted(base)
+            if name in classes and name not in seen:
+                seen.add(name)
+                waiting.append(classes[name])
+
+
+def _switched_off(node: ast.ClassDef) -> bool:
+    return any(
+        isinstance(part, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "__test__" for target in part.targets)
+        and isinstance(part.value, ast.Constant)
+        and not part.value.value
+        for part in node.body
+    )
