@@ -1,0 +1,156 @@
+"""Runs commands in limits, with an environment built from nothing, and leaves no process behind (DESIGN 5.10)."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
+from orchestrator.domain.testing import CommandResult
+from orchestrator.settings.model import CommandSettings
+
+FILE_MB = 1024
+"""Largest file a command may write."""
+OPEN_FILES = 4096
+NOT_STARTED = 127
+
+
+class LimitedCommandRunner:
+    """CommandRunner of the hygiene tier: clean environment, limits, watchdog, the whole tree killed at the end.
+
+    `path` becomes PATH. `lock_fds` are descriptors of file locks that must stay held as long as a command may still
+    run, even when this process dies. `slots` bounds how many run at once. Several may run at once; cancelling a run
+    ends its whole tree before the cancellation goes on.
+    """
+
+    def __init__(
+        self,
+        settings: CommandSettings,
+        path: str,
+        lock_fds: tuple[int, ...] = (),
+        slots: asyncio.Semaphore | None = None,
+    ) -> None:
+        self._settings = settings
+        self._path = path
+        self._lock_fds = lock_fds
+        self._slots = slots
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        scratch: Path | None = None,
+    ) -> CommandResult:
+        """See `ports.CommandRunner.run`. What cannot be started is exit code 127 with the reason as output."""
+        if not argv:
+            return CommandResult(argv=(), exit_code=NOT_STARTED, output="there is no command\n")
+        async with contextlib.AsyncExitStack() as stack:
+            if self._slots is not None:
+                await stack.enter_async_context(self._slots)
+            folder = await stack.enter_async_context(scratch_folder()) if scratch is None else scratch
+            stop = asyncio.Event()
+            job = asyncio.ensure_future(self._run(tuple(argv), cwd, self._env(cwd, folder, env), timeout_s, stop))
+            try:
+                return await asyncio.shield(job)
+            except asyncio.CancelledError:
+                stop.set()
+                await _settled(job)
+                raise
+
+    def _env(self, cwd: Path, scratch: Path, extra: Mapping[str, str] | None) -> dict[str, str]:
+        return {
+            "PATH": self._path,
+            "HOME": str(scratch),
+            "TMPDIR": str(scratch),
+            "LANG": "C.UTF-8",
+            "CI": "1",
+            "HUSKY": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            # Keeps git in the command from finding a repository that happens to lie around the tree.
+            "GIT_CEILING_DIRECTORIES": str(cwd.absolute().parent),
+            **(extra or {}),
+            MARK: uuid.uuid4().hex,
+        }
+
+    async def _run(
+        self, argv: tuple[str, ...], cwd: Path, env: dict[str, str], timeout_s: float | None, stop: asyncio.Event
+    ) -> CommandResult:
+        started = time.monotonic()
+        launch = Launch(
+            argv=argv,
+            cwd=cwd,
+            env=env,
+            policy={
+                "timeout_s": timeout_s or self._settings.timeout_s,
+                "memory_mb": self._settings.memory_mb,
+                "processes": self._settings.processes,
+                "file_mb": FILE_MB,
+                "open_files": OPEN_FILES,
+            },
+            lock_fds=self._lock_fds,
+            kept=self._settings.output_kept_kb * 1024,
+            killed=self._settings.output_killed_kb * 1024,
+        )
+        try:
+            ended = await run_launched(launch, stop)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            ended = Ended(NOT_STARTED, None, None, "", f"{argv[0]!r} could not be started: {reason}")
+        return CommandResult(
+            argv=argv,
+            exit_code=ended.exit_code,
+            output=_with_note(ended),
+            limit=ended.limit,
+            duration_s=round(time.monotonic() - started, 3),
+        )
+
+
+def _with_note(ended: Ended) -> str:
+    if not ended.note:
+        return ended.output
+    gap = "" if not ended.output or ended.output.endswith("\n") else "\n"
+    return f"{ended.output}{gap}[{ended.note}]\n"
+
+
+async def _settled(job: "asyncio.Future[CommandResult]") -> None:
+    """Wait for `job`, however often the waiting itself is cancelled."""
+    while not job.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({job})
+    if not job.cancelled():
+        job.exception()  # retrieved, so that nothing is reported for a result nobody wants any more
+
+
+@contextlib.asynccontextmanager
+async def scratch_folder() -> AsyncIterator[Path]:
+    """A fresh folder outside every tree, removed at the end whatever was done to its permissions."""
+    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix="orchestrator-")).resolve())
+    try:
+        yield folder
+    finally:
+        await asyncio.shield(asyncio.to_thread(remove_tree, folder))
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all below it, following no link; what resists even as its owner is left behind."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        return
+    for parent, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError):
+            os.chmod(parent, stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)

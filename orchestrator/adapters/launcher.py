@@ -1,0 +1,300 @@
+"""Runs one command inside limits and leaves nothing of it behind: a stand-alone program, standard library only.
+
+    python -I -S launcher.py '<policy as JSON>' -- PROGRAM ARGUMENT...
+
+It becomes the reaper of everything the command starts (also of what detaches itself), watches memory, number of
+processes and wall clock about ten times a second. When the command's main process ends, a limit is hit, it is told to
+stop (SIGTERM) or the process that started it dies, it stops and kills every descendant until none is left. Then it
+writes one JSON line to `verdict_fd` and ends:
+
+    {"exit_code": 0-255 or null, "signal": number or null, "limit": "timeout" | "memory" | "processes" | null,
+     "survivors": how many descendants could not be killed}
+
+Policy: `parent` (pid that must stay alive), `verdict_fd`, `private_fds` (held open here, closed in the command),
+`timeout_s`, `memory_mb` (resident, whole tree), `processes` (whole tree), `file_mb`, `open_files`.
+
+This is the hygiene tier: it bounds accidents and takes the whole tree down; it does not confine files or network. A
+tier that does goes into `_become_command`, between the resource limits and the exec. Where /proc or prctl is missing
+(macOS), process groups stand in: the command's own group is killed, memory and process limits are not watched, and a
+descendant that makes a session of its own escapes.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterable
+
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 36, 38
+HAS_PROC = os.path.exists("/proc/self/stat")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+SCAN_EVERY_S = 0.1
+TICK_S = 0.02
+KILL_FOR_S = 30.0
+STOP_ROUNDS = 20
+NICE = 5
+"""Of the command, so that a fork bomb cannot keep the watchdog, or the daemon, from getting its turn."""
+MB = 1024 * 1024
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(ctypes.c_int(option), *(ctypes.c_ulong(word) for word in (value, 0, 0, 0)))
+
+
+def _stat(pid: int) -> tuple[int, int] | None:
+    """Parent and process group of `pid`, or None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            text = file.read()
+    except OSError:
+        return None
+    words = text[text.rindex(b")") + 2 :].split()
+    return int(words[1]), int(words[2])
+
+
+def descendants(root: int) -> dict[int, int]:
+    """Every process below `root` with its group, zombies included (one whose first thread ended looks like that)."""
+    children: dict[int, dict[int, int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit() and (facts := _stat(int(name))) is not None:
+            children.setdefault(facts[0], {})[int(name)] = facts[1]
+    found: dict[int, int] = {}
+    waiting = [root]
+    while waiting:
+        below = children.pop(waiting.pop(), {})
+        found |= below
+        waiting += below
+    return found
+
+
+def _shared_anonymous(pid: int) -> int:
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/status", "rb") as file:
+        return next((int(row.split()[1]) * 1024 for row in file if row.startswith(b"RssShmem:")), 0)
+    return 0
+
+
+def _tasks() -> int:
+    """Tasks on the whole machine: a cheap number that jumps when something forks without end; 0 when unknown."""
+    with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/loadavg", "rb") as file:
+        return int(file.read().split()[3].partition(b"/")[2])
+    return 0
+
+
+def memory_of(pids: Iterable[int]) -> int:
+    """Bytes the processes hold: resident pages that are nobody else's, plus the largest shared-memory mapping."""
+    private, shared = 0, 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm", "rb") as file:
+                words = file.read().split()
+        except OSError:
+            continue
+        mapped = int(words[2]) * PAGE
+        private += int(words[1]) * PAGE - mapped
+        if mapped > 64 * MB:  # reading one more file per process pays only where it can matter
+            shared = max(shared, _shared_anonymous(pid))
+    return private + shared
+
+
+def _send(groups: Iterable[int], number: signal.Signals) -> None:
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, number)
+
+
+class Tree:
+    """The command's processes: `main` and all that descends from it."""
+
+    def __init__(self, main: int) -> None:
+        self.main = main
+        self.status: int | None = None
+
+    def reap(self) -> bool:
+        """Collect what ended; True while anything is left. As reaper of all orphans, no child means no descendant."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            if pid == self.main:
+                self.status = os.waitstatus_to_exitcode(status)
+
+    def end(self, wake: int) -> int:
+        """Stop everything, then kill it, until nothing is left; returns how many could not be killed."""
+        until = time.monotonic() + KILL_FOR_S
+        if self.status is None:  # not collected yet, so the number of its group is still its own
+            _send([self.main], signal.SIGKILL)
+        while self.reap():
+            if HAS_PROC:
+                self._freeze_and_kill()
+            if time.monotonic() > until:
+                return len(descendants(os.getpid())) if HAS_PROC else 1
+            _pause(wake, TICK_S)
+        return 0
+
+    def _freeze_and_kill(self) -> None:
+        """A signal to a group reaches all members at once: a family that forks faster than one can look is caught.
+
+        The groups are all the command's own, as it started in a new session and no process joins a foreign one.
+        """
+        frozen: set[int] = set()
+        for _ in range(STOP_ROUNDS):
+            fresh = set(descendants(os.getpid()).values()) - frozen - {os.getpgrp()}
+            if not fresh:
+                break
+            _send(fresh, signal.SIGSTOP)
+            frozen |= fresh
+        _send(frozen, signal.SIGKILL)
+
+
+def _pause(wake: int, seconds: float) -> None:
+    """Sleep until a signal arrives, at most `seconds`."""
+    if select.select([wake], [], [], max(seconds, 0.0))[0]:
+        os.read(wake, 4096)
+
+
+class Stop:
+    """Signal handler that remembers it was told to stop."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __call__(self, number: int, _frame: object) -> None:
+        """Called by the interpreter between two instructions."""
+        self.asked = self.asked or number != signal.SIGCHLD
+
+
+def _listen() -> tuple[Stop, int]:
+    """Handlers for everything that ends the wait, and the pipe that wakes it."""
+    wake, write_end = os.pipe()
+    os.set_blocking(wake, False)
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    stop = Stop()
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, stop)
+    return stop, wake
+
+
+def _over_limit(policy: dict[str, float]) -> str | None:
+    below = descendants(os.getpid())
+    if len(below) > policy["processes"]:
+        return "processes"
+    return "memory" if memory_of(below) > policy["memory_mb"] * MB else None
+
+
+def watch(tree: Tree, policy: dict[str, float], stop: Stop, wake: int) -> str | None:
+    """Wait for the end of the main process; the name of the limit that was hit, if any."""
+    started = time.monotonic()
+    scan_at, tasks = started + SCAN_EVERY_S / 2, _tasks()
+    tree.reap()
+    while tree.status is None and not stop.asked and os.getppid() == policy["parent"]:
+        now = time.monotonic()
+        if now - started >= policy["timeout_s"]:
+            return "timeout"
+        if HAS_PROC and (now >= scan_at or _tasks() > tasks + policy["processes"]):
+            limit = _over_limit(policy)
+            tree.reap()
+            if limit is not None and tree.status is None:
+                return limit
+            # On a machine with very many processes a scan is dear: never spend more than a tenth of a core on it.
+            scan_at, tasks = time.monotonic() + max(SCAN_EVERY_S, 10 * (time.monotonic() - now)), _tasks()
+        _pause(wake, min(TICK_S, started + policy["timeout_s"] - time.monotonic()))
+        tree.reap()
+    return None
+
+
+def _limit(kind: int, value: int) -> None:
+    """Lower one limit, soft and hard, as far as the hard limit in force allows."""
+    hard = resource.getrlimit(kind)[1]
+    wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(kind, (wanted, wanted))
+
+
+def _set_limits(policy: dict[str, float]) -> None:
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, int(policy["open_files"]))
+    _limit(resource.RLIMIT_FSIZE, int(policy["file_mb"] * MB))
+    # Never RLIMIT_AS: run-times reserve far more address space than they use. Twice the tree's limit, because stacks of
+    # threads count in full here: this only stops what allocates faster than the watchdog looks, which names the limit.
+    _limit(resource.RLIMIT_DATA, int(2 * policy["memory_mb"] * MB))
+    # Counted over all of the user's tasks, and not at all for root: a wall far out, for what outruns the watchdog.
+    if HAS_PROC:
+        _limit(resource.RLIMIT_NPROC, int(_tasks() + 4 * policy["processes"]))
+    _limit(resource.RLIMIT_CPU, int(policy["timeout_s"] * (os.cpu_count() or 1)) + 5)
+
+
+def _become_command(argv: list[str], policy: dict[str, float], launcher: int) -> None:
+    """In the forked child: limits on, then exec. Only returns by ending the process (126 or 127, as shells do)."""
+    # A session of its own: `kill 0` in the command must not reach the launcher.
+    os.setsid()
+    _prctl(PR_SET_DUMPABLE, 1)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != launcher:
+        os._exit(125)
+    signal.set_wakeup_fd(-1)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # when memory runs out, the kernel takes the command and not its parent
+    os.nice(NICE)
+    _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    _set_limits(policy)
+    try:
+        os.execvp(argv[0], argv)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        os.write(2, f"{argv[0]}: {reason}\n".encode("utf-8", "backslashreplace"))
+        os._exit(126 if isinstance(error, PermissionError) else 127)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the command named in `arguments` (policy, `--`, argv) to its end and write the verdict."""
+    raw, argv = json.loads(arguments[0]), arguments[2:]
+    private = [raw.pop("verdict_fd"), *raw.pop("private_fds")]
+    policy: dict[str, float] = raw
+    for fd in private:
+        os.set_inheritable(fd, False)
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    stop, wake = _listen()
+    _prctl(PR_SET_DUMPABLE, 0)  # keeps the descriptors held here out of the command's reach
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+    _prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != policy["parent"]:  # it died before the line above: nobody would tell us any more
+        return 1
+    launcher = os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            _become_command(argv, policy, launcher)
+        finally:  # whatever goes wrong, this process never goes on as a second launcher
+            os._exit(125)
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
+    tree = Tree(child)
+    limit = watch(tree, policy, stop, wake)
+    ended = tree.status if limit is None else None
+    survivors = tree.end(wake)
+    verdict = {
+        "exit_code": ended if ended is not None and ended >= 0 else None,
+        "signal": -ended if ended is not None and ended < 0 else None,
+        "limit": limit,
+        "survivors": survivors,
+    }
+    with contextlib.suppress(OSError):  # nobody may be left to read it
+        os.write(private[0], json.dumps(verdict).encode() + b"\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

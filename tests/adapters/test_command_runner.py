@@ -1,0 +1,225 @@
+import asyncio
+import fcntl
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.capped_output import CappedOutput
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.domain.testing import CommandResult
+from orchestrator.settings.model import CommandSettings
+
+PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+
+def limited(*, timeout_s: float = 20, **limits: int) -> LimitedCommandRunner:
+    return LimitedCommandRunner(CommandSettings(timeout_s=timeout_s, **limits), PATH)
+
+
+async def shell(
+    runner: LimitedCommandRunner, text: str, cwd: Path, env: Mapping[str, str] | None = None
+) -> CommandResult:
+    return await runner.run(["/bin/sh", "-c", text], cwd=cwd, env=env)
+
+
+def marked(mark: str) -> list[int]:
+    """Processes (zombies aside) that carry `mark` in their environment or command line."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (folder / "environ").read_bytes() + (folder / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in text and int(folder.name) != os.getpid():
+            found.append(int(folder.name))
+    return found
+
+
+@pytest.fixture
+def mark() -> str:
+    return f"mark{uuid.uuid4().hex}"
+
+
+async def test_output_exit_code_and_environment_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hidden-value")
+    result = await shell(limited(), "echo out; echo err >&2; env; pwd; cat; exit 3", tmp_path, {"ADDED": "yes"})
+    assert result.exit_code == 3
+    assert result.limit is None
+    lines = result.output.splitlines()
+    assert lines[:2] == ["out", "err"]
+    assert lines[-1] == str(tmp_path)
+    variables = dict(line.split("=", 1) for line in lines[2:-1])
+    assert "SOME_API_KEY" not in variables
+    assert variables["ADDED"] == "yes"
+    assert variables["PATH"] == PATH
+    assert variables["HOME"] == variables["TMPDIR"] != os.environ["HOME"]
+    assert not Path(variables["HOME"]).exists(), "the scratch folder is gone"
+    assert set(variables) <= {
+        *("ADDED", "PATH", "HOME", "TMPDIR", "LANG", "CI", "HUSKY", "PWD", "OLDPWD", "SHLVL", "_"),
+        *("PYTHONDONTWRITEBYTECODE", "PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT", "ORCHESTRATOR_COMMAND"),
+        *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_TERMINAL_PROMPT", "GIT_CEILING_DIRECTORIES"),
+    }
+
+
+@pytest.mark.parametrize("argv", [["no-such-program"], ["./absent"], [], ["a\0b"], ["x" * 300_000]])
+async def test_what_cannot_be_started_is_exit_code_127_with_a_reason(argv: list[str], tmp_path: Path) -> None:
+    result = await limited().run(argv, cwd=tmp_path)
+    assert result.exit_code == 127
+    assert result.output
+
+
+async def test_missing_folder_is_127_and_a_file_without_permission_126(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("x")
+    assert (await limited().run(["true"], cwd=tmp_path / "absent")).exit_code == 127
+    assert (await limited().run(["./data"], cwd=tmp_path)).exit_code == 126
+
+
+async def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
+    result = await shell(limited(), "kill -ABRT $$", tmp_path)
+    assert result.exit_code is None
+    assert not result.ok
+    assert "SIGABRT" in result.output
+
+
+@LINUX
+async def test_detached_survivors_are_gone_when_the_main_process_ends(tmp_path: Path, mark: str) -> None:
+    text = f"(setsid sh -c 'sleep 60; : {mark}' &) ; sh -c 'sleep 60 & sleep 60' & trap '' TERM; echo done"
+    result = await shell(limited(), text, tmp_path, {"MARK": mark})
+    assert result.ok
+    assert result.output == "done\n"
+    assert result.duration_s < 5, "survivors that hold the pipe do not delay the end"
+    assert marked(mark) == []
+
+
+@LINUX
+async def test_a_command_that_never_ends_and_ignores_signals(tmp_path: Path, mark: str) -> None:
+    text = "trap '' TERM INT HUP; echo begun; (trap '' TERM; setsid sleep 60) & sleep 60; sleep 60"
+    result = await shell(limited(timeout_s=0.6), text, tmp_path, {"MARK": mark})
+    assert (result.limit, result.exit_code, result.output) == ("timeout", None, "begun\n")
+    assert 0.6 <= result.duration_s < 5
+    assert marked(mark) == []
+
+
+@LINUX
+@pytest.mark.parametrize("shape", ["while :; do sleep 60 & done", "f() { f | f & }; f; wait; sleep 30"])
+async def test_fork_bombs_are_bounded(shape: str, tmp_path: Path, mark: str) -> None:
+    result = await shell(limited(processes=30), shape, tmp_path, {"MARK": mark})
+    assert result.limit in {"processes", None}
+    assert marked(mark) == []
+
+
+@LINUX
+async def test_memory_is_counted_over_the_whole_tree(tmp_path: Path, mark: str) -> None:
+    hog = "import time; x = bytearray(60_000_000); time.sleep(60)"
+    text = f'for i in 1 2 3; do {sys.executable} -c "{hog}" & done; wait'
+    result = await shell(limited(memory_mb=128), text, tmp_path, {"MARK": mark})
+    assert result.limit == "memory"
+    assert marked(mark) == []
+
+
+async def test_endless_output_ends_the_command_and_keeps_head_and_tail(tmp_path: Path) -> None:
+    result = await shell(limited(output_kept_kb=2, output_killed_kb=64), "echo first; yes", tmp_path)
+    assert result.limit == "output"
+    assert result.exit_code is None
+    assert result.output.startswith("first\ny\n")
+    assert "bytes left out" in result.output
+    assert len(result.output) < 2300
+
+
+@LINUX
+@pytest.mark.parametrize("attack", ["kill -9 $PPID", "kill -STOP $PPID; kill -TERM $PPID", "kill -9 0"])
+async def test_attacks_on_the_launcher_leave_nothing(attack: str, tmp_path: Path, mark: str) -> None:
+    text = f"setsid sleep 60 & {attack}; sleep 2"
+    run = asyncio.create_task(shell(limited(timeout_s=20), text, tmp_path, {"MARK": mark}))
+    await asyncio.sleep(0.8)
+    run.cancel()
+    result = (await asyncio.gather(run, return_exceptions=True))[0]
+    assert isinstance(result, asyncio.CancelledError) or not result.ok
+    assert marked(mark) == []
+
+
+@LINUX
+async def test_cancelling_ends_the_tree_before_it_goes_on(tmp_path: Path, mark: str) -> None:
+    run = asyncio.create_task(shell(limited(), "setsid sleep 60 & touch begun; sleep 60", tmp_path, {"MARK": mark}))
+    while not (tmp_path / "begun").exists():
+        await asyncio.sleep(0.02)
+    assert marked(mark)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert marked(mark) == []
+
+
+async def test_many_at_once_stay_apart_and_slots_bound_them(tmp_path: Path) -> None:
+    runner = LimitedCommandRunner(CommandSettings(), PATH, slots=asyncio.Semaphore(2))
+    text = "mkdir run-$N; test $(ls -d run-* | wc -l) -le 2 || echo crowd; echo $N; sleep 0.1; rmdir run-$N; exit $N"
+    results = await asyncio.gather(*(shell(runner, text, tmp_path, {"N": str(n)}) for n in range(6)))
+    assert [(result.exit_code, result.output) for result in results] == [(n, f"{n}\n") for n in range(6)]
+
+
+DAEMON = """
+import asyncio, sys
+from pathlib import Path
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.settings.model import CommandSettings
+lock = open(sys.argv[1], "w")
+import fcntl
+fcntl.flock(lock, fcntl.LOCK_EX)
+runner = LimitedCommandRunner(CommandSettings(), sys.argv[3], lock_fds=(lock.fileno(),))
+text = "ls /proc/self/fd | wc -l; setsid sleep 60 & sh -c 'sleep 60' & touch begun; sleep 60"
+asyncio.run(runner.run(["/bin/sh", "-c", text], cwd=Path(sys.argv[2]), env={"MARK": sys.argv[4]}))
+"""
+
+
+@LINUX
+def test_kill_9_of_the_parent_ends_the_tree_and_frees_its_lock_last(tmp_path: Path, mark: str) -> None:
+    lock = tmp_path / "lock"
+    daemon = subprocess.Popen([sys.executable, "-c", DAEMON, str(lock), str(tmp_path), PATH, mark])
+    try:
+        until = time.monotonic() + 10
+        while not (tmp_path / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        assert len(marked(mark)) >= 4
+    finally:
+        daemon.kill()
+        daemon.wait()
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert [pid for pid in marked(mark) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()] == []
+
+
+async def test_the_command_inherits_no_descriptor(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        runner = LimitedCommandRunner(CommandSettings(), PATH, lock_fds=(lock.fileno(),))
+        code = "import os; print([fd for fd in range(3, 200) if os.path.exists(f'/dev/fd/{fd}') and fd != 3])"
+        result = await runner.run([sys.executable, "-c", code], cwd=tmp_path)
+        assert result.output == "[]\n"
+        assert os.get_inheritable(lock.fileno()) is False
+
+
+async def test_a_shared_scratch_folder_is_kept(tmp_path: Path) -> None:
+    result = await limited().run(["/bin/sh", "-c", "echo kept > $TMPDIR/file"], cwd=tmp_path, scratch=tmp_path)
+    assert result.ok
+    assert (tmp_path / "file").read_text() == "kept\n"
+
+
+def test_capped_output_keeps_both_ends_at_any_chunking() -> None:
+    data = b"".join(b"%06d\n" % number for number in range(1000))
+    texts = set()
+    for size in (1, 3, 64, 10_000):
+        output = CappedOutput(70)
+        for start in range(0, len(data), size):
+            output.feed(data[start : start + size])
+        texts.add(output.text())
+        assert output.total == len(data)
+    assert texts == {data[:35].decode() + f"\n[... {len(data) - 70} bytes left out ...]\n" + data[-35:].decode()}
+    small = CappedOutput(70)
+    small.feed("né\n".encode() + b"\xff")
+    assert small.text() == "né\n\ufffd"
