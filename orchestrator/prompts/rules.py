@@ -58,6 +58,11 @@ _BUILD = {
     "contract.test_file": "No test files: the tester writes and runs them",
     "contract.dependency": "add nothing else to a manifest",
     "contract.import": "Import nothing else",
+    "contract.unreadable": "is well-formed and never loses",
+    "contract.deletion": "you cannot delete or rename files",
+    "contract.link": "or make links",
+    "contract.submodule": "submodules or executable files",
+    "contract.mode": "submodules or executable files",
 }
 _SUITE = {
     "suite.story_id": "`story_id` is the id of the story below, unchanged",
@@ -94,6 +99,7 @@ OWN_CODES = frozenset(
         "breakdown.cut_off",
         "delivery.cut_off",
         "analysis.outside_tasks",
+        "contract.hash",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

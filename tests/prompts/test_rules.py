@@ -1,0 +1,79 @@
+"""What checks enforce and what personas are told agree (spec 1 E)."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from orchestrator.checks.delivery import PLACEHOLDER
+from orchestrator.checks.file_paths import plan_problem
+from orchestrator.prompts.render import PROMPT_SLOTS
+from orchestrator.prompts.rules import OWN_CODES, RULES, Rule
+from tests.prompts.packaged import packaged_texts
+
+PACKAGE = Path(__file__).parents[2] / "orchestrator"
+TEXTS = packaged_texts()
+FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.")
+JSON_PROMPTS_WITH_CODE = ("alex/delivery", "alex/continuation", "jordan/suite")
+
+
+def told(name: str) -> str:
+    return " ".join(TEXTS[name].split())
+
+
+def codes_in(*rooms: str) -> set[str]:
+    """String literals of the checks that look like codes of our families."""
+    found: set[str] = set()
+    for room in rooms:
+        for path in sorted((PACKAGE / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                value = node.value if isinstance(node, ast.Constant) else None
+                if isinstance(value, str) and re.fullmatch(r"[a-z]+\.[a-z_]+", value) and value.startswith(FAMILIES):
+                    found.add(value)
+    return found
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.code}-{rule.prompt}")
+def test_every_rule_is_told(rule: Rule) -> None:
+    assert rule.prompt in PROMPT_SLOTS
+    assert rule.phrase in told(rule.prompt)
+
+
+def test_the_table_and_the_checks_name_the_same_codes() -> None:
+    paths = ("../x", "database", "tests/test_x.py", "logo.png")
+    problems = [plan_problem(path, frozenset(), frozenset()) for path in paths]
+    used = codes_in("checks", "contract", "personas", "sprint") | {f"breakdown.{p.code}" for p in problems if p}
+    listed = {rule.code for rule in RULES}
+    assert used - listed - OWN_CODES == set(), "codes that no prompt tells of"
+    assert (listed | OWN_CODES) - used == set(), "codes that no check raises"
+
+
+def test_the_never_list_stands_right_under_the_output_rule() -> None:
+    for name in ("mike/breakdown", "mike/breakdown_missing"):
+        output = TEXTS[name].split("## Output\n", 1)[1].split("\n## ", 1)[0]
+        assert output.index("one JSON object") < output.index("Never")
+        for phrase in ("no backticks", "no `${`", "no raw line break inside a string", "no code in values"):
+            assert phrase in output
+
+
+@pytest.mark.parametrize("name", JSON_PROMPTS_WITH_CODE)
+def test_prompts_that_ask_for_code_in_json_speak_of_escapes(name: str) -> None:
+    field = "test_content" if name.startswith("jordan") else "content"
+    assert f"`{field}` is a JSON string" in told(name)
+    assert 'inside it line breaks are written \\n, tabs \\t, double quotes \\" and backslashes \\\\' in told(name)
+
+
+def test_the_tester_is_told_to_clean_up() -> None:
+    assert "drain the response of every request, close the server, close the database" in told("jordan/suite")
+    assert "One test per acceptance criterion" in told("jordan/suite")
+
+
+def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
+    assert PLACEHOLDER in TEXTS["alex/delivery"]
+
+
+@pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
+def test_the_format_is_described_by_the_schema_alone(name: str) -> None:
+    assert TEXTS[name].count("{{schema}}") == 1
+    assert not re.search(r'"\w+"\s*:', TEXTS[name]), "a second description of the answer's shape"
