@@ -140,38 +140,53 @@ async def run_git(
     input. `settings` are further `key=value` pairs for this call. `pass_fds` stay open in git and its children, so that
     a file lock of ours lives until they end even if we are killed. A cancelled call ends git before it returns.
     """
-    program = _program()
     locations = {
         "GIT_DIR": git_dir,
         "GIT_COMMON_DIR": common_dir or git_dir,
         "GIT_WORK_TREE": work_tree,
         "GIT_INDEX_FILE": index,
     }
+    program = _program()
+    process = await _start(
+        [program, *_flags(settings), *args],
+        cwd=cwd or git_dir,
+        env=_environment(program, protocols, locations),
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        pass_fds=tuple(pass_fds),
+    )
+    code, out, err = await _talk(process, stdin)
+    if code not in ok:
+        said = err.decode("utf-8", "replace").strip()[-MESSAGE_CAP:] or f"exit code {code}"
+        raise WorkspaceError(f"git {args[0]}: {said}")
+    return GitOutput(code, out)
+
+
+async def _start(
+    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: int, pass_fds: tuple[int, ...]
+) -> asyncio.subprocess.Process:
+    """In a session of its own: an interrupt typed at the terminal is for us to pass on, not for git to die of."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            *_flags(settings),
-            *args,
-            cwd=cwd or git_dir,
-            env=_environment(program, protocols, locations),
-            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        return await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            pass_fds=tuple(pass_fds),
+            pass_fds=pass_fds,
             start_new_session=True,
         )
-    except OSError as error:
-        raise WorkspaceError(f"git {args[0]} could not start: {error}") from error
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"git could not be started: {error}") from error
+
+
+async def _talk(process: asyncio.subprocess.Process, stdin: bytes | None) -> tuple[int, bytes, bytes]:
     try:
         out, err = await process.communicate(stdin)
     except asyncio.CancelledError:
         await asyncio.shield(asyncio.ensure_future(_end(process)))
         raise
-    code = process.returncode if process.returncode is not None else -1
-    if code not in ok:
-        said = err.decode("utf-8", "replace").strip()[-MESSAGE_CAP:] or f"exit code {code}"
-        raise WorkspaceError(f"git {args[0]}: {said}")
-    return GitOutput(code, out)
+    return await process.wait(), out, err
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

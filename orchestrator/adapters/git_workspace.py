@@ -9,17 +9,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.adapters import commits
+from orchestrator.adapters import commits, publish
 from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.git import require_git
 from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
-from orchestrator.adapters.repository import push_target
 from orchestrator.adapters.safe_files import open_root, write_all
 from orchestrator.adapters.sweep import discard
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
-from orchestrator.errors import RepositoryError, WorkspaceError
+from orchestrator.errors import WorkspaceError
 
 T = TypeVar("T")
 READ_LIMIT = 1024 * 1024
@@ -164,13 +163,11 @@ class GitWorkspace:
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
-        ref = self._ref("heads", _checked_id(story_id))
-        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
+        return await self._texts("heads", story_id, paths)
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the story's recorded base commit."""
-        ref = self._ref("base", _checked_id(story_id))
-        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
+        return await self._texts("base", story_id, paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
         """Reset the worktree, then write all files or none into it, never through a link. Raises WorkspaceError."""
@@ -244,31 +241,13 @@ class GitWorkspace:
         finally:
             await place.remove()
 
-    async def check_push(self, user_repo: Path, branch: str) -> str:
-        """The commit `branch` of the user's repository stands at, "" when it does not exist yet.
-
-        Raises RepositoryError unless the result branch can be put there by creating or fast-forwarding it.
-        """
-        tip = await push_target(user_repo, branch)
-        if tip:
-            ancestry = ("merge-base", "--is-ancestor", tip, self._ref("heads", "result"))
-            # 1 says no, 128 that the mirror has never seen that commit: the branch has gone its own way.
-            if (await self._mirror.git(*ancestry, ok=(0, 1, 128))).code:
-                raise RepositoryError(
-                    f"branch {branch} has diverged from the sprint's base: it cannot be fast-forwarded"
-                )
-        return tip
+    async def check_push(self, user_repo: Path, branch: str) -> None:
+        """Raise RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
+        await publish.check_push(self._mirror, self._ref("heads", "result"), user_repo, branch)
 
     async def push(self, user_repo: Path, branch: str) -> None:
-        """Create or fast-forward `branch` of the user's repository to the result.
-
-        Raises RepositoryError as `check_push` does, WorkspaceError when the branch moved at that very moment.
-        """
-        tip = await self.check_push(user_repo, branch)
-        _, result = await self._ends("result")
-        if tip != result.commit:
-            target = await asyncio.to_thread(user_repo.absolute)
-            await self._mirror.push(target, result.commit, branch, expected=tip)
+        """Create or fast-forward `branch` of the user's repository to the result; errors as `publish.push`."""
+        await publish.push(self._mirror, self._ref("heads", "result"), user_repo, branch)
 
     def _ref(self, kind: str, name: str) -> str:
         return (
@@ -276,6 +255,10 @@ class GitWorkspace:
             if kind == "base"
             else f"refs/heads/orchestrator/{self._sprint}/{name}"
         )
+
+    async def _texts(self, kind: str, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        ref = self._ref(kind, _checked_id(story_id))
+        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
 
     def _checkout(self, name: str) -> Checkout:
         return Checkout(self._mirror, self._folder, name)

@@ -109,6 +109,11 @@ class MemoryWorkspace:
         tree = self._branch(story_id).head.tree
         return {path: tree[path] for path in dict.fromkeys(paths) if path in tree}
 
+    async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """See the port."""
+        tree = self._branch(story_id).base.tree
+        return {path: tree[path] for path in dict.fromkeys(paths) if path in tree}
+
     async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
         """See the port."""
         tree = self._branch(story_id).head.tree

@@ -171,7 +171,7 @@ class Mirror:
             raise RepositoryError(f"commit {commit[:12]} could not be copied from {source}: {error.message}") from error
 
     async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
-        """Set `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": does not exist).
+        """Set `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
 
         Raises WorkspaceError when it moved, is checked out there, or would not be fast-forwarded.
         """
