@@ -1,40 +1,64 @@
-"""The project's own checks agree: what the script ends with passes, what is to be healed is found."""
+"""The project's own reading and checks agree: what the script ends with passes, what is to be healed is found."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.csv_backlog import CsvBacklog
+from orchestrator.answers import Extraction, Status, extract
 from orchestrator.checks.backlog import all_problems
-from orchestrator.checks.breakdown import check_breakdown, read_breakdown
+from orchestrator.checks.breakdown import check_breakdown, merge_missing, read_breakdown
 from orchestrator.checks.content import check_content
 from orchestrator.checks.delivery import read_delivery
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import blocking
-from tests.examples.demo_team import FOLDER, answer, deliveries, entries, needs, of, rows, suite
+from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.script import ScriptEntry
+from orchestrator.domain.wire import WIRE_SCHEMAS
+from tests.examples.demo_team import FOLDER, criteria, deliveries, entries, needs, of, rows, suite
 
-WHOLE_PLANS = [story for story in rows() if story not in {"US-003", "US-004"}]
-
-
-def tree_before(story: str) -> frozenset[str]:
-    files = {path for need in needs(story) for delivered in deliveries(need).values() for path in delivered}
-    return frozenset(files | {suite(need)["test_file"] for need in needs(story)})
+STORIES = list(rows())
+REFUSED = ("alex", "US-002", "T-US-002-01", Purpose.DELIVERY, 1)
 
 
-@pytest.mark.parametrize("story", WHOLE_PLANS)
-def test_last_plan_has_no_findings(story: str) -> None:
-    breakdown, said = read_breakdown(answer(of(story, Purpose.BREAKDOWN)[-1]), story)
-    assert said == []
+def extracted(entry: ScriptEntry) -> Extraction:
+    return extract(entry.text, WIRE_SCHEMAS[entry.purpose.value])
+
+
+def tree_before(story: str) -> dict[str, str]:
+    """The files a story starts from."""
+    files: dict[str, str] = {}
+    for need in (story_id for story_id in STORIES if story_id in needs(story)):
+        for delivered in deliveries(need).values():
+            files.update(delivered)
+        files[suite(need)["test_file"]] = suite(need)["test_content"]
+    return files
+
+
+def plan(story: str) -> tuple[Breakdown, list[Finding]]:
+    """The plan a story ends with, and everything that was said while it was read."""
+    breakdown, said = read_breakdown(extracted(of(story, Purpose.BREAKDOWN)[-1]).value, story)
     assert breakdown is not None
-    assert check_breakdown(breakdown, tree_before(story)) == []
+    for entry in of(story, Purpose.BREAKDOWN_MISSING):
+        breakdown, more = merge_missing(breakdown, extracted(entry).value)
+        said = [*said, *more]
+    return breakdown, said
 
 
-def test_wrong_ids_are_found() -> None:
-    breakdown, said = read_breakdown(answer(of("US-001", Purpose.BREAKDOWN, 1)[0]), "US-001")
-    assert said == []
-    assert breakdown is not None
-    found = blocking(check_breakdown(breakdown, tree_before("US-001")))
-    assert [finding.code for finding in found] == ["breakdown.task_id"] * 3
+def contract(story: str) -> ArchitectureContract:
+    return freeze(breakdown=plan(story)[0], base_commit="", files=sorted(tree_before(story)), manifests={})
+
+
+def judged(entry: ScriptEntry, before: Mapping[str, str]) -> list[Finding]:
+    """Everything that the checks say about a delivery."""
+    delivery, said = read_delivery(extracted(entry).value, entry.story, str(entry.task))
+    assert delivery is not None
+    return [*said, *check_content(delivery, before), *check_delivery(contract(entry.story), delivery, before)]
 
 
 def test_backlog_has_no_findings(tmp_path: Path) -> None:
@@ -44,14 +68,72 @@ def test_backlog_has_no_findings(tmp_path: Path) -> None:
     assert all(set(story.dependencies) <= needs(story.id) for story in content.stories)
 
 
-@pytest.mark.parametrize("story", list(rows()))
-def test_every_delivery_is_well_formed(story: str) -> None:
-    before = {
-        path: text for need in needs(story) for files in deliveries(need).values() for path, text in files.items()
-    }
-    for entry in (e for e in entries() if e.story == story and e.purpose is Purpose.DELIVERY):
-        delivery, said = read_delivery(answer(entry), story, str(entry.task))
+def test_all_other_answers_are_read_without_a_repair() -> None:
+    for entry in entries():
+        if entry.error is None and (entry.purpose, entry.story) not in {
+            ("breakdown", "US-003"),
+            ("breakdown", "US-004"),
+        }:
+            found = extracted(entry)
+            assert (found.status, found.problems) == (Status.OK, ()), entry.lookup
+
+
+def test_broken_plan_heals_inside_extract() -> None:
+    (entry,) = of("US-004", Purpose.BREAKDOWN)
+    found = extracted(entry)
+    assert (found.status, found.complete) == (Status.REPAIRED, True)
+    tasks = found.value["tasks"] if isinstance(found.value, dict) else []
+    assert [task["task_id"] for task in tasks] == ["T-US-004-01", "T-US-004-02", "T-US-004-03"]
+    assert "in one class:\n\t- lend(book, card, today)" in tasks[0]["description"]
+    assert "a book that's out, and a sixth book" in tasks[0]["description"]
+    assert "`${title}, for ${member.name}, back by ${due}`" in tasks[1]["description"]
+    assert tasks[2]["description"].endswith('the option "here" leaves those away.')
+    assert "\\" not in "".join(task["description"] for task in tasks)
+    for repair in found.repairs:
+        assert entry.text.startswith(repair.before, repair.offset)
+
+
+def test_cut_off_plan_keeps_its_whole_tasks() -> None:
+    (entry,) = of("US-003", Purpose.BREAKDOWN)
+    found = extracted(entry)
+    assert (found.status, found.complete) == (Status.TRUNCATED, False)
+    breakdown, _ = read_breakdown(found.value, "US-003")
+    assert breakdown is not None
+    assert [task.task_id for task in breakdown.tasks] == ["T-US-003-01"]
+    (finding,) = blocking(check_breakdown(breakdown, frozenset(tree_before("US-003"))))
+    assert finding.code == "breakdown.missing_tasks"
+    assert [task.task_id for task in plan("US-003")[0].tasks] == ["T-US-003-01", "T-US-003-02", "T-US-003-03"]
+
+
+def test_wrong_ids_are_found() -> None:
+    breakdown, _ = read_breakdown(extracted(of("US-001", Purpose.BREAKDOWN, 1)[0]).value, "US-001")
+    assert breakdown is not None
+    found = blocking(check_breakdown(breakdown, frozenset(tree_before("US-001"))))
+    assert [finding.code for finding in found] == ["breakdown.task_id"] * 3
+
+
+def test_unplanned_package_is_refused_by_the_contract() -> None:
+    (entry,) = (e for e in entries() if e.lookup == REFUSED)
+    found = blocking(judged(entry, tree_before("US-002")))
+    assert {finding.code for finding in found} == {"contract.file", "contract.import", "contract.dependency"}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_a_story_ends_with_has_no_findings(story: str) -> None:
+    before = tree_before(story)
+    breakdown, said = plan(story)
+    assert said == []
+    assert check_breakdown(breakdown, frozenset(before)) == []
+    for entry in of(story, Purpose.DELIVERY):
+        if entry.lookup != REFUSED:
+            assert judged(entry, before) == []
+    (answered,) = of(story, Purpose.SUITE)
+    tests, said = read_suite(extracted(answered).value, story)
+    assert said == []
+    assert tests is not None
+    assert bool(breakdown.acceptance_tests) == (story != "NFR-001")
+    assert check_suite(tests, required_criteria=len(criteria(story)) if breakdown.acceptance_tests else None) == []
+    for entry in of(story, Purpose.ANALYSIS):
+        instructions, said = read_analysis(extracted(entry).value)
         assert said == []
-        assert delivery is not None
-        assert check_content(delivery, before) == []
-        before.update({change.path: change.content for change in delivery.files})
+        assert instructions

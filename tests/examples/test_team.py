@@ -140,7 +140,7 @@ def test_broken_and_cut_plans_are_no_json() -> None:
             with pytest.raises(json.JSONDecodeError):
                 json.loads(candidate)
     broken = of("US-004", Purpose.BREAKDOWN)[0].text
-    assert all(slip in broken for slip in (r"\'", r"\`", r"\$", ",]", ",\n    }", ":\n\t- "))
+    assert all(slip in broken for slip in (r"\'", r"\`", r"\$", ",]", ",\n    }", ":\n\t- ", 'option "here" leaves'))
     assert of("US-003", Purpose.BREAKDOWN)[0].stop_reason is StopReason.MAX_TOKENS
 
 
