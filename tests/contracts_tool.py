@@ -1,0 +1,43 @@
+"""Writes contracts/*.schema.json from the types: `python -m tests.contracts_tool`."""
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.wire import WIRE_SCHEMAS
+
+FOLDER = Path(__file__).parent.parent / "contracts"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+TYPES: dict[str, type[BaseModel]] = {
+    **WIRE_SCHEMAS,
+    "architecture": ArchitectureContract,
+    "report": SprintReport,
+    "event": Event,
+}
+"""Stem → the type its schema is generated from."""
+ANSWERS = frozenset(WIRE_SCHEMAS)
+
+
+def schema_text(stem: str) -> str:
+    """The file's whole text. Answers are described as they are read, the rest as it is written."""
+    mode = "validation" if stem in ANSWERS else "serialization"
+    schema = TYPES[stem].model_json_schema(mode=mode)
+    head = {"$schema": DRAFT, "$id": f"{stem}.schema.json", "title": stem}
+    return (
+        json.dumps({**head, **{k: v for k, v in schema.items() if k != "title"}}, indent=2, ensure_ascii=False) + "\n"
+    )
+
+
+def main() -> None:
+    """Write every schema."""
+    FOLDER.mkdir(exist_ok=True)
+    for stem in TYPES:
+        (FOLDER / f"{stem}.schema.json").write_text(schema_text(stem), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
