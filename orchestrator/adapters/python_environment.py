@@ -1,0 +1,158 @@
+"""Python environments: one venv per key for projects with dependencies, our own interpreter for those without."""
+
+import asyncio
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.python_requirements import Requirements, gather
+from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.domain.base import Value
+from orchestrator.domain.testing import CommandResult
+from orchestrator.ports import CommandRunner
+from orchestrator.settings.model import CommandSettings
+
+_PYTEST = "pytest"
+_MARKER = "ready.json"
+_KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
+
+
+class EnvironmentResult(Value):
+    """Which interpreter runs a project's code, or why there is none."""
+
+    python: Path | None
+    """None exactly when `problem` is set."""
+    own: bool = False
+    """True when it is the interpreter of this process, whose packages nothing may change."""
+    problem: str | None = None
+    """Why the dependencies could not be installed, for people and personas."""
+    output: str = ""
+    """What the installer printed."""
+
+
+class PythonEnvironments:
+    """Makes and keeps environments in `folder`/<key>; `variables` is where the allowed install variables come from."""
+
+    def __init__(
+        self, folder: Path, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str]
+    ) -> None:
+        self._folder = folder.absolute()
+        self._runner = runner
+        self._timeout_s = settings.install_timeout_s
+        self._env = {name: variables[name] for name in settings.install_env if name in variables}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, root: Path, key: str) -> EnvironmentResult:
+        """The environment for the project at `root`, built or rebuilt when its manifests ask for something else.
+
+        Never raises for what the project holds; one call per key at a time, others wait. ValueError: `key` is no plain
+        name.
+        """
+        if not _KEY.match(key):
+            raise ValueError(f"{key!r} cannot name an environment")
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            wanted = await asyncio.to_thread(_wanted, root)
+            if wanted.refusals:
+                text = "Dependencies were not installed. " + "; ".join(wanted.refusals)
+                return EnvironmentResult(python=None, problem=text)
+            if not wanted.lines:
+                return EnvironmentResult(python=Path(sys.executable), own=True)
+            home = self._folder / key
+            python = home / "venv" / "bin" / "python"
+            digest = _digest(wanted)
+            if await asyncio.to_thread(_is_ready, home, digest):
+                return EnvironmentResult(python=python)
+            failed = await self._build(home, python, wanted)
+            if failed is not None:
+                return failed
+            # Written last: a build that was cut half-way has no marker and starts again.
+            await asyncio.to_thread(_write_marker, home, digest)
+            return EnvironmentResult(python=python)
+
+    async def _build(self, home: Path, python: Path, wanted: Requirements) -> EnvironmentResult | None:
+        await asyncio.to_thread(_prepare, home, wanted)
+        made = await self._run([sys.executable, "-I", "-m", "venv", str(home / "venv")], home)
+        if not made.ok:
+            return _failure("The environment could not be made", made)
+        constrained = ["-c", str(home / "constraints.txt")]
+        install = [str(python), "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *constrained]
+        installed = await self._run([*install, "-r", str(home / "requirements.txt")], home)
+        if not installed.ok:
+            return _failure("The dependencies could not be installed", installed)
+        if await asyncio.to_thread(_has_pytest, home):
+            return None
+        version = importlib.metadata.version(_PYTEST)
+        added = await self._run([*install, f"{_PYTEST}=={version}"], home)
+        return None if added.ok else _failure(f"pytest {version} could not be added", added)
+
+    async def _run(self, argv: Sequence[str], cwd: Path) -> CommandResult:
+        return await self._runner.run(argv, cwd=cwd, env=self._env, timeout_s=self._timeout_s)
+
+
+def _failure(what: str, result: CommandResult) -> EnvironmentResult:
+    how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
+    return EnvironmentResult(python=None, problem=f"{what} ({how}).", output=result.output)
+
+
+def _wanted(root: Path) -> Requirements:
+    return gather(root_files(root), functools.partial(read_text, root))
+
+
+def _digest(wanted: Requirements) -> str:
+    """Changes with the requirements, the interpreter and the test runner that is added."""
+    content = [
+        wanted.model_dump(mode="json"),
+        sys.version,
+        platform.machine(),
+        os.path.realpath(sys.executable),
+        importlib.metadata.version(_PYTEST),
+    ]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _is_ready(home: Path, digest: str) -> bool:
+    try:
+        marker = json.loads((home / _MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return marker == {"sha256": digest} and (home / "venv" / "bin" / "python").exists()
+
+
+def _write_marker(home: Path, digest: str) -> None:
+    beside = home / f"{_MARKER}.new"
+    beside.write_text(json.dumps({"sha256": digest}), encoding="utf-8")
+    beside.replace(home / _MARKER)
+
+
+def _prepare(home: Path, wanted: Requirements) -> None:
+    """An empty folder with our own copy of what to install: the tree may change while pip reads."""
+    remove_tree(home)
+    home.mkdir(parents=True)
+    (home / "requirements.txt").write_text("\n".join(wanted.lines) + "\n", encoding="utf-8")
+    constraints = [_constraint(line) for line in wanted.constraints]
+    (home / "constraints.txt").write_text("\n".join(constraints) + "\n", encoding="utf-8")
+
+
+def _constraint(line: str) -> str:
+    """Constraints may not name extras; the version is what they are for."""
+    try:
+        parsed = Requirement(line)
+    except InvalidRequirement:  # it has hashes behind it and is passed on as it is
+        return line
+    return f"{parsed.name}{parsed.specifier}" + (f" ; {parsed.marker}" if parsed.marker else "")
+
+
+def _has_pytest(home: Path) -> bool:
+    found = (home / "venv").glob("lib*/python*/site-packages/*.dist-info")
+    return any(canonicalize_name(path.name.split("-", 1)[0]) == _PYTEST for path in found)

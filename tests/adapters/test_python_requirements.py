@@ -1,0 +1,152 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from orchestrator.adapters.poetry_requirements import specifier
+from orchestrator.adapters.python_requirements import Requirements, gather
+from orchestrator.adapters.tree_reading import read_text, root_files
+
+
+def of(files: dict[str, str]) -> Requirements:
+    return gather([name for name in files if "/" not in name], files.get)
+
+
+def test_requirements_files_with_includes_constraints_hashes_and_comments() -> None:
+    found = of(
+        {
+            "requirements.txt": "\ufeff#\nrequests[socks] >= 2 ; python_version > '3'  #\n-r more/base.txt\n\n--pre",
+            "requirements-dev.txt": "six==1.16 \\\n  --hash=sha256:00 \\\n  --hash=sha256:11\n-r requirements.txt\n",
+            "more/base.txt": "-c ../limits.txt\nattrs\n",
+            "limits.txt": "attrs<99\n-r more/base.txt\n",
+            "notes.txt": "git+https://example.org/x",
+        }
+    )
+    assert found.refusals == ()
+    assert found.lines == (
+        *("six==1.16    --hash=sha256:00    --hash=sha256:11", "requests[socks] >= 2 ; python_version > '3'"),
+        *("attrs", "--pre"),
+    )
+    assert found.constraints == ("attrs<99", "attrs")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
+        *("-e .", "--editable=.", "git+https://evil/x", "https://evil/x.whl", "./local", "x @ file:///etc/x", "/abs/x"),
+        *("x @ git+https://evil/x", "--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
+        *("-r /etc/passwd", "-c https://evil/c.txt", "-r absent.txt", "x --global-option=y", "${TOKEN}", "x; rm -rf /"),
+    ],
+)
+def test_everything_but_plain_requirements_is_refused(line: str) -> None:
+    found = of({"requirements.txt": f"six\n{line}\n"})
+    assert len(found.refusals) == 1
+    assert found.refusals[0].split(":")[0] in {"requirements.txt", "absent.txt"}
+    assert len(of({"setup.cfg": f"[options]\ninstall_requires =\n  six\n  {line}\n"}).refusals) == 1
+
+
+def test_include_cycles_end_and_includes_are_bounded() -> None:
+    assert of({"requirements.txt": "-r a.txt", "a.txt": "-r requirements.txt\nsix"}).lines == ("six",)
+    chain = {f"r{n}.txt": f"-r r{n + 1}.txt" for n in range(500)}
+    assert of({"requirements.txt": "-r r0.txt", **chain}).refusals
+
+
+PYPROJECT = """
+[project]
+name = "My.Shop"
+dependencies = ["flask>=3"]
+[project.optional-dependencies]
+test = ["my-shop[web]", "hypothesis", "my-shop-plugin"]
+web = ["httpx"]
+docs = ["sphinx"]
+[dependency-groups]
+dev = ["ruff", {include-group = "Types"}]
+types = ["mypy", {include-group = "dev"}]
+lint = ["pylint"]
+[tool.poetry.dependencies]
+python = "^3.11"
+six = "^1.16"
+attrs = {version = "~23.1", extras = ["tests"], markers = "python_version > '3'"}
+rich = {version = "*", optional = true}
+[tool.poetry.group.test.dependencies]
+pytest = "*"
+[tool.poetry.group.docs.dependencies]
+sphinx = "*"
+"""
+
+
+def test_pyproject_of_every_kind() -> None:
+    found = of({"pyproject.toml": PYPROJECT})
+    assert found.refusals == ()
+    assert set(found.lines) == {
+        *("flask>=3", "hypothesis", "my-shop-plugin", "httpx", "ruff", "mypy", "six>=1.16,<2", "pytest"),
+        "attrs[tests]>=23.1,<23.2 ; python_version > '3'",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[project", "[project]\ndependencies = 'six'", "project = 3", "[project]\ndependencies = [3]"),
+        *("[project]\ndependencies = ['x @ https://evil']", "[tool.poetry.dependencies]\nx = {git = 'https://evil'}"),
+        *("[tool.poetry.dependencies]\nx = '1 || 2'", "[dependency-groups]\ndev = [{include-group = 'absent'}]"),
+        *("[project.optional-dependencies]\ntest = 'six'", "tool = 3"),
+    ],
+)
+def test_a_manifest_that_cannot_be_understood_is_refused(text: str) -> None:
+    found = of({"pyproject.toml": text})
+    assert found.refusals
+    assert found.refusals[0].startswith("pyproject.toml: ")
+
+
+def test_manifests_without_dependencies_ask_for_nothing() -> None:
+    found = of(
+        {"pyproject.toml": "[project]\nname = 'x'\n[tool.ruff]\nline-length = 3", "setup.cfg": "[tool:pytest]\n"}
+    )
+    assert found == Requirements()
+
+
+def test_setup_cfg() -> None:
+    text = "[options]\ninstall_requires =\n    six>=1\n    attrs; python_version > '3'\n"
+    text += "[options.extras_require]\ntest = rich\ndocs = sphinx\n"
+    assert of({"setup.cfg": text}).lines == ("six>=1", "attrs; python_version > '3'", "rich")
+
+
+versions = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(lambda parts: ".".join(map(str, parts)))
+
+
+@given(version=versions, sign=st.sampled_from(["^", "~", ""]))
+def test_poetry_specifiers_allow_their_own_version(version: str, sign: str) -> None:
+    found = SpecifierSet(specifier(sign + version))
+    assert found.contains(version)
+    assert not found.contains("9999")
+    Requirement(f"x{found}")
+
+
+def test_poetry_specifiers() -> None:
+    table = {"^0.2.3": ">=0.2.3,<0.3", "^0.0.3": ">=0.0.3,<0.0.4", "^0": ">=0,<1", "~1": ">=1,<2", "*": "", "": ""}
+    table |= {"~1.2.3": ">=1.2.3,<1.3", "1.2.*": "==1.2.*", ">=1, <2": ">=1,<2", "~=1.4": "~=1.4", "^0.0": ">=0.0,<0.1"}
+    assert {text: specifier(text) for text in table} == table
+
+
+def test_only_regular_files_inside_the_tree_are_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "folder").mkdir(parents=True)
+    (tmp_path / "secret").write_text("secret")
+    (root / "folder" / "plain.txt").write_text("plain")
+    (root / "requirements.txt").symlink_to(tmp_path / "secret")
+    (root / "linked").symlink_to(tmp_path)
+    (root / "big.txt").write_bytes(b"x" * 3_000_000)
+    (root / "bytes.txt").write_bytes(b"\xff")
+    os.mkfifo(root / "pipe.txt")
+    assert read_text(root, "folder/plain.txt") == "plain"
+    names = ["requirements.txt", "linked/secret", "../secret", "folder", "big.txt", "bytes.txt", "pipe.txt", "absent"]
+    assert [read_text(root, name) for name in names] == [None] * len(names)
+    assert root_files(root) == ("big.txt", "bytes.txt", "linked", "pipe.txt", "requirements.txt")
+    assert gather(root_files(root), lambda name: read_text(root, name)).refusals
+    assert root_files(root / "absent") == ()
