@@ -1,0 +1,97 @@
+import asyncio
+import importlib.metadata
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.pytest_runner import PytestRunner
+from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.domain.testing import RunProblem
+from orchestrator.settings.model import CommandSettings, TestSettings
+
+PATH = "/usr/bin:/bin"
+OFFLINE = ("PIP_NO_INDEX", "PIP_FIND_LINKS")
+PYTEST = importlib.metadata.version("pytest")
+
+
+def wheel(folder: Path, name: str, version: str, code: str) -> None:
+    info = f"{name}-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        archive.writestr(f"{name}/__init__.py", code)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+
+
+def environments_in(folder: Path, links: Path) -> tuple[PythonEnvironments, LimitedCommandRunner]:
+    settings = CommandSettings(install_env=OFFLINE, timeout_s=60, install_timeout_s=100)
+    runner = LimitedCommandRunner(settings, PATH)
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "SOME_API_KEY": "hidden-value"}
+    return PythonEnvironments(folder, runner, settings, variables), runner
+
+
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tmp_path: Path) -> None:
+    links, root = tmp_path / "links", tmp_path / "root"
+    links.mkdir()
+    root.mkdir()
+    wheel(links, "tiny", "1.5", "VALUE = 5\n")
+    wheel(links, "tiny", "1.0", "VALUE = 0\n")
+    wheel(links, "pytest", PYTEST, "")
+    (root / "requirements.txt").write_text("tiny\n-c limits.txt\nabsent; python_version < '3'\n")
+    (root / "limits.txt").write_text("tiny[odd]<1.3\n")
+    environments, runner = environments_in(tmp_path / "environments", links)
+
+    first, second = await asyncio.gather(environments.ensure(root, "US-1"), environments.ensure(root, "US-1"))
+    assert first.problem is None, f"{first.problem}\n{first.output}"
+    assert first.python == second.python == tmp_path / "environments" / "US-1" / "venv" / "bin" / "python"
+    assert not first.own
+    code = (
+        "import tiny, importlib.util as u; print(tiny.VALUE, *(u.find_spec(n) is None for n in ('pytest', 'pydantic')))"
+    )
+    assert (await runner.run([str(first.python), "-c", code], cwd=root)).output == "0 False True\n"
+
+    started = time.monotonic()
+    assert (await environments.ensure(root, "US-1")).python == first.python
+    assert time.monotonic() - started < 0.5, "nothing changed, nothing is installed"
+
+    (root / "requirements.txt").write_text("tiny>=9\n")
+    failed = await environments.ensure(root, "US-1")
+    assert failed.python is None
+    assert "tiny>=9" in failed.output
+    assert not (tmp_path / "environments" / "US-1" / "ready.json").exists(), "what is half made is made again"
+
+
+async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Path) -> None:
+    environments, _ = environments_in(tmp_path / "environments", tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = []\n")
+    own = await environments.ensure(tmp_path, "US-1")
+    assert (own.python, own.own, own.problem) == (Path(sys.executable), True, None)
+    (tmp_path / "requirements.txt").write_text("-e .\n")
+    refused = await environments.ensure(tmp_path, "US-1")
+    assert refused.python is None
+    assert "-e ." in (refused.problem or "")
+    assert not (tmp_path / "environments").exists()
+    for key in ("..", ".", "a/b", ""):
+        with pytest.raises(ValueError, match="cannot name"):
+            await environments.ensure(tmp_path, key)
+
+
+@pytest.mark.soak
+async def test_a_suite_in_an_environment_from_the_package_index(tmp_path: Path) -> None:
+    settings = CommandSettings()
+    runner = LimitedCommandRunner(settings, PATH)
+    environments = PythonEnvironments(tmp_path / "environments", runner, settings, {})
+    suites = PytestRunner(runner, environments, TestSettings(), PATH)
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "requirements.txt").write_text("six\n")
+    (root / "test_six.py").write_text("import six\ndef test_six():\n    assert six.PY3\n")
+    report = await suites.run(root, files=["test_six.py"], expected_names=["test_six"], key="US-1")
+    assert report.green, report.output
+    assert (await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")).ok
+    broken = await suites.run(root, files=["test_six.py"], key="US-1")
+    assert broken.problem is RunProblem.MISSING_RUNNER
