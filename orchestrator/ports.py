@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
 from orchestrator.domain.stages import Analysed, Delivered, FailureBrief, Planned, SuiteBrief, TaskBrief, Written
@@ -144,6 +144,14 @@ class Workspace(Protocol):
         """Text of those `paths` that exist on the branch as regular UTF-8 files, read from the branch's tree."""
         ...
 
+    async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, at the story's recorded base commit."""
+        ...
+
+    async def head(self, story_id: str) -> str:
+        """Commit at the tip of the story's branch."""
+        ...
+
     async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
         """Write all files or none into the worktree, never through a link. Raises WorkspaceError."""
         ...
@@ -216,4 +224,37 @@ class Tester(Protocol):
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """Instructions for the files of the tasks."""
+        ...
+
+
+class TurnJournal(Protocol):
+    """The ended calls of one workflow, written down the moment they end (DESIGN 5.2)."""
+
+    @property
+    def calls(self) -> int:
+        """All ended calls, replies and errors."""
+        ...
+
+    def reply(self, step: int) -> Reply | None:
+        """The journalled reply of this step, if its call ended with one."""
+        ...
+
+    def failures(self, step: int) -> tuple[FailedCall, ...]:
+        """Calls of this step that ended with an error, in turn order."""
+        ...
+
+    def next_turn(self, key: TurnKey) -> int:
+        """1 + the calls of this key that ended, with a reply or an error."""
+        ...
+
+    def keep_prompt(self, step: int, prompt: Prompt) -> None:
+        """Keep the prompt beside its reply. Blocks."""
+        ...
+
+    def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
+        """Write a reply down, synchronously and at once."""
+        ...
+
+    def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
+        """Write down that a call ended with an error, synchronously and at once."""
         ...

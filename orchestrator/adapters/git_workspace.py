@@ -146,6 +146,12 @@ class GitWorkspace:
                     await self._mirror.update(f"delete {ref}")
             await self._checkout(name).remove()
 
+    async def remove_result(self) -> None:
+        """Delete the result branch and the sprint's recorded base, so that `prepare` begins anew."""
+        names = (self._ref("heads", "result"), self._ref("base", "result"))
+        present = await self._mirror.refs(*names)
+        await self._mirror.update(*(f"delete {name}" for name in names if name in present))
+
     async def reset(self, story_id: str) -> None:
         """Make the worktree equal to its branch, byte for byte, whatever was done to it."""
         async with self._stories[story_id]:

@@ -1,6 +1,60 @@
-"""The console program."""
+"""The console program: one typer application, commands registered from their modules."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestrator import __version__
+from orchestrator.cli.common import Exit, say
+from orchestrator.cli.demo import demo_command
+from orchestrator.cli.extract import extract_command
+from orchestrator.cli.inspect import contract_command, show_command, status_command
+from orchestrator.cli.logs import logs_command
+from orchestrator.cli.reset import reset_command
+from orchestrator.cli.run import run_command
+from orchestrator.errors import OrchestratorError
+
+app = typer.Typer(
+    name="orchestrator", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
+    help="Drives an architect, a developer and a tester over a story backlog, inside a git repository.",
+)  # fmt: skip
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"orchestrator {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Drives an architect, a developer and a tester over a story backlog, inside a git repository."""
+
+
+for command_name, command in (
+    ("run", run_command),
+    ("demo", demo_command),
+    ("status", status_command),
+    ("show", show_command),
+    ("logs", logs_command),
+    ("contract", contract_command),
+    ("reset", reset_command),
+    ("extract", extract_command),
+):
+    app.command(command_name)(command)
 
 
 def main() -> None:
-    """Run the command line."""
-    raise SystemExit(2)
+    """Run the command line; an error of ours that no command turned into a message becomes one here."""
+    try:
+        app()
+    except OrchestratorError as error:
+        say(f"error: {error.message}")
+        sys.exit(Exit.NOT_DONE)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)

@@ -1,0 +1,91 @@
+"""One process per sprint: a file lock that also outlives us in every child that inherited it (DESIGN 5.1c).
+
+git processes and command launchers get the descriptor, so the lock stays held after a kill -9 until the last of them
+has ended; a new run waits for that instead of meeting a half-finished git command.
+"""
+
+import fcntl
+import os
+import time
+from pathlib import Path
+from types import TracebackType
+
+from orchestrator.errors import SprintLocked
+
+ORPHAN_WAIT_S = 30.0
+"""How long children of a killed process may take to end."""
+
+
+class SprintLock:
+    """`with SprintLock(path) as lock:` holds it; raises SprintLocked naming the pid of a living holder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.fd = -1
+
+    def __enter__(self) -> "SprintLock":
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        deadline = time.monotonic() + ORPHAN_WAIT_S
+        while not self._taken():
+            pid = self._holder()
+            if pid and _alive(pid):
+                self._close()
+                raise SprintLocked(
+                    f"another process (pid {pid}) is at work on this sprint; wait for it or end it", pid=pid
+                )
+            if time.monotonic() > deadline:
+                self._close()
+                raise SprintLocked("commands left by a killed run still hold this sprint; end them first", pid=pid)
+            time.sleep(0.05)
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, str(os.getpid()).encode(), 0)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.ftruncate(self.fd, 0)
+        self._close()
+
+    def _taken(self) -> bool:
+        try:
+            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _holder(self) -> int:
+        text = os.pread(self.fd, 32, 0).decode(errors="replace").strip()
+        return int(text) if text.isdigit() else 0
+
+    def _close(self) -> None:
+        os.close(self.fd)
+        self.fd = -1
+
+
+def holder(path: Path) -> int | None:
+    """Pid of the living process that holds the lock, else None."""
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() and _alive(int(text)) else None
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _zombie(pid)
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]

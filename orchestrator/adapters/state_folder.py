@@ -1,0 +1,109 @@
+"""The state folder `.orchestrator/`: where everything lies, and the sprint records in it (DESIGN 7)."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError
+
+
+class StateFolder:
+    """Paths below one home folder; nothing is created before it is needed."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def make(self) -> None:
+        """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
+
+        Raises ConfigError when it cannot be written.
+        """
+        try:
+            self.home.mkdir(parents=True, exist_ok=True)
+            ignore = self.home / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n")
+        except OSError as error:
+            raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
+        if not os.access(self.home, os.W_OK):
+            raise ConfigError(f"cannot write to the state folder {self.home}")
+
+    @property
+    def engine_database(self) -> Path:
+        """dbos's SQLite file."""
+        return self.home / "engine.sqlite"
+
+    @property
+    def event_database(self) -> Path:
+        """The event log's SQLite file."""
+        return self.home / "events.sqlite"
+
+    @property
+    def replies(self) -> Path:
+        """The reply journal."""
+        return self.home / "replies"
+
+    def mirror(self, repo: Path) -> Path:
+        """The bare mirror of one repository."""
+        return self.home / "mirrors" / f"{_slug(repo)}.git"
+
+    def sprint(self, sprint: str) -> Path:
+        """Everything that belongs to one sprint alone."""
+        return self.home / "sprints" / sprint
+
+    def worktrees(self, sprint: str) -> Path:
+        """The sprint's worktrees."""
+        return self.sprint(sprint) / "worktrees"
+
+    def environments(self, sprint: str) -> Path:
+        """The sprint's dependency environments."""
+        return self.sprint(sprint) / "environments"
+
+    def lock(self, sprint: str) -> Path:
+        """The sprint's lock file."""
+        return self.sprint(sprint) / "lock"
+
+    def report(self, sprint: str) -> Path:
+        """report.json."""
+        return self.home / "reports" / sprint / "report.json"
+
+    def sidecar(self, backlog: Path) -> Path:
+        """Cells that could not be written into this backlog file."""
+        return self.home / "sidecars" / f"{_slug(backlog)}.json"
+
+    def records(self) -> list[SprintRecord]:
+        """All sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        found = [self.record(path.parent.name) for path in (self.home / "sprints").glob("*/sprint.json")]
+        return sorted((record for record in found if record), key=lambda record: record.started_at)
+
+    def record(self, sprint: str) -> SprintRecord | None:
+        """One sprint's record, or None."""
+        path = self.sprint(sprint) / "sprint.json"
+        try:
+            return SprintRecord.model_validate_json(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            raise ConfigError(f"cannot read {path}: {error}; move it away to start anew") from error
+
+    def save(self, record: SprintRecord) -> None:
+        """Write a record whole or not at all."""
+        self.sprint(record.sprint).mkdir(parents=True, exist_ok=True)
+        replace_content(self.sprint(record.sprint) / "sprint.json", record.model_dump_json(indent=1).encode())
+
+    def save_report(self, sprint: str, text: str) -> Path:
+        """Write report.json; returns its path."""
+        path = self.report(sprint)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path, text.encode())
+        return path
+
+
+def _slug(path: Path) -> str:
+    """Readable and unique for an absolute path."""
+    absolute = str(path.absolute())
+    return f"{path.name[:40] or 'root'}-{hashlib.sha256(absolute.encode()).hexdigest()[:10]}"

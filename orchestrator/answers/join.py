@@ -1,0 +1,21 @@
+"""A cut answer and the model's continuation of it, as one text."""
+
+MAX_OVERLAP = 2000
+"""Characters of repeated text that are looked for at the seam; models repeat a line or two, not pages."""
+
+
+def join(cut: str, continuation: str) -> str:
+    """`cut` followed by `continuation`, with what the continuation repeats of the cut's end left out once.
+
+    The longest overlap wins. Linear: a prefix function over at most 2 x MAX_OVERLAP characters finds it.
+    """
+    head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
+    text = f"{head}\0{tail}"
+    borders = [0] * len(text)
+    for index in range(1, len(text)):
+        length = borders[index - 1]
+        while length and text[index] != text[length]:
+            length = borders[length - 1]
+        borders[index] = length + (text[index] == text[length])
+    overlap = min(borders[-1], len(head)) if tail else 0
+    return cut + continuation[overlap:]

@@ -1,0 +1,95 @@
+"""What a person sees while a sprint runs: live on a terminal, plain lines otherwise, JSON lines on request."""
+
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import TextIO
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.cli.logline import HEALINGS, json_line, plain_line
+from orchestrator.domain.events import Event, Level
+from orchestrator.settings import Settings
+
+_STYLES = {
+    "done": "green",
+    "executing": "cyan",
+    "failed": "red",
+    "needs_attention": "yellow",
+    "blocked": "magenta",
+    "conflicted": "yellow",
+}
+
+
+class EventPrinter:
+    """Prints events as they are recorded. `with` keeps a live table of the running stories on a terminal."""
+
+    def __init__(self, settings: Settings, *, form: str, stream: TextIO) -> None:
+        self._level = Level(settings.log.level)
+        self._cap = settings.log.text_cap
+        self._form = form
+        self._console = Console(file=stream, highlight=False, soft_wrap=True)
+        self._stream = stream
+        self._stories: dict[str, tuple[str, str]] = {}
+        live = form == "plain" and self._console.is_terminal
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True) if live else None
+
+    def __enter__(self) -> "EventPrinter":
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def event(self, event: Event) -> None:
+        """Print one event if its level is wanted."""
+        self._follow(event)
+        if event.level.rank < self._level.rank:
+            return
+        if self._form == "json":
+            print(json_line(event, self._cap), file=self._stream, flush=True)
+            return
+        line = Text(plain_line(event))
+        if event.name in HEALINGS:
+            line.stylize("yellow")
+        elif event.level is Level.ERROR:
+            line.stylize("red")
+        self._console.print(line)
+
+    def say(self, message: str) -> None:
+        """A sentence for people that is no event."""
+        if self._form == "json":
+            print(message, file=sys.stderr, flush=True)
+        else:
+            self._console.print(Text(message))
+
+    def _follow(self, event: Event) -> None:
+        if self._live is None or event.story is None:
+            return
+        status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
+        self._stories[event.story] = (status, event.message.split("\n", 1)[0][:90])
+        self._live.update(self._table())
+
+    def _table(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        for story, (status, message) in self._stories.items():
+            if status == "executing":
+                table.add_row(Text(story), Text(status, style=_STYLES.get(status, "")), Text(message, style="dim"))
+        return table
+
+
+def printer_for(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
+    """The printer a command's options ask for: with --json the events go to stderr."""
+    form = log_format or settings.log.format
+    stream = sys.stderr if as_json else sys.stdout
+    return EventPrinter(settings, form="json" if form == "json" else "plain", stream=stream)
+
+
+Say = Callable[[str], None]

@@ -1,0 +1,162 @@
+"""`status`, `show`, `contract`: what the record says, from any terminal, also while a run is alive."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
+from orchestrator.cli.logline import redact
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.status import StoryStatus
+from orchestrator.errors import ConfigError
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.wiring.read import Reader, SprintView, history_of
+
+StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
+
+
+@told
+def status_command(
+    sprint: SprintOption = None, config: ConfigOption = None, overrides: SetOption = None, as_json: JsonOption = False
+) -> None:
+    """Where each story of a sprint is.
+
+    Example: orchestrator status --sprint SP-001
+    """
+    _, environment = configured(config, overrides)
+    view = Reader(environment).sprint(sprint)
+    if as_json:
+        print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid})
+        return
+    alive = f"running as pid {view.running_pid}" if view.running_pid else "not running"
+    print(f"Sprint {view.record.sprint}, {alive}, backlog {view.record.backlog}")
+    for story in view.report.stories:
+        history = view.histories[story.id]
+        print(f"  {story.id:<12} {story.status.value:<16} {story.calls:>4} calls  {redact(_latest(history))}")
+    counts = [f"{view.report.totals[s.value]} {s.value}" for s in StoryStatus if view.report.totals[s.value]]
+    print(", ".join(counts))
+
+
+@told
+def show_command(
+    story: StoryArgument,
+    sprint: SprintOption = None,
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """A story's plan, contract, findings, diff stat and the output of its failing tests.
+
+    Example: orchestrator show US-003
+    """
+    _, environment = configured(config, overrides)
+    reader = Reader(environment)
+    view = reader.sprint(sprint, story=story)
+    history = history_of(view, story)
+    stat = asyncio.run(reader.diff_stat(view.record, story))
+    shown = _shown(view, story, history, stat)
+    if as_json:
+        print_json(shown)
+        return
+    for line in _lines(shown):
+        print(redact(line))
+
+
+@told
+def contract_command(
+    story: StoryArgument,
+    sprint: SprintOption = None,
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What a story's developer may write and depend on, and what was refused.
+
+    Example: orchestrator contract US-003 --json
+    """
+    _, environment = configured(config, overrides)
+    view = Reader(environment).sprint(sprint, story=story)
+    history = history_of(view, story)
+    frozen = _last(history, "contract_frozen", "contract")
+    if frozen is None:
+        raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
+    contract = ArchitectureContract.model_validate(frozen)
+    refused = _refusals(history)
+    if as_json:
+        print_json({**contract.model_dump(mode="json"), "refused": refused})
+        return
+    print(f"Contract of {story}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}")
+    for task, files in contract.task_files.items():
+        print(f"  {task} may write: {', '.join(files) or 'nothing'}")
+    print(f"  files already there: {len(contract.baseline_files)}")
+    print(f"  packages declared: {', '.join(contract.declared_dependencies) or 'none'}")
+    print(f"  packages already there: {', '.join(contract.baseline_dependencies) or 'none'}")
+    for finding in refused:
+        print(redact(f"  refused: {Finding.model_validate(finding)}"))
+
+
+def _latest(history: StoryHistory) -> str:
+    line = history.last_message.split("\n", 1)[0]
+    return line if len(line) <= 100 else f"{line[:100]}…"
+
+
+def _last(history: StoryHistory, event_name: str, key: str) -> Any:
+    found = [event.data.get(key) for event in history.events if event.name == event_name and event.data.get(key)]
+    return found[-1] if found else None
+
+
+def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
+    sent_back = [f for event in history.events if event.name == "answer_sent_back" for f in event.data["findings"]]
+    final = [f.model_dump(mode="json") for f in history.outcome.findings] if history.outcome else []
+    refused = [finding for finding in [*sent_back, *final] if finding["code"].startswith("contract.")]
+    return [finding for number, finding in enumerate(refused) if finding not in refused[:number]]
+
+
+def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> dict[str, Any]:
+    report = next(entry for entry in view.report.stories if entry.id == story)
+    tests = [event for event in history.events if event.name == "tests_finished"]
+    plans = [event.data["plan"] for event in history.events if event.name in {"plan_judged", "plan_mended"}]
+    return {
+        **report.model_dump(mode="json"),
+        "sprint": view.record.sprint,
+        "plan": plans[-1] if plans else None,
+        "contract": _last(history, "contract_frozen", "contract"),
+        "diff_stat": stat,
+        "test_output": tests[-1].data.get("output", "") if tests else "",
+        "history": [
+            {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
+        ],
+    }
+
+
+def _lines(shown: dict[str, Any]) -> list[str]:
+    lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}"]
+    lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
+    status_of = {task["id"]: task["status"] for task in shown["tasks"]}
+    lines += ["", "Plan:"]
+    for task in (shown["plan"] or {}).get("tasks", []):
+        state = status_of.get(task["task_id"], "pending")
+        lines.append(f"  {task['task_id']} [{state}] {task['description'].splitlines()[0][:100]}")
+        lines.append(
+            f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
+        )
+    lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
+    lines += [f"  {Finding.model_validate(finding)}" for finding in shown["findings"]] or ["  none"]
+    lines += ["", "Tests:"]
+    lines += [f"  {case['result']:<8} {case['name']}  {case['criterion']}" for case in shown["tests"]["cases"]] or [
+        "  none were run"
+    ]
+    lines += ["", "Changes:", shown["diff_stat"]]
+    if shown["test_output"]:
+        lines += ["", "Output of the failing tests:", shown["test_output"]]
+    return lines
+
+
+def _contract_line(contract: dict[str, Any] | None) -> str:
+    if contract is None:
+        return "none: no plan was accepted"
+    files = ", ".join(contract["declared_files"]) or "no new files"
+    packages = ", ".join(contract["declared_dependencies"]) or "no new packages"
+    return f"{files}; {packages}; hash {contract['hash'][:16]}"

@@ -1,0 +1,56 @@
+"""`run --dry-run`: what would happen, without provider, repository or network."""
+
+from orchestrator.cli.common import Exit, print_json, say
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.errors import BacklogError
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.dry_run import DryRun, dry_run
+from orchestrator.sprint.selection import select
+from orchestrator.wiring.backlogs import read_backlog
+from orchestrator.wiring.options import RunOptions
+
+
+def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
+    """Print waves, problems and calls; exit code 2 when a problem would keep the sprint from starting."""
+    try:
+        content = read_backlog(options.backlog, settings, environment)
+    except BacklogError as error:
+        content = BacklogContent(source=str(options.backlog), stories=(), problems=error.findings)
+        if as_json:
+            print_json(dry_run(content, stories=None, settings=settings).model_dump(mode="json"))
+        raise
+    try:
+        stories = _selected(options, content)
+    except BacklogError:
+        # The problems of the whole file are told below; only a selection's own error ends here.
+        if not blocking(dry_run(content, stories=None, settings=settings).problems):
+            raise
+        stories = None
+    planned = dry_run(content, stories=stories, settings=settings, strict=options.strict)
+    if as_json:
+        print_json(planned.model_dump(mode="json"))
+    else:
+        _print(planned)
+    serious = blocking(planned.problems)
+    for problem in serious:
+        say(f"error: {problem}" + (f"; {problem.fix}" if problem.fix else ""))
+    return Exit.USAGE if serious else Exit.GOOD
+
+
+def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:
+    if options.sprint is None and not options.stories:
+        return None
+    selection = select(content, sprint=options.sprint, stories=options.stories, taken_sprints=(), strict=options.strict)
+    chosen = set(selection.story_ids)
+    return [story for story in content.stories if story.id in chosen]
+
+
+def _print(planned: DryRun) -> None:
+    print(f"{planned.stories} stories in {len(planned.waves)} waves")
+    for number, wave in enumerate(planned.waves, start=1):
+        print(f"  wave {number}: {', '.join(wave)}")
+    print(f"calls: about {planned.calls.expected}, never more than {planned.calls.maximal}")
+    for problem in planned.problems:
+        if not problem.severity.blocks:
+            print(f"note: {problem}")

@@ -1,0 +1,111 @@
+"""`run`: a backlog in, merged stories out."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from orchestrator.cli.common import (
+    ConfigOption,
+    Exit,
+    JsonOption,
+    SetOption,
+    configured,
+    fail,
+    print_json,
+    say,
+    told,
+)
+from orchestrator.cli.console import EventPrinter, printer_for
+from orchestrator.cli.plan import dry_run_command
+from orchestrator.cli.summary import summary_lines
+from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.options import RunOptions
+
+T = TypeVar("T")
+
+FormatOption = Annotated[str | None, typer.Option("--log-format", metavar="plain|json", help="Form of the log lines.")]
+
+
+@told
+def run_command(
+    backlog: Annotated[Path, typer.Argument(metavar="BACKLOG", help="The backlog: a CSV file.")],
+    repo: Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")] = None,
+    sprint: Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: next free.")] = None,
+    stories: Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")] = None,
+    provider: Annotated[str | None, typer.Option(metavar="NAME", help="Where replies come from: scripted.")] = None,
+    script: Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")] = None,
+    call_log: Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")] = None,
+    plan: Annotated[str | None, typer.Option(metavar="[STORY=]FILE", help="A person's plan (not yet).")] = None,
+    push_to: Annotated[str | None, typer.Option(metavar="BRANCH", help="Create or fast-forward it at the end.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Unmet outside dependencies are errors.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show waves, problems and calls; spend nothing.")] = False,
+    log_format: FormatOption = None,
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Work through a backlog in a git repository until each story has an outcome.
+
+    Example: orchestrator run backlog.csv --repo ./app --provider scripted --script team.jsonl
+    """
+    settings, environment = configured(config, overrides)
+    if plan is not None:
+        fail("--plan is not available yet: a story's plan comes from the architect")
+    if log_format not in {None, "plain", "json"}:
+        fail(f"--log-format {log_format}: use plain or json")
+    options = RunOptions(
+        backlog=backlog,
+        repo=repo,
+        sprint=sprint,
+        stories=tuple(name.strip() for name in (stories or "").split(",") if name.strip()),
+        provider=provider,
+        script=script,
+        call_log=call_log,
+        push_to=push_to,
+        strict=strict,
+    )
+    if dry_run:
+        raise typer.Exit(dry_run_command(options, settings, environment, as_json=as_json))
+    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    raise typer.Exit(execute(options, settings, environment, printer, as_json=as_json))
+
+
+def execute(
+    options: RunOptions, settings: Settings, environment: Environment, printer: EventPrinter, *, as_json: bool
+) -> int:
+    """Run the sprint and print how it ended; the exit code."""
+    # Imported here: the engine takes a second to import, and --help must not.
+    from orchestrator.sprint.report import exit_code
+    from orchestrator.wiring.run import Run
+
+    run = Run(options, settings, environment, tell=say if as_json else printer.say, listen=printer.event)
+    with printer:
+        result = interruptible(run.go())
+    if result is None:
+        say("interrupted; the same command goes on where this one stopped")
+        return Exit.INTERRUPTED
+    if as_json:
+        print_json(result.report.model_dump(mode="json"))
+    for line in summary_lines(result):
+        (say if as_json else printer.say)(line)
+    return exit_code(result.report)
+
+
+def interruptible(work: Coroutine[Any, Any, T]) -> T | None:
+    """Run `work` on a loop of its own; None when SIGINT or SIGTERM ended it (everything started is ended first)."""
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        return None

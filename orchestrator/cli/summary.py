@@ -1,0 +1,52 @@
+"""How a run ended, for people; the last line says where the result is."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.outcome import StoryReport
+from orchestrator.domain.status import StoryStatus
+
+if TYPE_CHECKING:
+    from orchestrator.wiring.run import RunResult
+
+
+def summary_lines(result: "RunResult") -> Iterator[str]:
+    """A line per story, the totals, what to do about open stories, and where the result is."""
+    report = result.report
+    yield ""
+    yield f"Sprint {report.sprint}"
+    for story in report.stories:
+        yield from _story_lines(story)
+    yield _totals_line(result)
+    if result.paused:
+        yield f"Paused: {result.paused}. The same command goes on with the stories that are open."
+    yield f"Report: {result.report_path}"
+    if result.pushed:
+        yield f"Result: branch {result.pushed} of your repository"
+    else:
+        yield f"Result: {result.fetch_command}"
+
+
+def _story_lines(story: StoryReport) -> Iterator[str]:
+    tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
+    yield (
+        f"  {story.id:<12} {story.status.value:<16} {len(story.tasks)} tasks, {tests}, {story.calls} calls, "
+        f"{story.duration_s:.1f} s"
+    )
+    if story.status is StoryStatus.DONE:
+        return
+    serious = blocking(story.findings)
+    for finding in serious[-3:] or story.findings[-1:]:
+        yield f"      {finding.code}: {finding.message.splitlines()[0][:200]}"
+
+
+def _totals_line(result: "RunResult") -> str:
+    totals = result.report.totals
+    counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals[status.value]]
+    tokens = totals["tokens"]
+    assert isinstance(tokens, dict)
+    cost = totals["cost_usd"]
+    return f"{', '.join(counts)}; {totals['calls']} calls, {tokens['input']} tokens in, {tokens['output']} out, " + (
+        f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown"
+    )

@@ -1,0 +1,44 @@
+"""A sprint as it was frozen at its first start."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding
+
+
+class SprintRecord(Value):
+    """What a sprint was started with; only `generations` changes later, by `reset`."""
+
+    sprint: str
+    backlog: str
+    """Absolute path of the backlog."""
+    repo: str
+    """Absolute path of the user's repository."""
+    base: str
+    """Commit the sprint started from; empty for a repository without commits."""
+    story_ids: tuple[str, ...]
+    """The frozen selection, in backlog order."""
+    needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Story → the stories of the selection it waits for, the foundation rule included."""
+    done_ids: tuple[str, ...] = ()
+    """Stories the backlog called completed when the sprint started."""
+    requested: tuple[str, ...] = ()
+    """What `--stories` named, if anything."""
+    warnings: tuple[Finding, ...] = ()
+    generations: dict[str, int] = Field(default_factory=dict)
+    """Story → how often it was begun anew; absent means 1."""
+    cleared: bool = False
+    """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
+    started_at: datetime
+
+    def workflow_id(self, story_id: str) -> str:
+        """`<sprint>/<story>`, with `@N` behind it after resets."""
+        generation = self.generations.get(story_id, 1)
+        return f"{self.sprint}/{story_id}" + (f"@{generation}" if generation > 1 else "")
+
+    def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
+        """The record with a new generation for these stories."""
+        raised = {story: self.generations.get(story, 1) + 1 for story in story_ids}
+        return self.model_copy(update={"generations": {**self.generations, **raised}})

@@ -1,0 +1,126 @@
+"""Stories as durable workflows on dbos. The only module that configures, launches and ends the engine."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, Protocol
+
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
+
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.engine.step import DurableStep
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.ports import Clock, EventSink, Step, TurnJournal
+
+APPLICATION_VERSION = "1"
+"""Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
+WORKFLOW_NAME = "story.v1"
+"""A deployed body is never edited; a changed one gets a new name beside this one."""
+
+
+class _WalConnection(sqlite3.Connection):
+    """WAL with synchronous NORMAL: safe against kill -9; a power cut may cost the last steps, which then repeat."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.execute("PRAGMA journal_mode=WAL")
+        self.execute("PRAGMA synchronous=NORMAL")
+
+
+class Journals(Protocol):
+    """Where the journals of workflows are."""
+
+    def workflow(self, workflow_id: str) -> TurnJournal:
+        """The journal of one workflow. Blocks."""
+        ...
+
+
+StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
+"""The product's loop over one story: (step, frozen input) → outcome. Deterministic between its steps."""
+
+
+class DurableEngine:
+    """One launched dbos instance. Use as an async context manager, once at a time in a process."""
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        executor_id: str,
+        body: StoryBody,
+        turns: TurnTaker,
+        journals: Journals,
+        sink: EventSink,
+        clock: Clock,
+        is_current: Callable[[str], bool],
+    ) -> None:
+        self._url, self._executor_id = url, executor_id
+        self._body, self._turns, self._journals = body, turns, journals
+        self._sink, self._clock = sink, clock
+        self._is_current = is_current
+        self._workflow: Callable[[dict[str, Any]], Any] | None = None
+
+    async def __aenter__(self) -> "DurableEngine":
+        logger = logging.getLogger("dbos")
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+        DBOS(config=self._config())
+
+        async def story(payload: dict[str, Any]) -> dict[str, Any]:
+            # dbos marks the function it registers, which a bound method does not allow.
+            return await self._story(payload)
+
+        self._workflow = DBOS.workflow(name=WORKFLOW_NAME, max_recovery_attempts=None)(story)
+        # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
+        DBOS.launch()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        own_pool = ThreadPoolExecutor(thread_name_prefix="orchestrator")
+        # dbos made its own pool the loop's default and is about to shut it down.
+        asyncio.get_running_loop().set_default_executor(own_pool)
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+
+    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+        """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
+        assert self._workflow is not None
+        with SetWorkflowID(workflow_id):
+            handle = await DBOS.start_workflow_async(self._workflow, payload)
+        return StoryOutcome.model_validate(await handle.get_result())
+
+    def _config(self) -> DBOSConfig:
+        config: DBOSConfig = {
+            "name": "orchestrator",
+            "system_database_url": self._url,
+            "application_version": APPLICATION_VERSION,
+            "executor_id": self._executor_id,
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "CRITICAL",
+            "enable_otlp": False,
+            "max_executor_threads": 64,
+            "notification_listener_polling_interval_sec": 1.0,
+        }
+        if self._url.startswith("sqlite"):
+            config["db_engine_kwargs"] = {"connect_args": {"factory": _WalConnection}}
+        return config
+
+    async def _story(self, payload: dict[str, Any]) -> dict[str, Any]:
+        workflow_id = str(DBOS.workflow_id)
+        if not self._is_current(workflow_id):
+            raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
+        step = DurableStep(
+            workflow_id=workflow_id,
+            sprint=payload["sprint"],
+            story=payload["story"],
+            journal=await asyncio.to_thread(self._journals.workflow, workflow_id),
+            turns=self._turns,
+            sink=self._sink,
+            clock=self._clock,
+        )
+        outcome = await self._body(step, payload)
+        return outcome.model_dump(mode="json")

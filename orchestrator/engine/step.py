@@ -1,0 +1,138 @@
+"""`ports.Step` bound to dbos: results recorded by step number, events numbered by their order in the workflow."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from dbos import DBOS
+from pydantic import TypeAdapter
+
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.engine.codec import pack, unpack
+from orchestrator.engine.turns import TurnTaker, describe
+from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.ports import Clock, EventSink, TurnJournal
+
+T = TypeVar("T")
+
+
+class DurableStep:
+    """The Step of one running workflow. Made anew on each execution; its counters restart with the body."""
+
+    def __init__(
+        self,
+        *,
+        workflow_id: str,
+        sprint: str,
+        story: str,
+        journal: TurnJournal,
+        turns: TurnTaker,
+        sink: EventSink,
+        clock: Clock,
+    ) -> None:
+        self._workflow_id = workflow_id
+        self._sprint, self._story = sprint, story
+        self._journal, self._turns = journal, turns
+        self._sink, self._clock = sink, clock
+        self._events = 0
+
+    @property
+    def workflow_id(self) -> str:
+        """`<sprint>/<story>`, with `@N` behind it after a reset."""
+        return self._workflow_id
+
+    async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
+        """See ports.Step."""
+        adapter: TypeAdapter[T] = TypeAdapter(returns)
+
+        async def recorded() -> dict[str, Any]:
+            try:
+                value = await work(f"{self._workflow_id}/{DBOS.step_id}")
+            except OrchestratorError as error:
+                return {"error": pack(error)}
+            return {"value": adapter.dump_python(value, mode="json")}
+
+        result = await DBOS.run_step_async({"name": name}, recorded)
+        if "error" in result:
+            raise unpack(result["error"])
+        return adapter.validate_python(result["value"])
+
+    async def turn(self, prompt: Prompt) -> Reply:
+        """See ports.Step."""
+        what = describe(prompt.key)
+        persona, task = prompt.key.persona, prompt.key.task
+        await self.emit(
+            "turn_started", f"{persona} is asked: {what}", level=Level.DEBUG, persona=persona, task=task,
+            purpose=prompt.key.purpose, prompt_hash=prompt.hash,
+        )  # fmt: skip
+
+        async def recorded() -> dict[str, Any]:
+            try:
+                reply = await self._turns.take(self._journal, int(DBOS.step_id or 0), prompt)
+            except ProviderError as error:
+                return {"error": pack(error)}
+            return {"value": reply.model_dump(mode="json")}
+
+        result = await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded)
+        if "error" in result:
+            error = unpack(result["error"])
+            await self.emit(
+                "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
+                purpose=prompt.key.purpose,
+            )  # fmt: skip
+            raise error
+        reply = Reply.model_validate(result["value"])
+        await self._tell_reply(reply, what)
+        return reply
+
+    async def _tell_reply(self, reply: Reply, what: str) -> None:
+        persona, task = reply.key.persona, reply.key.task
+        for failure in reply.failed_calls:
+            await self.emit(
+                "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
+                task=task, turn=failure.turn, kind=failure.kind,
+            )  # fmt: skip
+        await self.emit(
+            "turn_finished",
+            f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}",
+            persona=persona,
+            task=task,
+            purpose=reply.key.purpose,
+            turn=reply.turn,
+            duration_ms=reply.duration_ms,
+            input_tokens=reply.usage.input,
+            cached_tokens=reply.usage.cached,
+            output_tokens=reply.usage.output,
+            cost_usd=reply.cost_usd,
+            model=reply.model,
+            provider=reply.provider,
+            stop_reason=reply.stop_reason,
+            paid=reply.paid,
+        )
+
+    async def emit(
+        self,
+        name: str,
+        message: str,
+        *,
+        level: Level = Level.INFO,
+        task: str | None = None,
+        persona: str | None = None,
+        **data: Any,
+    ) -> None:
+        """See ports.Step."""
+        self._events += 1
+        await self._sink.emit(
+            Event(
+                id=f"{self._workflow_id}:{self._events}",
+                time=self._clock.now(),
+                level=level,
+                name=name,
+                message=message,
+                sprint=self._sprint,
+                story=self._story,
+                task=task,
+                persona=persona,
+                data=data,
+            )
+        )

@@ -1,0 +1,88 @@
+"""One persona turn: the journal first, then the provider under the transport policy (DESIGN 5.2, 5.5)."""
+
+import asyncio
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_exponential
+
+from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.errors import BudgetExceeded, PermanentProviderError, ProviderError, TransientProviderError
+from orchestrator.ports import Provider, TurnJournal
+from orchestrator.settings import Settings
+
+
+class TurnTaker:
+    """Takes turns for all workflows of a process; `slots` bounds the calls in flight."""
+
+    def __init__(self, provider: Provider, settings: Settings, slots: asyncio.Semaphore) -> None:
+        self._provider = provider
+        self._policy = settings.provider
+        self._cap = settings.budget.calls_per_story
+        self._slots = slots
+        self._backoff = wait_exponential(
+            multiplier=self._policy.wait_initial_s, min=self._policy.wait_initial_s, max=self._policy.wait_max_s
+        )
+
+    async def take(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
+        """The journalled reply of this step, or a new one.
+
+        Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
+        """
+        known = journal.reply(step)
+        if known is not None:
+            return known
+        await asyncio.to_thread(journal.keep_prompt, step, prompt)
+        attempts_left = self._policy.max_attempts - len(journal.failures(step))
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(TransientProviderError),
+            stop=stop_after_attempt(max(attempts_left, 1)),
+            wait=self._wait,
+            reraise=True,
+        )
+        try:
+            return await retrying(self._call, journal, step, prompt)
+        except TransientProviderError as error:
+            raise PermanentProviderError(
+                f"{error.message} (gave up after {len(journal.failures(step))} calls)",
+                kind=error.kind,
+                provider_name=error.provider_name,
+                original_message=error.original_message,
+            ) from error
+
+    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
+        if journal.calls >= self._cap:
+            raise BudgetExceeded(
+                f"budget.calls_per_story ({self._cap}) is used up",
+                provider_name=self._provider.name,
+                code="budget.calls",
+            )
+        async with self._slots:
+            numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
+            try:
+                reply = await self._provider.complete(numbered)
+            except ProviderError as error:
+                failure = FailedCall(turn=numbered.turn, kind=error.kind, message=error.message)
+                journal.record_failure(step, numbered, failure)
+                raise
+            # No await between the provider's return and this line: the reply is paid for.
+            reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
+            journal.record_reply(step, numbered, reply)
+        return reply
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        wished = error.retry_after_s if isinstance(error, TransientProviderError) else None
+        if wished is None:
+            return self._backoff(state)
+        if wished > self._policy.retry_after_max_s:
+            raise PermanentProviderError(
+                f"the server asks to wait {wished:.0f} s, more than provider.retry_after_max_s",
+                kind=error.kind if isinstance(error, ProviderError) else "rate_limit",
+                provider_name=self._provider.name,
+            ) from error
+        return wished
+
+
+def describe(key: TurnKey) -> str:
+    """The key for people."""
+    return f"{key.purpose}{f' {key.task}' if key.task else ''}"

@@ -1,0 +1,103 @@
+"""Jordan, QA: the suite of a story, and what its failures mean (spec 1 C)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.stages import Analysed, FailureBrief, StoryBrief, SuiteBrief, Written
+from orchestrator.domain.testing import FailureInstruction, TestSuite
+from orchestrator.domain.wire import AnalysisAnswer, SuiteAnswer
+from orchestrator.personas.ask import ask
+from orchestrator.personas.desk import Desk, Request
+from orchestrator.prompts import context
+
+NAME = "jordan"
+
+
+class Jordan:
+    """`ports.Tester` of one running story."""
+
+    def __init__(self, desk: Desk, brief: StoryBrief) -> None:
+        self._desk = desk
+        self._brief = brief
+
+    async def suite(self, brief: SuiteBrief) -> Written:
+        """See ports.Tester: a suite within the answer budget that satisfies every check."""
+        wanted = self._required_tests(brief.breakdown)
+
+        async def judge(suite: TestSuite) -> Sequence[Finding]:
+            return check_suite(suite, required_criteria=wanted)
+
+        asked = await ask(
+            self._desk,
+            self._request(
+                Purpose.SUITE,
+                SuiteAnswer,
+                {
+                    "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
+                    "story": context.render_story(self._brief.story),
+                    "acceptance_tests": "\n".join(
+                        f"- {t.criterion}: {t.test}" for t in brief.breakdown.acceptance_tests
+                    ),
+                    "suite_rule": self._rule(wanted),
+                    "files": context.render_files(brief.files),
+                },
+            ),
+            read=partial(read_suite, story_id=self._brief.story.id),
+            judge=judge,
+        )
+        return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
+
+    async def analyse(self, brief: FailureBrief) -> Analysed:
+        """See ports.Tester."""
+        asked = await ask(
+            self._desk,
+            self._request(
+                Purpose.ANALYSIS,
+                AnalysisAnswer,
+                {
+                    "story": context.render_story(self._brief.story),
+                    "suite": context.render_suite(brief.suite),
+                    "files": context.render_files(brief.files),
+                    "report": context.render_report(brief.report),
+                    "history": "\n".join(brief.history),
+                },
+            ),
+            read=_read_analysis,
+        )
+        return Analysed(instructions=asked.value or () if asked.accepted else (), findings=asked.findings)
+
+    def _required_tests(self, breakdown: Breakdown) -> int | None:
+        """Number of criteria that need a test of their own; None asks for a smoke test."""
+        mode = self._desk.policies.test.mode
+        if mode == "smoke" or (mode == "auto" and not breakdown.acceptance_tests):
+            return None
+        return len(breakdown.acceptance_tests) or len(self._brief.story.acceptance_criteria) or None
+
+    def _rule(self, wanted: int | None) -> str:
+        if wanted is None:
+            return "Write one or two smoke tests that show the story's main behaviour."
+        return f"Write at least one test for each of the {wanted} acceptance criteria."
+
+    def _request(self, purpose: Purpose, answer: type[SuiteAnswer | AnalysisAnswer], slots: dict[str, str]) -> Request:
+        return Request(
+            persona=NAME,
+            purpose=purpose,
+            prompt=f"{NAME}/{purpose}",
+            answer=answer,
+            schema_name=str(purpose),
+            replies=1 + self._desk.policies.answer.max_attempts,
+            slots=slots,
+        )
+
+
+def _read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...] | None, Sequence[Finding]]:
+    instructions, findings = read_analysis(value)
+    return instructions or None, findings
+
+
+def _acceptance_tests(breakdown: Breakdown) -> str:
+    return "\n".join(f"- {wanted.criterion}: {wanted.test}" for wanted in breakdown.acceptance_tests)

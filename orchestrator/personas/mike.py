@@ -1,0 +1,102 @@
+"""Mike, the architect: story → breakdown (spec 1 A)."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+
+from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.findings import Finding, minor
+from orchestrator.domain.stages import Planned, StoryBrief
+from orchestrator.domain.surface import Surface
+from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer
+from orchestrator.personas.ask import ask
+from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.prompts import context
+from orchestrator.prompts.feedback import render_revision
+
+NAME = "mike"
+
+
+class Mike:
+    """`ports.Architect` of one running story."""
+
+    def __init__(self, desk: Desk, brief: StoryBrief) -> None:
+        self._desk = desk
+        self._brief = brief
+
+    async def breakdown(self, surface: Surface, feedback: str) -> Planned:
+        """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
+        asked = await ask(
+            self._desk,
+            Request(
+                persona=NAME,
+                purpose=Purpose.BREAKDOWN,
+                prompt="mike/breakdown",
+                answer=BreakdownAnswer,
+                schema_name="breakdown",
+                replies=1 + self._desk.policies.answer.max_attempts,
+                slots=self._slots(surface),
+                feedback=feedback,
+            ),
+            read=partial(read_breakdown, story_id=self._brief.story.id),
+            complete=partial(self._complete, surface),
+        )
+        return Planned(
+            breakdown=asked.value if asked.accepted else None, findings=asked.findings, previous=asked.previous
+        )
+
+    def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
+        """See ports.Architect."""
+        return render_revision(findings, planned.previous)
+
+    async def _complete(
+        self, surface: Surface, plan: Breakdown | None, heard: Heard, left: int
+    ) -> tuple[Breakdown | None, Sequence[Finding], int]:
+        """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
+        if plan is None or plan.architectural_conflict.detected:
+            return plan, [], 0
+        findings: list[Finding] = []
+        spent, cut_off = 0, heard.cut_off
+        while (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
+            more = await self._desk.hear(self._missing_request(surface, plan))
+            spent += 1
+            if more.extraction.value is not None:
+                before = len(plan.tasks)
+                plan, said = merge_missing(plan, more.extraction.value)
+                findings.extend(said)
+                cut_off = more.cut_off
+                await self._desk.step.emit(
+                    "breakdown_completed",
+                    f"{NAME} was asked for the missing tasks only: {len(plan.tasks) - before} came",
+                    persona=NAME,
+                )
+        if cut_off:
+            findings.append(minor("breakdown.cut_off", "the plan was cut off and its rest did not come"))
+        return plan, findings, spent
+
+    def _missing_request(self, surface: Surface, plan: Breakdown) -> Request:
+        short = plan.task_count - len(plan.tasks)
+        known = json.dumps([task.model_dump(mode="json") for task in plan.tasks], indent=1, ensure_ascii=False)
+        missing = f"{short} of {plan.task_count} announced tasks" if short > 0 else "the tasks behind the last one"
+        return Request(
+            persona=NAME,
+            purpose=Purpose.BREAKDOWN_MISSING,
+            prompt="mike/breakdown_missing",
+            answer=BreakdownMissingAnswer,
+            schema_name="breakdown_missing",
+            replies=1,
+            slots={**self._slots(surface), "known_tasks": known, "missing": missing},
+        )
+
+    def _slots(self, surface: Surface) -> dict[str, str]:
+        brief = self._brief
+        return {
+            "vision": brief.vision,
+            "surface": context.render_surface(surface, self._desk.policies.context_tokens),
+            "record": brief.record,
+            "sprint_stories": context.render_sprint_stories(brief.sprint_stories),
+            "story": context.render_story(brief.story),
+            "wireframe": brief.wireframe,
+        }

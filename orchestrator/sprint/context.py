@@ -1,0 +1,67 @@
+"""What the stages of one running story share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.gitfacts import Branch, CommitNote
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.status import TaskStatus
+from orchestrator.domain.surface import Surface
+from orchestrator.ports import Architect, Developer, Step, SuiteRunner, Tester, Workspace
+from orchestrator.settings import Policies
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The ports and frozen inputs every stage of a story works with."""
+
+    brief: StoryBrief
+    policies: Policies
+    step: Step
+    architect: Architect
+    developer: Developer
+    tester: Tester
+    workspace: Workspace
+    runner: SuiteRunner
+
+    @property
+    def story_id(self) -> str:
+        """The story at work."""
+        return self.brief.story.id
+
+    @property
+    def environment_key(self) -> str:
+        """Names the story's dependency environment."""
+        return self.step.workflow_id.replace("/", "-").replace("@", "-")
+
+    def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
+        """Message and trailers of a commit of this story."""
+        return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
+
+
+@dataclass
+class Progress:
+    """What has come about so far; rebuilt in the same order when the story's workflow is replayed."""
+
+    branch: Branch
+    surface: Surface
+    findings: list[Finding] = field(default_factory=list)
+    tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    breakdown: Breakdown | None = None
+    contract: ArchitectureContract | None = None
+
+    def note_findings(self, found: Sequence[Finding]) -> None:
+        """Add findings that are not there yet."""
+        self.findings.extend(finding for finding in found if finding not in self.findings)
+
+
+class StoryStopped(Exception):
+    """Ends a story early with an outcome; never leaves sprint/story.py."""
+
+    def __init__(self, status: str, findings: Sequence[Finding]) -> None:
+        super().__init__(status)
+        self.status = status
+        self.findings = tuple(findings)

@@ -1,0 +1,75 @@
+"""Folds over the event log: what happened to each story of a sprint, in its current generation (DESIGN 5.3)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import StoryOutcome, Tokens
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+
+STARTED, FINISHED = "story_started", "story_finished"
+
+
+@dataclass
+class StoryHistory:
+    """One story's events, added up."""
+
+    started: datetime | None = None
+    finished: datetime | None = None
+    outcome: StoryOutcome | None = None
+    calls: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost_usd: float | None = 0.0
+    last_message: str = ""
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def status(self) -> StoryStatus:
+        """Where the story is."""
+        if self.outcome is not None:
+            return self.outcome.status
+        return StoryStatus.EXECUTING if self.started else StoryStatus.PENDING
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds from start to end, 0 while either is missing."""
+        return (self.finished - self.started).total_seconds() if self.started and self.finished else 0.0
+
+    def add(self, event: Event) -> None:
+        """Take in one more event."""
+        self.events.append(event)
+        self.last_message = event.message
+        if event.name == STARTED:
+            self.started = event.time
+        elif event.name == FINISHED:
+            self.finished = event.time
+            self.outcome = StoryOutcome.model_validate(event.data["outcome"])
+        elif event.name == "turn_finished" and event.data.get("paid"):
+            self._add_call(event)
+
+    def _add_call(self, event: Event) -> None:
+        self.calls += 1
+        self.tokens = Tokens(
+            input=self.tokens.input + event.data["input_tokens"],
+            cached=self.tokens.cached + event.data["cached_tokens"],
+            output=self.tokens.output + event.data["output_tokens"],
+        )
+        cost = event.data["cost_usd"]
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+
+def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistory]:
+    """Story id → history, for every story of the selection."""
+    histories = {story: StoryHistory() for story in record.story_ids}
+    prefixes = {story: f"{record.workflow_id(story)}:" for story in record.story_ids}
+    for event in events:
+        if event.story in histories and event.id.startswith(prefixes[event.story]):
+            histories[event.story].add(event)
+    return histories
+
+
+def is_finished(histories: dict[str, StoryHistory]) -> bool:
+    """Whether every story has its outcome."""
+    return all(history.outcome is not None for history in histories.values())

@@ -1,0 +1,97 @@
+"""The plan loop: plans judged, revised, mended; then the contract is frozen (spec 1 A3-A6, spec 3)."""
+
+from orchestrator.checks.breakdown import check_breakdown, mend
+from orchestrator.contract.freeze import freeze
+from orchestrator.contract.manifests import is_manifest
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, blocking, critical
+from orchestrator.domain.stages import Planned
+from orchestrator.domain.status import StoryStatus
+from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.routing import PlanRoute, route_plan
+
+
+async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
+    """An accepted breakdown. Raises StoryStopped: failed (no answer), conflicted, or needs_attention (escalated)."""
+    existing = frozenset(progress.surface.files)
+    iteration, feedback = 0, ""
+    while True:
+        iteration += 1
+        planned = await stage.architect.breakdown(progress.surface, feedback)
+        plan = _structured(planned)
+        progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
+        if plan.architectural_conflict.detected:
+            raise StoryStopped(StoryStatus.CONFLICTED, [_conflict(stage, plan)])
+        findings = check_breakdown(plan, existing)
+        route = route_plan(findings, iteration, stage.policies.plan.max_iterations)
+        await _tell(stage, plan, route, iteration, findings)
+        if route is PlanRoute.APPROVED:
+            progress.note_findings(findings)
+            return plan
+        if route is PlanRoute.ESCALATE:
+            return await _mended(stage, progress, plan, existing)
+        feedback = stage.architect.revision(planned, findings)
+
+
+async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> ArchitectureContract:
+    """Freeze the closed world of the story and tell it."""
+
+    async def work(_step_id: str) -> ArchitectureContract:
+        files = await stage.workspace.files(stage.story_id)
+        manifests = await stage.workspace.read(stage.story_id, [path for path in files if is_manifest(path)])
+        return freeze(breakdown=plan, base_commit=progress.branch.base, files=files, manifests=manifests)
+
+    contract = await stage.step.step("freeze", work, ArchitectureContract)
+    await stage.step.emit(
+        "contract_frozen",
+        f"{len(contract.declared_files)} files and {len(contract.declared_dependencies)} new packages are allowed "
+        f"beside what is there",
+        contract=contract.model_dump(mode="json"),
+    )
+    return contract
+
+
+def _structured(planned: Planned) -> Breakdown:
+    if planned.breakdown is None:
+        raise StoryStopped(StoryStatus.FAILED, planned.findings)
+    return planned.breakdown
+
+
+async def _mended(stage: Stage, progress: Progress, plan: Breakdown, existing: frozenset[str]) -> Breakdown:
+    mended, said = mend(plan, existing)
+    progress.note_findings(said)
+    left = check_breakdown(mended, existing)
+    if blocking(left):
+        raise StoryStopped(StoryStatus.NEEDS_ATTENTION, left)
+    progress.note_findings(left)
+    await stage.step.emit(
+        "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
+        findings=[finding.model_dump(mode="json") for finding in said], plan=mended.model_dump(mode="json"),
+    )  # fmt: skip
+    return mended
+
+
+async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int, findings: list[Finding]) -> None:
+    blocked = blocking(findings)
+    about = f"plan {iteration} of {len(plan.tasks)} tasks: {route}"
+    await stage.step.emit(
+        "plan_judged",
+        about if not blocked else f"{about} ({blocked[0].message})",
+        level=Level.WARN if blocked else Level.INFO,
+        attempt=iteration,
+        route=route,
+        findings=[finding.model_dump(mode="json") for finding in findings],
+        plan=plan.model_dump(mode="json"),
+    )
+
+
+def _conflict(stage: Stage, plan: Breakdown) -> Finding:
+    conflict = plan.architectural_conflict
+    return critical(
+        "breakdown.conflict",
+        f"current architecture: {conflict.current_architecture}; the story requires: {conflict.story_requirement}; "
+        f"reason: {conflict.conflict_reason}; recommended: {conflict.recommended_action}",
+        fix="decide which gives way, change the story or the architecture, then reset the story",
+    )

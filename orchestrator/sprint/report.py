@@ -1,0 +1,57 @@
+"""report.json, folded from the record and the event log; counts come from recorded outcomes only (spec 1 C5)."""
+
+from collections.abc import Mapping
+
+from orchestrator.domain.outcome import SprintReport, StoryOutcome, StoryReport, Tokens
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.sprint.history import StoryHistory
+
+
+def build_report(
+    record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str]
+) -> SprintReport:
+    """The whole report; stories without an outcome appear with their present status."""
+    stories = tuple(_story(story, histories[story], titles.get(story, "")) for story in record.story_ids)
+    return SprintReport(sprint=record.sprint, stories=stories, totals=totals(stories))
+
+
+def totals(stories: tuple[StoryReport, ...]) -> dict[str, object]:
+    """A count per status, the sums of tokens and calls, and the cost (None when any story's is unknown)."""
+    counts: dict[str, object] = {status.value: 0 for status in StoryStatus}
+    for status in StoryStatus:
+        counts[status.value] = sum(story.status is status for story in stories)
+    costs = [story.cost_usd for story in stories]
+    known = [cost for cost in costs if cost is not None]
+    counts["tokens"] = Tokens(
+        input=sum(story.tokens.input for story in stories),
+        cached=sum(story.tokens.cached for story in stories),
+        output=sum(story.tokens.output for story in stories),
+    ).model_dump()
+    counts["calls"] = sum(story.calls for story in stories)
+    counts["cost_usd"] = sum(known) if len(known) == len(costs) else None
+    return counts
+
+
+def exit_code(report: SprintReport) -> int:
+    """0 when every story is done, else 1."""
+    return 0 if all(story.status is StoryStatus.DONE for story in report.stories) else 1
+
+
+def _story(story_id: str, history: StoryHistory, title: str) -> StoryReport:
+    outcome = history.outcome or StoryOutcome(id=story_id, status=history.status)
+    return StoryReport(
+        id=story_id,
+        title=title,
+        status=history.status,
+        attempts=outcome.attempts,
+        tasks=outcome.tasks,
+        tests=outcome.tests,
+        findings=outcome.findings,
+        tokens=history.tokens,
+        cost_usd=history.cost_usd,
+        calls=history.calls,
+        duration_s=round(history.duration_s, 3),
+        branch=outcome.branch,
+        commit=outcome.commit,
+    )

@@ -1,0 +1,142 @@
+"""One story, from its text to a merged branch or an honest outcome. The main loop of the product."""
+
+from collections.abc import Sequence
+
+from orchestrator.contract.manifests import dependencies_of, is_manifest
+from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.findings import Finding, blocking, critical
+from orchestrator.domain.gitfacts import Branch
+from orchestrator.domain.graph import topological
+from orchestrator.domain.outcome import StoryOutcome, TaskOutcome, TestsOutcome
+from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.domain.surface import Surface
+from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_story
+from orchestrator.sprint.plan import freeze_contract, plan_story
+from orchestrator.sprint.scan import build_surface, scan_paths
+from orchestrator.sprint.task import Order, TaskRun
+from orchestrator.sprint.trial import Trial, red_finding, run_trial, write_suite
+
+
+async def run_story(stage: Stage) -> StoryOutcome:
+    """The story's outcome; every failure of the story is one, never an exception."""
+    result = await work_through(stage)
+    if result.branch is None or result.commit is not None:
+        return result
+    head = await stage.step.step("head", lambda _step_id: stage.workspace.head(stage.story_id), str)
+    return result.model_copy(update={"commit": head})
+
+
+async def work_through(stage: Stage) -> StoryOutcome:
+    """Plan, freeze, build, test, merge."""
+    progress: Progress | None = None
+    try:
+        progress = await begin(stage)
+        plan = await plan_story(stage, progress)
+        contract = await freeze_contract(stage, progress, plan)
+        progress.tasks = dict.fromkeys((task.task_id for task in plan.tasks), TaskStatus.PENDING)
+        tasks = TaskRun(stage, progress, plan, contract)
+        for task in in_order(plan):
+            await tasks.run(Order(task=task))
+        suite = await write_suite(stage, progress, plan, await scan(stage))
+        trial = await run_trial(stage, progress, plan, suite, tasks.run)
+        stop_on(await check_final_diff(stage, progress, contract, frozenset({suite.test_file})))
+        return await conclude(stage, progress, trial)
+    except StoryStopped as stopped:
+        return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)
+    except OrchestratorError as error:
+        return outcome(
+            stage,
+            progress,
+            StoryStatus.FAILED,
+            extra=[_as_finding(error), *error.findings],
+            stop_sprint=isinstance(error, ProviderError) and error.kind == "auth",
+        )
+
+
+async def begin(stage: Stage) -> Progress:
+    """Branch and worktree at the result branch, and what the project looks like there."""
+
+    async def work(_step_id: str) -> Branch:
+        return await stage.workspace.open(stage.story_id)
+
+    branch = await stage.step.step("open", work, Branch)
+    progress = Progress(branch=branch, surface=await scan(stage))
+    progress.note_findings(stage.brief.findings)
+    return progress
+
+
+async def scan(stage: Stage) -> Surface:
+    """The project on the story's branch as it is now."""
+
+    async def work(_step_id: str) -> Surface:
+        files = await stage.workspace.files(stage.story_id)
+        texts = await stage.workspace.read(stage.story_id, scan_paths(files))
+        names: set[str] = set()
+        for path, text in texts.items():
+            if is_manifest(path):
+                names |= dependencies_of(path, text)
+        return build_surface("", files, texts, sorted(names))
+
+    return await stage.step.step("scan", work, Surface)
+
+
+def in_order(plan: Breakdown) -> list[Task]:
+    """The tasks so that each comes after those it depends on."""
+    needs = {task.task_id: task.dependencies for task in plan.tasks}
+    by_id = {task.task_id: task for task in plan.tasks}
+    return [by_id[task_id] for task_id in topological(by_id, needs)]
+
+
+def stop_on(violations: Sequence[Finding]) -> None:
+    """A violation in the tree fails the story hard."""
+    found = blocking(violations)
+    if found:
+        raise StoryStopped(StoryStatus.FAILED, found)
+
+
+async def conclude(stage: Stage, progress: Progress, trial: Trial) -> StoryOutcome:
+    """Green and whole is merged; everything else waits for a person on its branch."""
+    unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
+    if not trial.report.green:
+        progress.note_findings([red_finding(trial.report, trial.attempts)])
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
+    if unfinished:
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
+    merged = await merge_story(stage, trial.suite)
+    if not merged.merged:
+        progress.note_findings([merge_finding(merged)])
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
+    return outcome(stage, progress, StoryStatus.DONE, trial=trial, commit=merged.commit)
+
+
+def outcome(
+    stage: Stage,
+    progress: Progress | None,
+    status: StoryStatus,
+    *,
+    trial: Trial | None = None,
+    extra: Sequence[Finding] = (),
+    commit: str | None = None,
+    stop_sprint: bool = False,
+) -> StoryOutcome:
+    """The story's result as a value."""
+    if progress is not None:
+        progress.note_findings(extra)
+    return StoryOutcome(
+        id=stage.story_id,
+        status=status,
+        attempts=trial.attempts if trial else 0,
+        tasks=tuple(TaskOutcome(id=task, status=done) for task, done in (progress.tasks if progress else {}).items()),
+        tests=trial.outcome if trial else TestsOutcome(),
+        findings=tuple(progress.findings) if progress else tuple(extra),
+        branch=progress.branch.name if progress else None,
+        commit=commit,
+        stop_sprint=stop_sprint,
+    )
+
+
+def _as_finding(error: OrchestratorError) -> Finding:
+    code = error.code if isinstance(error, ProviderError) else f"story.{type(error).__name__.lower()}"
+    return critical(code, error.message)

@@ -1,0 +1,221 @@
+"""The sprint: starts each story when what it waits for is done, records outcomes, never lets one failure stop the rest.
+
+Not a workflow itself (starting stories as others finish is not deterministic, DESIGN 5.1b): everything it knows comes
+from the event log, so it can be started again at any time.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.findings import critical, major
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus, step_to
+from orchestrator.domain.story import CellUpdate, Story
+from orchestrator.ports import Clock, EventSink
+from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
+
+
+class StoryRunner(Protocol):
+    """Runs or joins one story's workflow."""
+
+    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+        """The outcome, also when the workflow had ended before."""
+        ...
+
+
+class CellWriter(Protocol):
+    """Takes cell changes for the one writer of the backlog file."""
+
+    async def put(self, updates: Sequence[CellUpdate]) -> None:
+        """Queue the changes."""
+        ...
+
+
+class Supervisor:
+    """Drives the frozen selection of one sprint to outcomes."""
+
+    def __init__(
+        self,
+        *,
+        record: SprintRecord,
+        stories: Mapping[str, Story],
+        histories: Mapping[str, StoryHistory],
+        runner: StoryRunner,
+        sink: EventSink,
+        clock: Clock,
+        cells: CellWriter,
+        payload: Callable[[Story], dict[str, Any]],
+        at_once: int,
+        stop_after_failures: int,
+    ) -> None:
+        self._record, self._stories, self._histories = record, stories, histories
+        self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
+        self._payload, self._at_once, self._stop_after = payload, at_once, stop_after_failures
+        self._status = {story: history.status for story, history in histories.items()}
+        self._running: dict[asyncio.Task[StoryOutcome], str] = {}
+        self._failures_in_a_row = 0
+        self.paused: str | None = None
+        """Why no further story is started, when that is so."""
+
+    async def run(self) -> None:
+        """Until every story has an outcome, or the sprint is paused and what ran has ended."""
+        await self._write_known_cells()
+        try:
+            while True:
+                await self._block()
+                await self._start_ready()
+                if not self._running:
+                    return
+                done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    await self._finished(self._running.pop(task), task)
+        finally:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _open(self) -> list[str]:
+        active = set(self._running.values())
+        waiting = [s for s in self._record.story_ids if not self._status[s].final and s not in active]
+        place = {story: number for number, story in enumerate(self._record.story_ids)}
+        return sorted(
+            waiting, key=lambda s: (self._status[s] is StoryStatus.PENDING, self._stories[s].priority, place[s])
+        )
+
+    def _needs(self, story_id: str) -> list[str]:
+        return [need for need in self._record.needs.get(story_id, ()) if need in self._status]
+
+    async def _block(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for story_id in self._open():
+                failed = [n for n in self._needs(story_id) if self._status[n].final and not _done(self._status[n])]
+                if failed:
+                    changed = True
+                    await self._record_outcome(_blocked(story_id, failed, self._status))
+
+    async def _start_ready(self) -> None:
+        for story_id in self._open():
+            if len(self._running) >= self._at_once or self.paused:
+                return
+            if all(_done(self._status[need]) for need in self._needs(story_id)):
+                await self._start(story_id)
+
+    async def _start(self, story_id: str) -> None:
+        if self._status[story_id] is StoryStatus.PENDING:
+            self._status[story_id] = step_to(self._status[story_id], StoryStatus.EXECUTING)
+        workflow_id = self._record.workflow_id(story_id)
+        story = self._stories[story_id]
+        time = await self._emit(story_id, STARTED, f"{story_id} starts: {story.title}", known=self._started(story_id))
+        await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
+        task = asyncio.create_task(self._runner.run_story(workflow_id, self._payload(story)), name=workflow_id)
+        self._running[task] = story_id
+
+    async def _finished(self, story_id: str, task: asyncio.Task[StoryOutcome]) -> None:
+        try:
+            outcome = task.result()
+        except Exception as error:  # noqa: BLE001 - the daemon's task boundary: a defect of ours fails one story only
+            finding = critical(
+                "internal.error", f"{type(error).__name__}: {error}", fix="report this; other stories go on"
+            )
+            outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
+        await self._record_outcome(outcome)
+        await self._pause_if(outcome)
+
+    async def _pause_if(self, outcome: StoryOutcome) -> None:
+        failed = outcome.status is StoryStatus.FAILED
+        self._failures_in_a_row = self._failures_in_a_row + 1 if failed else 0
+        if self.paused:
+            return
+        if outcome.stop_sprint:
+            self.paused = "the provider refuses our credentials"
+        elif self._stop_after and self._failures_in_a_row >= self._stop_after:
+            self.paused = f"{self._failures_in_a_row} stories failed in a row (sprint.stop_after_failures)"
+        if self.paused:
+            await self._sink.emit(
+                Event(
+                    id=f"{self._record.sprint}:paused:{self._record.workflow_id(outcome.id)}",
+                    time=self._clock.now(),
+                    level=Level.ERROR,
+                    name="sprint_paused",
+                    message=f"the sprint pauses: {self.paused}; the same command goes on with the open stories",
+                    sprint=self._record.sprint,
+                )
+            )
+
+    async def _record_outcome(self, outcome: StoryOutcome) -> None:
+        self._status[outcome.id] = step_to(self._status[outcome.id], outcome.status)
+        good = _done(outcome.status)
+        why = "" if good or not outcome.findings else f": {outcome.findings[-1].message}"
+        time = await self._emit(
+            outcome.id,
+            FINISHED,
+            f"{outcome.id} is {outcome.status}{why}",
+            level=Level.INFO if good else Level.ERROR,
+            data={"outcome": outcome.model_dump(mode="json"), "status": outcome.status},
+        )
+        await self._put(outcome.id, outcome.status, FINISHED, Execution_Completed_At=time)
+
+    async def _emit(
+        self,
+        story_id: str,
+        name: str,
+        message: str,
+        *,
+        level: Level = Level.INFO,
+        data: dict[str, Any] | None = None,
+        known: datetime | None = None,
+    ) -> datetime:
+        """Record a once-only fact of the story; the time that counts is the one recorded first."""
+        event = Event(
+            id=f"{self._record.workflow_id(story_id)}:{name}",
+            time=known or self._clock.now(),
+            level=level,
+            name=name,
+            message=message,
+            sprint=self._record.sprint,
+            story=story_id,
+            data=data or {},
+        )
+        await self._sink.emit(event)
+        return event.time
+
+    def _started(self, story_id: str) -> datetime | None:
+        return self._histories[story_id].started
+
+    async def _put(self, story_id: str, status: StoryStatus, event: str, **times: datetime) -> None:
+        stamps = {name: stamp(time) for name, time in times.items()}
+        last = max(times.values())
+        cells = {"Sprint_ID": self._record.sprint, "Execution_Status": status.cell, "Last_Event": event}
+        await self._cells.put([CellUpdate(story_id=story_id, cells={**cells, **stamps, "Last_Updated": stamp(last)})])
+
+    async def _write_known_cells(self) -> None:
+        """Everything the log knows is written again: a crash between an event and its cell loses nothing."""
+        for story_id, history in self._histories.items():
+            if history.outcome is not None and history.finished is not None:
+                times = {"Execution_Started_At": history.started} if history.started else {}
+                await self._put(
+                    story_id, history.outcome.status, FINISHED, **times, Execution_Completed_At=history.finished
+                )
+            elif history.started is None:
+                await self._cells.put([CellUpdate(story_id=story_id, cells={"Sprint_ID": self._record.sprint})])
+
+
+def stamp(time: datetime) -> str:
+    """UTC ISO 8601 with seconds, as written into cells."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _done(status: StoryStatus) -> bool:
+    return status is StoryStatus.DONE
+
+
+def _blocked(story_id: str, failed: Sequence[str], status: Mapping[str, StoryStatus]) -> StoryOutcome:
+    by = ", ".join(f"{need} ({status[need]})" for need in failed)
+    finding = major("story.blocked", f"blocked by {by}", fix="see why those are not done; reset them to try again")
+    return StoryOutcome(id=story_id, status=StoryStatus.BLOCKED, findings=(finding,), blocked_by=tuple(failed))

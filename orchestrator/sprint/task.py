@@ -1,0 +1,173 @@
+"""One task: asked for, judged before a byte is written, its command run, committed once (spec 1 B)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.checks.delivery import check_content
+from orchestrator.contract.enforce import check_delivery
+from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, major
+from orchestrator.domain.stages import Delivered, TaskBrief
+from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.domain.testing import CommandResult, FailureInstruction
+from orchestrator.sprint.context import Progress, Stage, StoryStopped
+
+OTHER_TASK = "contract.other_task"
+COMMAND_OUTPUT_CAP = 4000
+"""Characters of a failed command's output that become feedback (its end)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What is asked of the developer this time."""
+
+    task: Task
+    attempt: int = 1
+    instructions: tuple[FailureInstruction, ...] = ()
+    failure_output: str = ""
+
+
+class TaskRun:
+    """Brings one task of a planned story into its branch."""
+
+    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract) -> None:
+        self._stage, self._progress = stage, progress
+        self._plan, self._contract = plan, contract
+
+    async def run(self, order: Order) -> TaskStatus:
+        """Deliver, command, commit. Raises StoryStopped when a contract violation survives the retries."""
+        task = order.task
+        if not task.files_to_create:
+            return await self._command_only(task)
+        before = await self._before(task)
+        brief = self._brief(order, before)
+
+        async def judge(delivery: Delivery) -> Sequence[Finding]:
+            return await self._judge(task, delivery, before)
+
+        delivered = await self._stage.developer.deliver(brief, judge)
+        files, status = await self._settle(task, delivered, before)
+        if files:
+            await self._commit(task, files)
+        return await self._ended(task, status)
+
+    async def _before(self, task: Task) -> dict[str, str]:
+        async def work(_step_id: str) -> dict[str, str]:
+            return await self._stage.workspace.read(self._stage.story_id, task.files_to_create)
+
+        return await self._stage.step.step("read", work, dict[str, str])
+
+    def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
+        done = [
+            f"{task.task_id} ({status}): {task.description}"
+            for task in self._plan.tasks
+            if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING and task is not order.task
+        ]
+        return TaskBrief(
+            task=order.task,
+            breakdown=self._plan,
+            surface=self._progress.surface,
+            allowed_dependencies=tuple(sorted(self._contract.allowed_dependencies)),
+            modified_files=before,
+            done_tasks=tuple(done),
+            instructions=order.instructions,
+            failure_output=order.failure_output,
+        )
+
+    async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
+        findings = [*check_delivery(self._contract, delivery, before), *check_content(delivery, before)]
+        if blocking(findings) or task.command is None:
+            return findings
+        return [*findings, *await self._try_command(task, task.command, delivery.files)]
+
+    async def _try_command(self, task: Task, command: str, files: Sequence[FileChange]) -> list[Finding]:
+        async def work(_step_id: str) -> CommandResult:
+            await self._stage.workspace.write(self._stage.story_id, files)
+            root = self._stage.workspace.root(self._stage.story_id)
+            return await self._stage.runner.command(root, command, key=self._stage.environment_key)
+
+        result = await self._stage.step.step("command", work, CommandResult)
+        await self._stage.step.emit(
+            "command_finished",
+            f"`{command}` ended with {result.limit or result.exit_code}",
+            level=Level.INFO if result.ok else Level.WARN,
+            task=task.task_id,
+            duration_ms=round(result.duration_s * 1000),
+        )
+        if result.ok:
+            return []
+        why = f"hit its {result.limit} limit" if result.limit else f"ended with exit code {result.exit_code}"
+        return [
+            major(
+                "command.failed",
+                f"`{command}` {why}:\n{result.output[-COMMAND_OUTPUT_CAP:]}",
+                where=Where(task=task.task_id),
+                fix="change the files so that the command succeeds",
+            )
+        ]
+
+    async def _command_only(self, task: Task) -> TaskStatus:
+        findings = await self._try_command(task, task.command, ()) if task.command else []
+        self._progress.note_findings(findings)
+        return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
+
+    async def _settle(
+        self, task: Task, delivered: Delivered, before: dict[str, str]
+    ) -> tuple[tuple[FileChange, ...], TaskStatus]:
+        """Which files are committed and what the task has become (spec 1 B4)."""
+        progress = self._progress
+        if delivered.accepted and delivered.delivery is not None:
+            progress.note_findings(delivered.findings)
+            return delivered.delivery.files, TaskStatus.DONE
+        blocked = blocking(delivered.findings)
+        violations = [f for f in blocked if f.code.startswith("contract.") and f.code != OTHER_TASK]
+        if violations:
+            raise StoryStopped(StoryStatus.FAILED, violations)
+        progress.note_findings([_softened(finding) for finding in delivered.findings])
+        if delivered.delivery is None:
+            return (), TaskStatus.PARTIAL
+        if {finding.code for finding in blocked} == {OTHER_TASK}:
+            return await self._accept_other(task, delivered.delivery)
+        faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
+        valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
+        kept = delivered.delivery.model_copy(update={"files": valid})
+        left = [*check_delivery(self._contract, kept, before), *check_content(kept, before)]
+        return (() if blocking(f for f in left if f.code != OTHER_TASK) else valid), TaskStatus.PARTIAL
+
+    async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[tuple[FileChange, ...], TaskStatus]:
+        failed = await self._try_command(task, task.command, delivery.files) if task.command else []
+        self._progress.note_findings(failed)
+        return delivery.files, TaskStatus.PARTIAL if failed else TaskStatus.DONE
+
+    async def _commit(self, task: Task, files: Sequence[FileChange]) -> None:
+        async def work(step_id: str) -> str:
+            subject = f"{task.task_id}: {task.description.splitlines()[0][:60] if task.description else 'files'}"
+            note = self._stage.note(subject, step_id, task.task_id)
+            return await self._stage.workspace.commit(self._stage.story_id, files, note)
+
+        commit = await self._stage.step.step("commit", work, str)
+        await self._stage.step.emit(
+            "task_committed",
+            f"{task.task_id} committed: {', '.join(change.path for change in files)}",
+            task=task.task_id,
+            commit=commit,
+        )
+
+    async def _ended(self, task: Task, status: TaskStatus) -> TaskStatus:
+        self._progress.tasks[task.task_id] = status
+        await self._stage.step.emit(
+            "task_finished",
+            f"{task.task_id} is {status}",
+            level=Level.INFO if status is TaskStatus.DONE else Level.WARN,
+            task=task.task_id,
+            status=status,
+        )
+        return status
+
+
+def _softened(finding: Finding) -> Finding:
+    """A finding about a file of another task that is kept in the end weighs little (spec 1 B4)."""
+    return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == OTHER_TASK else finding

@@ -1,0 +1,194 @@
+"""The story's suite: written once, frozen, run, analysed, mended for a bounded number of attempts (spec 1 C)."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.delivery import FileChange
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.outcome import CaseOutcome, TestsOutcome
+from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.surface import Surface
+from orchestrator.domain.testing import FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.routing import TestRoute, route_test
+from orchestrator.sprint.task import Order
+
+OUTPUT_CAP = 6000
+"""Characters of a failed run's output that are handed on (its end)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """How the attempts ended."""
+
+    suite: TestSuite
+    report: TestReport
+    attempts: int
+
+    @property
+    def outcome(self) -> TestsOutcome:
+        """The last run, for the report."""
+        return tests_outcome(self.suite, self.report)
+
+
+Redo = Callable[[Order], Awaitable[object]]
+"""Asks the developer for one task again."""
+
+
+async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
+    """A committed suite. Raises StoryStopped (failed) when no valid one came."""
+
+    async def read(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, story_files(plan))
+
+    files = await stage.step.step("read", read, dict[str, str])
+    written = await stage.tester.suite(SuiteBrief(breakdown=plan, surface=surface, files=files))
+    suite = written.suite
+    if suite is None:
+        raise StoryStopped(StoryStatus.FAILED, written.findings)
+    progress.note_findings(written.findings)
+
+    async def commit(step_id: str) -> str:
+        change = FileChange(path=suite.test_file, content=suite.test_content)
+        note = stage.note(f"{stage.story_id}: tests", step_id)
+        return await stage.workspace.commit(stage.story_id, [change], note)
+
+    done = await stage.step.step("commit", commit, str)
+    await stage.step.emit("suite_committed", f"{suite.test_file} with {len(suite.expected_names)} tests", commit=done)
+    return suite
+
+
+async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, redo: Redo) -> Trial:
+    """Run the frozen suite; while it is red and attempts remain, analyse and mend."""
+    history: list[str] = []
+    attempt = 0
+    while True:
+        attempt += 1
+        report = await _run(stage, suite, attempt)
+        route = route_test(report.green, attempt, stage.policies.test.max_attempts)
+        if route is not TestRoute.MEND:
+            return Trial(suite=suite, report=report, attempts=attempt)
+        analysed = await _analyse(stage, plan, suite, report, history)
+        progress.note_findings(unassigned(plan, analysed.instructions))
+        history.append(f"attempt {attempt}: {summary(report)}")
+        for order in orders(plan, analysed, report, attempt + 1):
+            await redo(order)
+
+
+async def _run(stage: Stage, suite: TestSuite, attempt: int) -> TestReport:
+    async def work(_step_id: str) -> TestReport:
+        # What commands left behind is swept out, so that a run sees the branch and nothing else, also when repeated.
+        await stage.workspace.reset(stage.story_id)
+        root = stage.workspace.root(stage.story_id)
+        return await stage.runner.run(
+            root, files=[suite.test_file], expected_names=suite.expected_names, key=stage.environment_key
+        )
+
+    report = await stage.step.step("test", work, TestReport)
+    await stage.step.emit(
+        "tests_finished",
+        f"attempt {attempt}: {summary(report)}",
+        level=Level.INFO if report.green else Level.WARN,
+        attempt=attempt,
+        green=report.green,
+        problem=report.problem,
+        duration_ms=round(report.duration_s * 1000),
+        output="" if report.green else report.output[-OUTPUT_CAP:],
+        failing=[case.model_dump(mode="json") for case in report.cases if case.id in report.failing_ids],
+    )
+    return report
+
+
+async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: TestReport, history: list[str]) -> Analysed:
+    async def work(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, story_files(plan))
+
+    files = await stage.step.step("read", work, dict[str, str])
+    analysed = await stage.tester.analyse(
+        FailureBrief(
+            suite=suite,
+            report=report,
+            files=files,
+            task_files={task.task_id: task.files_to_create for task in plan.tasks},
+            history=tuple(history),
+        )
+    )
+    told = "; ".join(f"{i.file}: {i.issue}" for i in analysed.instructions) or "no usable analysis"
+    await stage.step.emit(
+        "failure_analysed", f"the failure was analysed: {told}",
+        instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
+    )  # fmt: skip
+    return analysed
+
+
+def orders(plan: Breakdown, analysed: Analysed, report: TestReport, attempt: int) -> list[Order]:
+    """Which tasks are asked for again: each gets the instructions for its own files only (C4).
+
+    Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
+    get the output itself.
+    """
+    result = []
+    for task in plan.tasks:
+        mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)
+        if mine:
+            result.append(Order(task=task, attempt=attempt, instructions=mine))
+    if result:
+        return result
+    output = f"The tests failed:\n{failure_text(report)}"
+    with_files = [task for task in plan.tasks if task.files_to_create]
+    named = [task for task in with_files if any(path in output for path in task.files_to_create)]
+    return [Order(task=task, attempt=attempt, failure_output=output) for task in named or with_files]
+
+
+def unassigned(plan: Breakdown, instructions: tuple[FailureInstruction, ...]) -> list[Finding]:
+    """Instructions for files outside every task."""
+    owned = {path for task in plan.tasks for path in task.files_to_create}
+    return [
+        minor("analysis.outside_tasks", f"an instruction for {i.file} belongs to no task", where=Where(file=i.file))
+        for i in instructions
+        if i.file not in owned
+    ]
+
+
+def story_files(plan: Breakdown) -> list[str]:
+    """All files of the tasks, once each, in task order."""
+    return list(dict.fromkeys(path for task in plan.tasks for path in task.files_to_create))
+
+
+def failure_text(report: TestReport) -> str:
+    """The failing tests' messages, else the end of the output."""
+    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in report.failing_ids]
+    return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
+
+
+def summary(report: TestReport) -> str:
+    """One line for people."""
+    if report.problem is RunProblem.MISSING_NAMES:
+        return f"expected tests did not run: {', '.join(report.missing_names)}"
+    if report.problem is not None:
+        return f"the run says nothing: {report.problem}"
+    return f"{report.passed} passed, {report.failed} failed"
+
+
+def red_finding(report: TestReport, attempts: int) -> Finding:
+    """Why a story whose suite stays red needs a person."""
+    code = f"test.{report.problem}" if report.problem else "test.failed"
+    return major(code, f"after {attempts} attempts: {summary(report)}", fix="see `show` for the output")
+
+
+def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
+    """The suite's cases with their results; a case named in the suite and absent from the report is `missing`."""
+    criteria = {case.name: case.criterion for case in suite.test_cases}
+    seen = {case.name for case in report.cases}
+    cases = [
+        CaseOutcome(name=case.name, criterion=criteria.get(case.name, ""), result=case.result) for case in report.cases
+    ]
+    cases += [
+        CaseOutcome(name=name, criterion=criteria.get(name, ""), result="missing")
+        for name in suite.expected_names
+        if name not in seen
+    ]
+    return TestsOutcome(run=len(report.cases), passed=report.passed, failed=report.failed, cases=tuple(cases))

@@ -1,0 +1,1 @@
+"""Builds the object graph. The only room that imports adapters."""

@@ -1,0 +1,109 @@
+"""What `status`, `show`, `logs` and `contract` read; never launches the engine (DESIGN 5.1c)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rapidfuzz import process
+
+from orchestrator.adapters.event_store import EventReader
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.sprint_lock import holder
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError, WorkspaceError
+from orchestrator.settings import Environment
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.report import build_report
+from orchestrator.wiring.sprints import event_url, histories_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class SprintView:
+    """One sprint as the log tells it."""
+
+    record: SprintRecord
+    histories: dict[str, StoryHistory]
+    report: SprintReport
+    running_pid: int | None
+    """Pid of the process that works on it, or None."""
+
+
+class Reader:
+    """Reads sprints of one state folder."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._folder = StateFolder(environment.home)
+
+    def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
+        """The named sprint, or the latest (that has `story`). Raises ConfigError naming the nearest."""
+        records = [record for record in self._folder.records() if not record.cleared]
+        if not records:
+            raise ConfigError(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
+        if name is not None:
+            return self._view(_named(records, name))
+        fitting = [record for record in records if story is None or story in record.story_ids]
+        if not fitting:
+            known = sorted({known for record in records for known in record.story_ids})
+            raise ConfigError(f"unknown story {story}{_nearest(str(story), known)}")
+        return self._view(fitting[-1])
+
+    def all(self) -> list[SprintView]:
+        """Every sprint, oldest first."""
+        return [self._view(record) for record in self._folder.records() if not record.cleared]
+
+    def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Events behind a sequence number."""
+        if self._environment.database_url is None and not self._folder.event_database.exists():
+            return
+        reader = EventReader(event_url(self._environment, self._folder))
+        try:
+            yield from reader.read(sprint, after)
+        finally:
+            reader.close()
+
+    async def diff_stat(self, record: SprintRecord, story: str) -> str:
+        """`git diff --stat` of the story's branch, or why there is none."""
+        mirror = self._folder.mirror(Path(record.repo))
+        if not mirror.exists():
+            return "no branch yet"
+        workspace = GitWorkspace(
+            mirror=mirror, folder=self._folder.worktrees(record.sprint), sprint=record.sprint, base=record.base
+        )
+        try:
+            return await workspace.diff_stat(story)
+        except WorkspaceError as error:
+            return f"no branch yet ({error.message})"
+
+    def _view(self, record: SprintRecord) -> SprintView:
+        histories = histories_of(self._environment, self._folder, record)
+        return SprintView(
+            record=record,
+            histories=histories,
+            report=build_report(record, histories, {}),
+            running_pid=holder(self._folder.lock(record.sprint)),
+        )
+
+
+def history_of(view: SprintView, story: str) -> StoryHistory:
+    """One story of a sprint. Raises ConfigError naming the nearest."""
+    if story not in view.histories:
+        raise ConfigError(
+            f"sprint {view.record.sprint} has no story {story}{_nearest(story, list(view.record.story_ids))}"
+        )
+    return view.histories[story]
+
+
+def _named(records: list[SprintRecord], name: str) -> SprintRecord:
+    for record in records:
+        if record.sprint == name:
+            return record
+    raise ConfigError(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    found = process.extractOne(name, known)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,110 @@
+"""`reset`: a story or a sprint is made as if it had not been run; its earlier generation stays in the log."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.event_store import EventStore
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.story import CellUpdate
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.sprints import event_url, histories_of
+
+RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResetResult:
+    """What was reset, and a warning when the backlog could not be written."""
+
+    sprint: str
+    stories: tuple[str, ...]
+    warning: str | None
+
+
+async def reset(name: str, sprint: str | None, settings: Settings, environment: Environment) -> ResetResult:
+    """Reset a sprint, or a story of `sprint` (default: the latest that has it) with what it blocked.
+
+    Raises ConfigError for an unknown name, SprintLocked while the sprint is being run.
+    """
+    folder = StateFolder(environment.home)
+    record, whole = _find(folder, name, sprint)
+    with SprintLock(folder.lock(record.sprint)) as lock:
+        histories = histories_of(environment, folder, record)
+        stories = record.story_ids if whole else _with_blocked(name, record, histories)
+        workspace = GitWorkspace(
+            mirror=folder.mirror(Path(record.repo)),
+            folder=folder.worktrees(record.sprint),
+            sprint=record.sprint,
+            base=record.base,
+            lock_fds=(lock.fd,),
+        )
+        await workspace.prepare(Path(record.repo))
+        try:
+            # The record goes last: a reset that was cut short can be given again.
+            for story in stories:
+                await workspace.remove(story)
+            if whole:
+                await workspace.remove_result()
+        finally:
+            workspace.close()
+        columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
+        updates = [CellUpdate(story_id=story, cells=dict.fromkeys(columns, "")) for story in stories]
+        backlog = open_backlog(Path(record.backlog), settings, folder)
+        warning = backlog.write(updates)
+        await _tell(environment, folder, record, stories)
+        folder.save(record.reset(stories).model_copy(update={"cleared": whole}))
+    return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
+
+
+def _find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRecord, bool]:
+    records = [record for record in folder.records() if not record.cleared]
+    for record in records:
+        if record.sprint == name and sprint in {None, name}:
+            return record, True
+    for record in reversed(records):
+        if name in record.story_ids and sprint in {None, record.sprint}:
+            return record, False
+    known = ", ".join(record.sprint for record in records) or "none"
+    raise ConfigError(f"{name} is neither a sprint nor a story of one; sprints here: {known}")
+
+
+def _with_blocked(name: str, record: SprintRecord, histories: dict[str, StoryHistory]) -> tuple[str, ...]:
+    """The story and, transitively, the stories that were blocked by it."""
+    chosen = {name}
+    grown = True
+    while grown:
+        more = {
+            story
+            for story, history in histories.items()
+            if history.status is StoryStatus.BLOCKED
+            and history.outcome is not None
+            and chosen & set(history.outcome.blocked_by)
+        }
+        grown = not more <= chosen
+        chosen |= more
+    return tuple(story for story in record.story_ids if story in chosen)
+
+
+async def _tell(environment: Environment, folder: StateFolder, record: SprintRecord, stories: tuple[str, ...]) -> None:
+    clock = SystemClock()
+    async with EventStore(event_url(environment, folder)) as sink:
+        for story in stories:
+            await sink.emit(
+                Event(
+                    id=f"{record.workflow_id(story)}:story_reset",
+                    time=clock.now(),
+                    name="story_reset",
+                    message=f"{story} was reset; what came before stays in the log",
+                    sprint=record.sprint,
+                    story=story,
+                )
+            )

@@ -1,0 +1,255 @@
+"""`run`: one sprint from a backlog to a report, in the foreground."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator import __version__
+from orchestrator.adapters.backlog_writer import BacklogWriter
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.event_store import EventStore, sqlite_url
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.project_texts import ProjectTexts
+from orchestrator.adapters.pytest_runner import PytestRunner
+from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.reply_journal import ReplyJournal
+from orchestrator.adapters.repository import open_repository
+from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.errors import ConfigError
+from orchestrator.ports import Clock, Provider
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.sprint.history import is_finished
+from orchestrator.sprint.report import build_report
+from orchestrator.sprint.supervisor import Supervisor
+from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.sprints import (
+    Chosen,
+    continued_sprint,
+    event_url,
+    finished,
+    histories_of,
+    new_sprint,
+)
+from orchestrator.wiring.team import prompt_library, story_body, story_payload
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run leaves to tell."""
+
+    report: SprintReport
+    report_path: Path
+    fetch_command: str
+    pushed: str | None = None
+    paused: str | None = None
+
+
+class Run:
+    """One `run`, from options to result. `tell` gets sentences for people, `listen` gets every new event."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        settings: Settings,
+        environment: Environment,
+        *,
+        tell: Callable[[str], None],
+        listen: Listener,
+    ) -> None:
+        self._options, self._settings, self._environment = options, settings, environment
+        self._tell, self._listen = tell, listen
+        self._folder = StateFolder(environment.home)
+        self._clock: Clock = SystemClock()
+
+    async def go(self) -> RunResult:
+        """The whole run. Raises UserError before anything is spent."""
+        options = self._options
+        provider = self._provider()
+        library = prompt_library(self._settings, self._environment)
+        content = open_backlog(options.backlog, self._settings, self._folder).read()
+        self._folder.make()
+        repository = await open_repository(options.repo or default_repository())
+        known = continued_sprint(options, repository.path, self._folder, self._unfinished)
+        chosen = self._choose(known, content, repository.path, repository.base)
+        for warning in (*repository.warnings, *(str(finding) for finding in chosen.record.warnings)):
+            self._tell(f"warning: {warning}")
+        sprint = chosen.record.sprint
+        with SprintLock(self._folder.lock(sprint)) as lock:
+            current = self._folder.record(sprint)
+            if current is not None and not current.cleared:
+                chosen = Chosen(record=current, continued=True, content=content)
+            else:
+                self._folder.save(chosen.record)
+            workspace = GitWorkspace(
+                mirror=self._folder.mirror(repository.path),
+                folder=self._folder.worktrees(sprint),
+                sprint=sprint,
+                base=chosen.record.base,
+                lock_fds=(lock.fd,),
+                object_format=repository.object_format,
+            )
+            await workspace.prepare(repository.path)
+            try:
+                if options.push_to:
+                    await workspace.check_push(repository.path, options.push_to)
+                paused = await self._work(chosen, provider, library, workspace, lock.fd)
+                pushed = await self._push(workspace, repository.path)
+                return self._result(chosen, workspace, paused, pushed)
+            finally:
+                workspace.close()
+
+    def _choose(self, known: SprintRecord | None, content: BacklogContent, repo: Path, base: str) -> Chosen:
+        if known is not None and not known.cleared:
+            self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
+            return Chosen(record=known, continued=True, content=content)
+        record = new_sprint(
+            self._options, content, self._folder, repo=repo, base=base, clock=self._clock, cleared=known
+        )
+        self._tell(f"sprint {record.sprint}: {len(record.story_ids)} stories")
+        return Chosen(record=record, continued=False, content=content)
+
+    async def _work(
+        self, chosen: Chosen, provider: Provider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
+    ) -> str | None:
+        """Drive the sprint; why it paused, or None."""
+        record, settings = chosen.record, self._settings
+        histories = histories_of(self._environment, self._folder, record)
+        if is_finished(histories):
+            self._tell(f"sprint {record.sprint} is finished; nothing is run again")
+            return None
+        commands = LimitedCommandRunner(
+            settings.commands,
+            command_path(self._environment),
+            lock_fds=(lock_fd,),
+            slots=asyncio.Semaphore(settings.concurrency.commands),
+        )
+        environments = PythonEnvironments(
+            self._folder.environments(record.sprint), commands, settings.commands, self._environment.variables
+        )
+        runner = PytestRunner(commands, environments, settings.test, command_path(self._environment))
+        backlog = open_backlog(self._options.backlog, settings, self._folder)
+        async with AsyncExitStack() as stack:
+            sink = await stack.enter_async_context(
+                EventStore(event_url(self._environment, self._folder), on_event=self._listen)
+            )
+            await sink.emit(self._begun(chosen))
+            cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
+            engine = await stack.enter_async_context(
+                DurableEngine(
+                    url=self._environment.database_url or sqlite_url(self._folder.engine_database),
+                    executor_id=f"run-{record.sprint}",
+                    body=story_body(library, workspace, runner),
+                    turns=TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns)),
+                    journals=ReplyJournal(self._folder.replies),
+                    sink=sink,
+                    clock=self._clock,
+                    is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,
+                )
+            )
+            briefs = Briefs(chosen, settings, self._environment)
+            supervisor = Supervisor(
+                record=record,
+                stories={story.id: story for story in chosen.content.stories},
+                histories=histories,
+                runner=engine,
+                sink=sink,
+                clock=self._clock,
+                cells=cells,
+                payload=lambda story: story_payload(briefs.of(story), Policies.of(settings)),
+                at_once=settings.concurrency.stories,
+                stop_after_failures=settings.sprint.stop_after_failures,
+            )
+            await supervisor.run()
+            return supervisor.paused
+
+    def _begun(self, chosen: Chosen) -> Event:
+        now, record = self._clock.now(), chosen.record
+        name = "sprint_continued" if chosen.continued else "sprint_started"
+        return Event(
+            id=f"{record.sprint}:{name}:{now.isoformat()}",
+            time=now,
+            name=name,
+            message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
+            f"{len(record.story_ids)} stories, provider {self._settings.provider.name}",
+            sprint=record.sprint,
+            level=Level.INFO,
+            data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
+        )
+
+    async def _push(self, workspace: GitWorkspace, repo: Path) -> str | None:
+        if self._options.push_to is None:
+            return None
+        await workspace.push(repo, self._options.push_to)
+        return self._options.push_to
+
+    def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, pushed: str | None) -> RunResult:
+        histories = histories_of(self._environment, self._folder, chosen.record)
+        report = build_report(chosen.record, histories, {story.id: story.title for story in chosen.content.stories})
+        path = self._folder.save_report(chosen.record.sprint, report.model_dump_json(indent=2))
+        return RunResult(
+            report=report, report_path=path, fetch_command=workspace.fetch_command, pushed=pushed, paused=paused
+        )
+
+    def _unfinished(self, record: SprintRecord) -> bool:
+        return not finished(self._environment, self._folder, record)
+
+    def _provider(self) -> Provider:
+        name = self._options.provider or self._settings.provider.name
+        if name != "scripted":
+            raise ConfigError(f"unknown provider {name}; available: scripted")
+        configured = self._settings.provider.script
+        script = self._options.script or (self._environment.base_dir / configured if configured else None)
+        if script is None:
+            raise ConfigError("the provider `scripted` needs --script FILE or provider.script in the configuration")
+        log = CallLog(self._options.call_log, self._clock) if self._options.call_log else None
+        return ScriptedProvider(load_script(script), log)
+
+
+class Briefs:
+    """What each story's personas are told, read once when the story starts."""
+
+    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
+        self._record = chosen.record
+        self._content = chosen.content
+        self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
+
+    def of(self, story: Story) -> StoryBrief:
+        """The brief of one story."""
+        vision, vision_findings = self._texts.vision()
+        wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
+        others = [self._content.story(other) for other in self._record.story_ids if other != story.id]
+        return StoryBrief(
+            story=story,
+            sprint=self._record.sprint,
+            sprint_stories=tuple(other for other in others if other is not None),
+            vision=vision,
+            wireframe=wireframe,
+            findings=(*vision_findings, *wireframe_findings),
+        )
+
+
+def default_repository() -> Path:
+    """Without --repo: the current folder when it is a repository's top folder, else `repo` in it."""
+    here = Path.cwd()
+    return here if (here / ".git").exists() else here / "repo"
+
+
+def command_path(environment: Environment) -> str:
+    """PATH for commands and tests: the user's, so that the tools they installed are found."""
+    return environment.variables.get("PATH", "/usr/local/bin:/usr/bin:/bin")

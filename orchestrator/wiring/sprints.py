@@ -1,0 +1,113 @@
+"""Which sprint a command is about: continued, finished, or begun anew (DESIGN 7, Continuing)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.event_store import EventReader, sqlite_url
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.story import BacklogContent
+from orchestrator.errors import ConfigError
+from orchestrator.ports import Clock
+from orchestrator.settings import Environment
+from orchestrator.sprint.history import StoryHistory, fold, is_finished
+from orchestrator.sprint.selection import select
+from orchestrator.wiring.options import RunOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The sprint of this run."""
+
+    record: SprintRecord
+    continued: bool
+    content: BacklogContent
+
+
+def event_url(environment: Environment, folder: StateFolder) -> str:
+    """Where the event log lives."""
+    return environment.database_url or sqlite_url(folder.event_database)
+
+
+def histories_of(environment: Environment, folder: StateFolder, record: SprintRecord) -> dict[str, StoryHistory]:
+    """What the log says about each story of a sprint. Blocks."""
+    if environment.database_url is None and not folder.event_database.exists():
+        return fold(record, ())
+    reader = EventReader(event_url(environment, folder))
+    try:
+        return fold(record, (event for _, event in reader.read(record.sprint)))
+    finally:
+        reader.close()
+
+
+def continued_sprint(
+    options: RunOptions, repo: Path, folder: StateFolder, unfinished: Callable[[SprintRecord], bool]
+) -> SprintRecord | None:
+    """The record this command goes on with, or None for a new sprint. Raises ConfigError when names contradict."""
+    if options.sprint is not None:
+        record = folder.record(options.sprint)
+        if record is not None and not record.cleared:
+            _same(record, options, repo)
+        return record
+    fitting = [
+        record
+        for record in folder.records()
+        if (record.backlog, record.repo) == (str(options.backlog.absolute()), str(repo))
+        and set(record.requested) == set(options.stories)
+        and not record.cleared
+    ]
+    return next((record for record in reversed(fitting) if unfinished(record)), None)
+
+
+def new_sprint(
+    options: RunOptions,
+    content: BacklogContent,
+    folder: StateFolder,
+    *,
+    repo: Path,
+    base: str,
+    clock: Clock,
+    cleared: SprintRecord | None,
+) -> SprintRecord:
+    """The record of a sprint that begins now. Raises BacklogError, ConfigError."""
+    taken = {record.sprint for record in folder.records() if not record.cleared}
+    selection = select(
+        content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
+    )
+    known = folder.record(selection.sprint)
+    generations = dict(known.generations) if known is not None else {}
+    if cleared is not None:
+        generations |= cleared.generations
+    return SprintRecord(
+        sprint=selection.sprint,
+        backlog=str(options.backlog.absolute()),
+        repo=str(repo),
+        base=base,
+        story_ids=selection.story_ids,
+        needs=selection.needs,
+        done_ids=selection.done_ids,
+        requested=tuple(options.stories),
+        warnings=selection.warnings,
+        generations=generations,
+        started_at=clock.now(),
+    )
+
+
+def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
+    backlog = str(options.backlog.absolute())
+    if record.backlog != backlog:
+        raise ConfigError(f"sprint {record.sprint} was started with the backlog {record.backlog}; give it another id")
+    if record.repo != str(repo):
+        raise ConfigError(f"sprint {record.sprint} was started in the repository {record.repo}; give it another id")
+    if options.stories and set(options.stories) != set(record.requested):
+        asked = ", ".join(record.requested) or "all its rows"
+        raise ConfigError(
+            f"the selection of sprint {record.sprint} was frozen at its first start ({asked}); "
+            f"leave --stories out to go on, or start another sprint"
+        )
+
+
+def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+    """Whether every story of the sprint has its outcome. Blocks."""
+    return is_finished(histories_of(environment, folder, record))

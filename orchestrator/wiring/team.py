@@ -1,0 +1,69 @@
+"""Binds personas, workspace and runner to one running story: the body that the engine executes."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.prompt_files import load_prompts
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.wire import WIRE_SCHEMAS
+from orchestrator.personas.alex import Alex
+from orchestrator.personas.desk import Desk
+from orchestrator.personas.jordan import Jordan
+from orchestrator.personas.mike import Mike
+from orchestrator.ports import Step, SuiteRunner, Workspace
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Policies, Settings, packaged
+from orchestrator.sprint.context import Stage
+from orchestrator.sprint.story import run_story
+
+StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
+
+
+def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
+    """The packaged prompts with the configured folder's files in place of single ones. Raises ConfigError."""
+    override: Path | None = None
+    if settings.prompts.dir is not None:
+        override = environment.base_dir / settings.prompts.dir
+    return PromptLibrary(load_prompts(packaged("system_prompts"), override))
+
+
+def schema_texts() -> Mapping[str, str]:
+    """Schema name → compact JSON text, as prompts show it."""
+    return {name: json.dumps(model.model_json_schema(), ensure_ascii=False) for name, model in WIRE_SCHEMAS.items()}
+
+
+def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner) -> StoryBody:
+    """What the engine runs for each story; its payload is `story_payload`'s."""
+    schemas = schema_texts()
+
+    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        brief = StoryBrief.model_validate(payload["brief"])
+        policies = Policies.model_validate(payload["policies"])
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas)
+        return await run_story(
+            Stage(
+                brief=brief,
+                policies=policies,
+                step=step,
+                architect=Mike(desk, brief),
+                developer=Alex(desk, brief),
+                tester=Jordan(desk, brief),
+                workspace=workspace,
+                runner=runner,
+            )
+        )
+
+    return body
+
+
+def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:
+    """The frozen input of a story's workflow."""
+    return {
+        "sprint": brief.sprint,
+        "story": brief.story.id,
+        "brief": brief.model_dump(mode="json"),
+        "policies": policies.model_dump(mode="json"),
+    }
