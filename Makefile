@@ -1,0 +1,49 @@
+# Two commands do everything on a machine with Python >= 3.11, git and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+ARGS ?=
+
+.PHONY: help demo test check bench soak contracts clean
+
+help:
+	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
+	@echo "make test      the test suite"
+	@echo "make check     ruff and mypy"
+	@echo "make bench     benchmarks"
+	@echo "make soak      long kill and load runs"
+	@echo "make contracts write contracts/*.schema.json anew from the types"
+
+# Stamps: an environment is made once per change of what it is made from.
+$(VENV)/.run: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.run
+	@$(BIN)/orchestrator demo $(ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks $(ARGS)
+
+soak: $(VENV)/.dev
+	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
+
+contracts: $(VENV)/.dev
+	$(BIN)/python -m tests.contracts_tool
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
