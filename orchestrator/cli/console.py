@@ -1,7 +1,6 @@
 """What a person sees while a sprint runs: live on a terminal, plain lines otherwise, JSON lines on request."""
 
 import sys
-from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from orchestrator.cli.logline import HEALINGS, json_line, plain_line
 from orchestrator.domain.events import Event, Level
+from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings
 
 _STYLES = {
@@ -88,8 +88,7 @@ class EventPrinter:
 def printer_for(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:
     """The printer a command's options ask for: with --json the events go to stderr."""
     form = log_format or settings.log.format
+    if form not in {"auto", "plain", "json"}:
+        raise ConfigError(f"--log-format {form}: use plain or json")
     stream = sys.stderr if as_json else sys.stdout
     return EventPrinter(settings, form="json" if form == "json" else "plain", stream=stream)
-
-
-Say = Callable[[str], None]

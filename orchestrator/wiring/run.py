@@ -44,7 +44,7 @@ from orchestrator.wiring.sprints import (
     histories_of,
     new_sprint,
 )
-from orchestrator.wiring.team import prompt_library, story_body, story_payload
+from orchestrator.wiring.team import StoryBody, prompt_library, story_body, story_payload
 
 Listener = Callable[[Event], None]
 
@@ -89,23 +89,18 @@ class Run:
         chosen = self._choose(known, content, repository.path, repository.base)
         for warning in (*repository.warnings, *(str(finding) for finding in chosen.record.warnings)):
             self._tell(f"warning: {warning}")
-        sprint = chosen.record.sprint
-        with SprintLock(self._folder.lock(sprint)) as lock:
-            current = self._folder.record(sprint)
-            if current is not None and not current.cleared:
-                chosen = Chosen(record=current, continued=True, content=content)
-            else:
-                self._folder.save(chosen.record)
+        with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
+            chosen = self._settled(chosen)
             workspace = GitWorkspace(
                 mirror=self._folder.mirror(repository.path),
-                folder=self._folder.worktrees(sprint),
-                sprint=sprint,
+                folder=self._folder.worktrees(chosen.record.sprint),
+                sprint=chosen.record.sprint,
                 base=chosen.record.base,
                 lock_fds=(lock.fd,),
                 object_format=repository.object_format,
             )
-            await workspace.prepare(repository.path)
             try:
+                await workspace.prepare(repository.path)
                 if options.push_to:
                     await workspace.check_push(repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
@@ -113,6 +108,14 @@ class Run:
                 return self._result(chosen, workspace, paused, pushed)
             finally:
                 workspace.close()
+
+    def _settled(self, chosen: Chosen) -> Chosen:
+        """What counts once the lock is held: another process may have begun this very sprint meanwhile."""
+        current = self._folder.record(chosen.record.sprint)
+        if current is not None and not current.cleared:
+            return Chosen(record=current, continued=True, content=chosen.content)
+        self._folder.save(chosen.record)
+        return chosen
 
     def _choose(self, known: SprintRecord | None, content: BacklogContent, repo: Path, base: str) -> Chosen:
         if known is not None and not known.cleared:
@@ -133,35 +136,15 @@ class Run:
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             return None
-        commands = LimitedCommandRunner(
-            settings.commands,
-            command_path(self._environment),
-            lock_fds=(lock_fd,),
-            slots=asyncio.Semaphore(settings.concurrency.commands),
-        )
-        environments = PythonEnvironments(
-            self._folder.environments(record.sprint), commands, settings.commands, self._environment.variables
-        )
-        runner = PytestRunner(commands, environments, settings.test, command_path(self._environment))
-        backlog = open_backlog(self._options.backlog, settings, self._folder)
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)
             )
             await sink.emit(self._begun(chosen))
+            backlog = open_backlog(self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
-            engine = await stack.enter_async_context(
-                DurableEngine(
-                    url=self._environment.database_url or sqlite_url(self._folder.engine_database),
-                    executor_id=f"run-{record.sprint}",
-                    body=story_body(library, workspace, runner),
-                    turns=TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns)),
-                    journals=ReplyJournal(self._folder.replies),
-                    sink=sink,
-                    clock=self._clock,
-                    is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,
-                )
-            )
+            body = story_body(library, workspace, self._runner(record, lock_fd))
+            engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
             briefs = Briefs(chosen, settings, self._environment)
             supervisor = Supervisor(
                 record=record,
@@ -177,6 +160,28 @@ class Run:
             )
             await supervisor.run()
             return supervisor.paused
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> PytestRunner:
+        settings, path = self._settings, command_path(self._environment)
+        slots = asyncio.Semaphore(settings.concurrency.commands)
+        commands = LimitedCommandRunner(settings.commands, path, lock_fds=(lock_fd,), slots=slots)
+        environments = PythonEnvironments(
+            self._folder.environments(record.sprint), commands, settings.commands, self._environment.variables
+        )
+        return PytestRunner(commands, environments, settings.test, path)
+
+    def _engine(self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore) -> DurableEngine:
+        turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
+        return DurableEngine(
+            url=self._environment.database_url or sqlite_url(self._folder.engine_database),
+            executor_id=f"run-{record.sprint}",
+            body=body,
+            turns=turns,
+            journals=ReplyJournal(self._folder.replies),
+            sink=sink,
+            clock=self._clock,
+            is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,
+        )
 
     def _begun(self, chosen: Chosen) -> Event:
         now, record = self._clock.now(), chosen.record
