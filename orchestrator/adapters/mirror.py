@@ -29,7 +29,7 @@ _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
 * !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
 """
-_ORPHANS_S = 5.0
+_ORPHANS_S = 2.0
 """How long the git children of a killed process may still hold locks before start-up stops waiting for them."""
 _OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transfer.hideRefs=")
 _RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")

@@ -53,7 +53,8 @@ def _make_folder(folder: Path) -> bool:
     """Whether `folder` is empty and shall become a repository; makes it when it is absent."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return next(os.scandir(folder), None) is None
+        with os.scandir(folder) as entries:
+            return next(entries, None) is None
     except OSError as error:
         raise RepositoryError(f"{folder} cannot be used as a repository: {error.strerror}") from error
 
@@ -69,12 +70,12 @@ async def _discover(path: Path) -> Repository:
     within = "/".join(prefix).strip("/")
     if repository.bare:
         if repository.git_dir != path:
-            raise RepositoryError(f"{path} lies inside the bare repository {git_dir}: give that one")
+            raise RepositoryError(f"{path} lies inside a bare repository; give that one: {git_dir}")
     elif inside == "true":
         raise RepositoryError(f"{path} is the inside of a repository: give its top folder")
     elif within:
         top = path.parents[len(within.split("/")) - 1]
-        raise RepositoryError(f"{path} is a folder inside the repository {top}: give that one")
+        raise RepositoryError(f"{path} is a folder inside a repository; give that one: {top}")
     head = await _ask(repository, "rev-parse", "--verify", "--quiet", "HEAD^{commit}", ok=(0, 1))
     return repository.model_copy(update={"base": head})
 

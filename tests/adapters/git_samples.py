@@ -30,12 +30,21 @@ def fill(folder: Path, files: dict[str, str]) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
-def user_repo(folder: Path, files: dict[str, str]) -> Path:
+def save(repo: Path, message: str) -> str:
+    """Commit everything byte for byte, whatever a `.gitattributes` among it says; returns the commit."""
+    exact = repo / ".git/info/attributes"
+    fill(repo, {".git/info/attributes": "* !text !eol !ident !filter !working-tree-encoding\n"})
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "--allow-empty", "-m", message)
+    exact.unlink()
+    return git(repo, "rev-parse", "HEAD")
+
+
+def user_repo(folder: Path, files: dict[str, str], *options: str) -> Path:
     folder.mkdir(parents=True)
-    git(folder, "init", "-q", "-b", "main")
+    git(folder, "init", "-q", "-b", "main", *options)
     fill(folder, files)
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "First")
+    save(folder, "First")
     return folder
 
 

@@ -92,6 +92,7 @@ async def test_read_sees_the_branch_not_the_worktree(workspace: Workspace) -> No
     asked = ["a b.txt", "loose.txt", "absent\n", "src", "a b.txt"]
     assert await workspace.read("US-1", asked) == {"a b.txt": "committed"}
     assert await workspace.read("US-1", []) == {}
+    assert await workspace.read_base("US-1", ["a b.txt", "README.md"]) == {"README.md": "hello\n"}
 
 
 async def test_stories_merge_in_parallel_and_only_once(workspace: Workspace) -> None:
