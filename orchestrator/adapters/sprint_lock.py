@@ -4,6 +4,7 @@ git processes and command launchers get the descriptor, so the lock stays held a
 has ended; a new run waits for that instead of meeting a half-finished git command.
 """
 
+import asyncio
 import fcntl
 import os
 import time
@@ -17,13 +18,23 @@ ORPHAN_WAIT_S = 30.0
 
 
 class SprintLock:
-    """`with SprintLock(path) as lock:` holds it; raises SprintLocked naming the pid of a living holder."""
+    """`async with SprintLock(path) as lock:` holds it; raises SprintLocked naming the pid of a living holder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.fd = -1
 
-    def __enter__(self) -> "SprintLock":
+    async def __aenter__(self) -> "SprintLock":
+        await asyncio.to_thread(self._acquire)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.ftruncate(self.fd, 0)
+        self._close()
+
+    def _acquire(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         deadline = time.monotonic() + ORPHAN_WAIT_S
@@ -40,13 +51,6 @@ class SprintLock:
             time.sleep(0.05)
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, str(os.getpid()).encode(), 0)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.ftruncate(self.fd, 0)
-        self._close()
 
     def _taken(self) -> bool:
         try:

@@ -5,7 +5,7 @@ from the event log, so it can be started again at any time.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -48,7 +48,7 @@ class Supervisor:
         sink: EventSink,
         clock: Clock,
         cells: CellWriter,
-        payload: Callable[[Story], dict[str, Any]],
+        payload: Callable[[Story], Awaitable[dict[str, Any]]],
         at_once: int,
         stop_after_failures: int,
     ) -> None:
@@ -113,7 +113,8 @@ class Supervisor:
         story = self._stories[story_id]
         time = await self._emit(story_id, STARTED, f"{story_id} starts: {story.title}", known=self._started(story_id))
         await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
-        task = asyncio.create_task(self._runner.run_story(workflow_id, self._payload(story)), name=workflow_id)
+        work = self._runner.run_story(workflow_id, await self._payload(story))
+        task = asyncio.create_task(work, name=workflow_id)
         self._running[task] = story_id
 
     async def _finished(self, story_id: str, task: asyncio.Task[StoryOutcome]) -> None:

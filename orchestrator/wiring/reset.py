@@ -1,5 +1,6 @@
 """`reset`: a story or a sprint is made as if it had not been run; its earlier generation stays in the log."""
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +37,9 @@ async def reset(name: str, sprint: str | None, settings: Settings, environment: 
     Raises ConfigError for an unknown name, SprintLocked while the sprint is being run.
     """
     folder = StateFolder(environment.home)
-    record, whole = _find(folder, name, sprint)
-    with SprintLock(folder.lock(record.sprint)) as lock:
-        histories = histories_of(environment, folder, record)
+    record, whole = await asyncio.to_thread(_find, folder, name, sprint)
+    async with SprintLock(folder.lock(record.sprint)) as lock:
+        histories = await asyncio.to_thread(histories_of, environment, folder, record)
         stories = record.story_ids if whole else _with_blocked(name, record, histories)
         workspace = GitWorkspace(
             mirror=folder.mirror(Path(record.repo)),
@@ -59,9 +60,10 @@ async def reset(name: str, sprint: str | None, settings: Settings, environment: 
         columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
         updates = [CellUpdate(story_id=story, cells=dict.fromkeys(columns, "")) for story in stories]
         backlog = open_backlog(Path(record.backlog), settings, folder)
-        warning = backlog.write(updates)
+        warning = await asyncio.to_thread(backlog.write, updates)
         await _tell(environment, folder, record, stories)
-        folder.save(record.reset(stories).model_copy(update={"cleared": whole}))
+        after = record.reset(stories).model_copy(update={"cleared": whole})
+        await asyncio.to_thread(folder.save, after)
     return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
 
 

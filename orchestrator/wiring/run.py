@@ -1,10 +1,12 @@
 """`run`: one sprint from a backlog to a report, in the foreground."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator import __version__
 from orchestrator.adapters.backlog_writer import BacklogWriter
@@ -82,15 +84,15 @@ class Run:
         options = self._options
         provider = self._provider()
         library = prompt_library(self._settings, self._environment)
-        content = open_backlog(options.backlog, self._settings, self._folder).read()
+        backlog = open_backlog(options.backlog, self._settings, self._folder)
+        content = await asyncio.to_thread(backlog.read)
         self._folder.make()
         repository = await open_repository(options.repo or default_repository())
-        known = continued_sprint(options, repository.path, self._folder, self._unfinished)
-        chosen = self._choose(known, content, repository.path, repository.base)
+        chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)
         for warning in (*repository.warnings, *(str(finding) for finding in chosen.record.warnings)):
             self._tell(f"warning: {warning}")
-        with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
-            chosen = self._settled(chosen)
+        async with SprintLock(self._folder.lock(chosen.record.sprint)) as lock:
+            chosen = await asyncio.to_thread(self._settled, chosen)
             workspace = GitWorkspace(
                 mirror=self._folder.mirror(repository.path),
                 folder=self._folder.worktrees(chosen.record.sprint),
@@ -105,7 +107,7 @@ class Run:
                     await workspace.check_push(repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
                 pushed = await self._push(workspace, repository.path)
-                return self._result(chosen, workspace, paused, pushed)
+                return await asyncio.to_thread(self._result, chosen, workspace, paused, pushed)
             finally:
                 workspace.close()
 
@@ -117,7 +119,8 @@ class Run:
         self._folder.save(chosen.record)
         return chosen
 
-    def _choose(self, known: SprintRecord | None, content: BacklogContent, repo: Path, base: str) -> Chosen:
+    def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
+        known = continued_sprint(self._options, repo, self._folder, self._unfinished)
         if known is not None and not known.cleared:
             self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
             return Chosen(record=known, continued=True, content=content)
@@ -132,7 +135,7 @@ class Run:
     ) -> str | None:
         """Drive the sprint; why it paused, or None."""
         record, settings = chosen.record, self._settings
-        histories = histories_of(self._environment, self._folder, record)
+        histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             return None
@@ -154,7 +157,7 @@ class Run:
                 sink=sink,
                 clock=self._clock,
                 cells=cells,
-                payload=lambda story: story_payload(briefs.of(story), Policies.of(settings)),
+                payload=briefs.payload,
                 at_once=settings.concurrency.stories,
                 stop_after_failures=settings.sprint.stop_after_failures,
             )
@@ -206,7 +209,7 @@ class Run:
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, pushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
         report = build_report(chosen.record, histories, {story.id: story.title for story in chosen.content.stories})
-        path = self._folder.save_report(chosen.record.sprint, report.model_dump_json(indent=2))
+        path = self._folder.save_report(chosen.record.sprint, json.dumps(report.model_dump(mode="json"), indent=2))
         return RunResult(
             report=report, report_path=path, fetch_command=workspace.fetch_command, pushed=pushed, paused=paused
         )
@@ -233,6 +236,11 @@ class Briefs:
         self._record = chosen.record
         self._content = chosen.content
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
+        self._policies = Policies.of(settings)
+
+    async def payload(self, story: Story) -> dict[str, Any]:
+        """The frozen input of the story's workflow."""
+        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
 
     def of(self, story: Story) -> StoryBrief:
         """The brief of one story."""
