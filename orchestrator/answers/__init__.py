@@ -1,1 +1,6 @@
-"""From a model's text to a value one can trust (spec 6)."""
+"""Answers: from a model's text to a value that can be trusted, or an honest refusal (spec 6)."""
+
+from orchestrator.answers.extract import extract
+from orchestrator.answers.model import Extraction, Repair, Status
+
+__all__ = ["Extraction", "Repair", "Status", "extract"]

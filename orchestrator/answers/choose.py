@@ -1,0 +1,132 @@
+"""Which candidate is the answer: the one that fits the contract best, the last of equals, never a lesser one."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.answers.frames import Reading
+from orchestrator.answers.model import Change
+from orchestrator.answers.scan import Candidate
+from orchestrator.answers.shape import ANYTHING, Fit, Shape, fit
+
+WRAPPER_DEPTH = 4
+"""Containers that may stand around the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The reading that is the answer, with the value taken out of its wrapper; `refused` says why there is none."""
+
+    reading: Reading | None = None
+    layer: str = "none"
+    value: Any = None
+    changes: tuple[Change, ...] = ()
+    refused: str = ""
+    """Code of the refusal: answer.none | answer.unfit | answer.unreadable; empty when there is an answer."""
+
+
+def choose(candidates: list[Candidate], contract: Shape) -> Choice:
+    """The answer among `candidates` (in text order), or why there is none."""
+    whole = _best_whole(candidates, contract)
+    start = whole.reading.start if whole and whole.reading else -1
+    lost = _lost(candidates, contract)
+    if lost is not None and (whole is None or not _stands_beside(lost, whole, contract)):
+        return Choice(reading=lost, refused="answer.unreadable")
+    cut = _last_cut(candidates, contract, whole)
+    if cut is not None and cut.reading.start > start:
+        return Choice(cut.reading, "truncation", cut.reading.value, cut.reading.changes)
+    if whole is not None:
+        return whole
+    unfit = next((c.reading for c in reversed(candidates) if c.reading.outcome == "whole"), None)
+    return Choice(reading=unfit, refused="answer.unfit" if unfit else "answer.none")
+
+
+def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
+    """The answer inside wrappers that are none themselves, and the way in; the value itself without such."""
+    if contract is ANYTHING or fit(value, contract) is not None:
+        return value, ()
+    found = [(inner, way) for inner, way in _inside(value) if _is_whole(inner, contract)]
+    shallowest = min((len(way) for _, way in found), default=0)
+    nearest = [(inner, way) for inner, way in found if len(way) == shallowest]
+    return nearest[0] if len(nearest) == 1 else (value, ())
+
+
+def _inside(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """Everything up to WRAPPER_DEPTH below `value` that a wrapper may hold, level by level."""
+    level: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
+    for _ in range(WRAPPER_DEPTH):
+        level = [(inner, (*way, name)) for outer, way in level for inner, name in _members(outer)]
+        yield from level
+
+
+def _members(outer: Any) -> Iterator[tuple[Any, str]]:
+    if isinstance(outer, list):
+        yield from ((item, "[0]") for item in outer if len(outer) == 1)
+    elif isinstance(outer, dict):
+        for name, inner in outer.items():
+            if isinstance(inner, str) and inner.lstrip()[:1] == "{":
+                inner = _decoded(inner)
+            if isinstance(inner, dict | list):
+                yield inner, name
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_whole(value: Any, contract: Shape) -> bool:
+    found = fit(value, contract)
+    return found is not None and found.whole
+
+
+def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
+    best: tuple[Fit, Choice] | None = None
+    for candidate in candidates:
+        reading = candidate.reading
+        if reading.outcome != "whole" or candidate.fragment:
+            continue
+        value, way = unwrapped(reading.value, contract)
+        found = fit(value, contract)
+        if found is not None and (best is None or found >= best[0]):
+            changes = reading.changes
+            if way:
+                changes += (Change("wrapper", reading.start, ".".join(way), ""),)
+            best = (found, Choice(reading, candidate.layer, value, changes))
+    return best[1] if best else None
+
+
+def _lost(candidates: list[Candidate], contract: Shape) -> Reading | None:
+    """The last candidate that was meant as an answer and could not be read."""
+    for candidate in reversed(candidates):
+        reading = candidate.reading
+        if reading.outcome == "broken" and (reading.deep or (reading.keyed and reading.fitting)):
+            return reading
+    return None
+
+
+def _stands_beside(lost: Reading, whole: Choice, contract: Shape) -> bool:
+    """Whether the whole answer is clearly not a part or an earlier draft of the one that was lost."""
+    after = whole.reading is not None and whole.reading.start > lost.start
+    return after and contract is not ANYTHING and _is_whole(whole.value, contract)
+
+
+def _last_cut(candidates: list[Candidate], contract: Shape, whole: Choice | None) -> Candidate | None:
+    for candidate in reversed(candidates):
+        reading = candidate.reading
+        if reading.outcome != "cut" or candidate.fragment or not reading.fitting:
+            continue
+        if contract is ANYTHING and not _repeats(reading, whole):
+            continue
+        return candidate
+    return None
+
+
+def _repeats(reading: Reading, whole: Choice | None) -> bool:
+    """Without a contract: whether the cut text is an answer of its own (the first, or one with the same keys)."""
+    if whole is None or not isinstance(whole.value, dict):
+        return reading.keyed or bool(reading.value)
+    return isinstance(reading.value, dict) and any(key in whole.value for key in reading.value)

@@ -1,0 +1,123 @@
+"""Where a string with unescaped quotes ends: only where what follows is what the contract allows there."""
+
+import re
+
+from orchestrator.answers import tokens
+from orchestrator.answers.frames import GOES_ON, Frame
+from orchestrator.answers.model import Change
+
+_KEY = re.compile(r"""(["'“]?)([^"'“”\\\n:,{}\[\]]{1,120})(["'”]?)\s*+:""")
+_SWALLOWED = re.compile(r""",\s*+"([^"\\\n]{1,100})"\s*+:""")
+_BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)*+")
+UNDECIDED = -2
+"""Instead of an offset: nobody can know where this string ends."""
+
+
+class Guide:
+    """Decides string ends for one reading. `banned` are ends that led nowhere in an earlier reading."""
+
+    def __init__(self, text: str, banned: frozenset[int] = frozenset()) -> None:
+        self.text, self.banned = text, banned
+        self.ends: list[int] = []
+
+    def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> int:
+        """Offset of the delimiter that ends the string begun at `start`; -1: the text ends first; UNDECIDED: refuse.
+
+        Delimiters inside the string are listed in `changes`.
+        """
+        inner: list[int] = []
+        end = tokens.string_end(self.text, start + 1, closing)
+        while end >= 0 and (end in self.banned or not self._ends(stack, end + 1, bool(inner))):
+            inner.append(end)
+            end = tokens.string_end(self.text, end + 1, closing)
+        if end >= 0:
+            self.ends.append(end)
+        if not inner:
+            return end
+        if end >= 0 and self._swallows(stack, start + 1, end):
+            return UNDECIDED
+        changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
+        return end
+
+    def _ends(self, stack: list[Frame], at: int, later: bool) -> bool:
+        """Whether a string ends before `at`; at its first delimiter even a key that comes twice may follow."""
+        if self.may_end(stack, at):
+            return True
+        match = None if later else GOES_ON.match(self.text, at)
+        return match is not None and stack[-1].is_object and match.group(1) in stack[-1].shape.props
+
+    def may_end(self, stack: list[Frame], at: int) -> bool:
+        """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
+        place = self._skip(at)
+        character = self.text[place : place + 1]
+        if character == ",":
+            return self._member(stack[-1], place + 1, "string")
+        if character in ("}", "]"):
+            return self._closers(stack, place)
+        return "\n" in self.text[at:place] and stack[-1].is_object and self._next_key(stack[-1], place)
+
+    def _skip(self, at: int) -> int:
+        match = _BETWEEN.match(self.text, at)
+        return match.end() if match else at
+
+    def _member(self, frame: Frame, at: int, kind: str) -> bool:
+        """Whether a member (or, after a trailing comma, a closer) follows the comma before `at`."""
+        place = self._skip(at)
+        if frame.is_object:
+            return self._next_key(frame, place) or self.text.startswith(frame.closer, place)
+        items = frame.shape.items
+        character = self.text[place : place + 1]
+        if character == "{":
+            return items is None or items.allows("object")
+        if character in tokens.CLOSING_QUOTE:
+            return items is None or items.allows("string")
+        return character == "]" or (kind != "string" and character == "[")
+
+    def _next_key(self, frame: Frame, place: int) -> bool:
+        """Whether a key that this object may still get stands at `place`."""
+        match = _KEY.match(self.text, place)
+        if match is None or bool(match[1]) != bool(match[3]):
+            return False
+        name = match[2].strip()
+        if name in frame.value or name == frame.key:
+            return False
+        if name in frame.shape.props:
+            return True
+        if not frame.shape.props:
+            return bool(match[1])
+        line = self.text.rfind("\n", max(0, place - 200), place)
+        return line >= 0 and bool(match[1]) and self.text[line + 1 : place] == frame.indent
+
+    def _closers(self, stack: list[Frame], place: int) -> bool:
+        """Whether exactly the closers of what is open stand at `place`, up to a next member or the end."""
+        for level in range(len(stack) - 1, -1, -1):
+            if not self.text.startswith(stack[level].closer, place):
+                return False
+            after = place + 1
+            place = self._skip(after)
+            if level == 0:
+                return self._is_over(stack[0], place)
+            character = self.text[place : place + 1]
+            if character == ",":
+                return self._member(stack[level - 1], place + 1, "container")
+            if character not in ("}", "]"):
+                return "\n" in self.text[after:place] and self._new_line_member(stack[level - 1], place)
+        return False
+
+    def _is_over(self, root: Frame, place: int) -> bool:
+        """Whether the answer can end before `place`: nothing it must have is missing, and no code goes on."""
+        needed = root.shape.required if root.is_object else ()
+        have = {*root.value, root.key}
+        complete = all(any(name in have for name in names) for names in needed)
+        return complete and self.text[place : place + 1] not in tuple("\"',;:)+")
+
+    def _new_line_member(self, frame: Frame, place: int) -> bool:
+        """A member on a new line whose comma is missing."""
+        return self._next_key(frame, place) if frame.is_object else self.text.startswith("{", place)
+
+    def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
+        """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
+        for match in _SWALLOWED.finditer(self.text, start, end):
+            if any(frame.wants(match[1]) for frame in stack):
+                return True
+        return False

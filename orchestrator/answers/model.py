@@ -1,0 +1,128 @@
+"""What an extraction says: the value, how it was found, what was changed, and why there is none."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from itertools import accumulate
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import SkipValidation
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding, Where
+
+MAX_DEPTH = 200
+"""Containers inside containers an answer may have; deeper text is refused."""
+MAX_REPAIRS = 1000
+"""Repairs listed one by one; what exceeds them is summed up in a last entry of kind `more`."""
+EXCERPT = 60
+"""Characters of foreign text shown in a repair or a finding."""
+
+
+class Status(StrEnum):
+    """How far a value can be trusted."""
+
+    OK = "ok"
+    """The value stood in the text as valid JSON."""
+    REPAIRED = "repaired"
+    """The value is whole; `repairs` lists what had to be changed to read it."""
+    TRUNCATED = "truncated"
+    """The text was cut off or had a gap: the value holds only what is whole."""
+    REFUSED = "refused"
+    """There is no value; `problems` says why."""
+
+
+class Repair(Value):
+    """One change that was needed to read the text."""
+
+    kind: str
+    offset: int
+    """0-based character offset in the text as it was given."""
+    before: str
+    """What stood there (shortened); empty for an insertion."""
+    after: str
+    """What it was read as (shortened); empty for a removal."""
+
+
+class Extraction(Value):
+    """The result of `extract`; never partly filled: `value` is None exactly when `status` is refused."""
+
+    value: Annotated[dict[str, Any] | list[Any] | None, SkipValidation]
+    status: Status
+    layer: str
+    """Name of the layer that found the value, `none` when refused."""
+    repairs: tuple[Repair, ...] = ()
+    complete: bool
+    """False for a truncated or refused answer."""
+    candidates: int = 0
+    """How many objects and lists were looked at."""
+    problems: tuple[Finding, ...] = ()
+
+
+class Change(NamedTuple):
+    """A repair while it is being collected: cheap, unshortened."""
+
+    kind: str
+    offset: int
+    before: str
+    after: str
+
+
+def excerpt(text: str, limit: int = EXCERPT) -> str:
+    """`text` shortened to `limit` characters and made safe to encode (lone surrogates are spelled out)."""
+    short = text if len(text) <= limit else text[: limit - 1] + "…"
+    return short.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
+    """The changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
+    ordered = sorted(changes, key=lambda change: change.offset)
+    repairs = [
+        Repair(kind=change.kind, offset=change.offset, before=excerpt(change.before), after=excerpt(change.after))
+        for change in ordered[:MAX_REPAIRS]
+    ]
+    rest = ordered[MAX_REPAIRS:]
+    if rest:
+        repairs.append(Repair(kind="more", offset=rest[0].offset, before="", after=f"{len(rest)} more repairs"))
+    return tuple(repairs)
+
+
+def place(text: str, offset: int, field: str | None = None) -> Where:
+    """1-based line and column of `offset` in `text`."""
+    at = min(max(offset, 0), len(text))
+    return Where(line=text.count("\n", 0, at) + 1, column=at - text.rfind("\n", 0, at), field=field)
+
+
+def too_deep(value: dict[str, Any] | list[Any]) -> bool:
+    """Whether containers nest more than MAX_DEPTH levels; level by level, so depth costs no stack."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+class Decoded(NamedTuple):
+    """Text with one layer of encoding taken off, and the way back to offsets in the original."""
+
+    text: str
+    original: Callable[[int], int]
+    change: Change
+
+
+def pieced(pieces: Sequence[tuple[str, int]], change: Change) -> Decoded:
+    """Join `(decoded piece, offset of its source)` pairs; offsets inside a piece count on from its source."""
+    starts = list(accumulate((len(piece) for piece, _ in pieces), initial=0))
+    sources = [source for _, source in pieces]
+
+    def original(offset: int) -> int:
+        index = min(bisect_right(starts, offset) - 1, len(sources) - 1)
+        return sources[index] + offset - starts[index] if sources else 0
+
+    return Decoded("".join(piece for piece, _ in pieces), original, change)

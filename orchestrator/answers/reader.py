@@ -1,0 +1,270 @@
+"""Reads one object or list leniently, without recursion, and lists every change that was needed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.answers import mending, tokens
+from orchestrator.answers.frames import Duplicate, Frame, Halt, Reading, answering, child_shape, salvaged
+from orchestrator.answers.guide import Guide
+from orchestrator.answers.model import MAX_DEPTH, Change, excerpt
+from orchestrator.answers.shape import Shape
+
+
+class Reader:
+    """A state machine over tokens: every step is one of value, key, after; open containers lie on `stack`.
+
+    Without `guide` a string ends at its first unescaped delimiter; with it, where the contract allows an end.
+    With `reclose` a key that only an outer object awaits closes what lies between.
+    """
+
+    def __init__(
+        self, text: str, start: int, contract: Shape, guide: Guide | None = None, reclose: bool = False
+    ) -> None:
+        self.text, self.start, self.at, self.contract = text, start, start, contract
+        self.guide, self.reclose = guide, reclose
+        self.stack: list[Frame] = []
+        self.changes: list[Change] = []
+        self.duplicates: list[Duplicate] = []
+        self.keyed = False
+        self.value: Any = None
+        self.step: Callable[[], None] | None = None
+
+    def read(self) -> Reading:
+        """Read from `start`, which must hold `{` or `[`. Never raises; time is linear in what is read."""
+        outcome, why, kept, gap = "whole", "", None, False
+        self.open(self.contract)
+        try:
+            while self.step is not None:
+                self.step()
+            kept = self.value
+        except Halt as halt:
+            outcome, why, self.at, gap = halt.outcome, halt.why, halt.at, halt.gap
+            kept = salvaged(self.stack, self.contract) if outcome == "cut" else None
+        return Reading(
+            start=self.start,
+            end=self.at,
+            outcome=outcome,
+            value=kept,
+            why=why,
+            changes=tuple(self.changes),
+            duplicates=tuple(self.duplicates),
+            keyed=self.keyed,
+            fitting=outcome == "whole" or answering(self.stack, self.contract) >= 0,
+            ends=tuple(self.guide.ends) if self.guide else (),
+            gap=gap,
+            deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
+        )
+
+    # -- containers
+
+    def open(self, shape: Shape) -> None:
+        """Enter the container whose opener stands here."""
+        if len(self.stack) >= MAX_DEPTH:
+            raise Halt("broken", self.at, f"containers nest deeper than {MAX_DEPTH} levels")
+        is_object = self.text[self.at] == "{"
+        self.stack.append(Frame(is_object=is_object, value={} if is_object else [], shape=shape, start=self.at))
+        self.at += 1
+        self.step = self.key if is_object else self.item
+
+    def close(self) -> None:
+        """Leave the innermost container."""
+        done = self.stack.pop()
+        if not self.stack:
+            self.value, self.step = done.value, None
+            return
+        self.stack[-1].put(done.value)
+        self.stack[-1].last_string_at = -1
+        self.step = self.after
+
+    def close_with(self, character: str) -> None:
+        """Leave the container(s) that `character`, which stands here, closes; one missing closer is mended."""
+        frame = self.stack[-1]
+        if frame.comma_at >= 0:
+            self.changes.append(Change("trailing_comma", frame.comma_at, ",", ""))
+        if frame.closer != character:
+            if len(self.stack) < 2 or self.stack[-2].closer != character:
+                raise Halt("broken", self.at, f"`{character}` does not close what is open")
+            self.close_missing(self.at)
+        if len(self.stack) == 1 and mending.goes_on(self, self.at + 1):
+            self.changes.append(Change("extra_closer", self.at, character, ""))
+            self.at += 1
+            self.step = self.after
+            return
+        self.at += 1
+        self.close()
+
+    def close_missing(self, at: int) -> None:
+        """Leave the innermost container although its closer is missing before `at`."""
+        self.changes.append(Change("missing_closer", at, "", self.stack[-1].closer))
+        self.stack[-1].comma_at = -1
+        self.close()
+
+    # -- steps
+
+    def item(self) -> None:
+        """A list member, or the end of the list."""
+        character = self.peek()
+        if character in "]}":
+            self.close_with(character)
+        elif character == ",":
+            self.extra_comma()
+        else:
+            self.member(character)
+
+    def member(self, character: str) -> None:
+        """A value; the container it belongs to is on top of the stack."""
+        frame, start = self.stack[-1], self.at
+        if character in "{[":
+            frame.comma_at = -1
+            self.open(child_shape(self.stack, self.contract))
+            return
+        value = self.string() if character in tokens.CLOSING_QUOTE else self.scalar()
+        if not frame.is_object and isinstance(value, str) and mending.is_gap_text(value, frame):
+            raise mending.gap(self, start)
+        frame.comma_at = -1
+        frame.last_string_at = start if isinstance(value, str) else -1
+        frame.put(value)
+        self.step = self.after
+
+    def key(self) -> None:
+        """An object's key with its colon, or the end of the object."""
+        character = self.peek()
+        frame = self.stack[-1]
+        if character in "}]":
+            return self.close_with(character)
+        if character == ",":
+            return self.extra_comma()
+        if character == "{" and frame.value and len(self.stack) > 1 and not self.stack[-2].is_object:
+            return self.close_missing_before_item()
+        if tokens.ELLIPSIS.match(self.text, self.at):
+            raise mending.gap(self, self.at)
+        start = self.at
+        name = self.key_name(character)
+        self.peek("a colon")
+        if self.text[self.at] != ":":
+            raise Halt("broken", self.at, "a colon was expected after a key")
+        self.at += 1
+        self.keyed = True
+        if self.reclose:
+            mending.close_for_key(self, name, start)
+        return self.begin_value(name, start)
+
+    def begin_value(self, name: str, start: int) -> None:
+        """Note the key and go on to its value."""
+        frame = self.stack[-1]
+        if name in frame.value:
+            self.duplicates.append(Duplicate(name, start))
+        frame.comma_at = -1
+        frame.key, frame.key_at = name, start
+        line = self.text.rfind("\n", max(0, start - 80), start)
+        if line >= 0 and self.text[line + 1 : start].isspace():
+            frame.indent = self.text[line + 1 : start]
+        self.step = self.keyed_value
+
+    def keyed_value(self) -> None:
+        """The value of a key."""
+        character = self.peek()
+        if tokens.ELLIPSIS.match(self.text, self.at):
+            raise Halt("template", self.at, "a placeholder stands where a value was expected")
+        self.member(character)
+
+    def after(self) -> None:
+        """What follows a member: a comma, a closer, or something to mend."""
+        before = self.at
+        character = self.peek()
+        frame = self.stack[-1]
+        if character == ",":
+            frame.comma_at = self.at
+            self.at += 1
+            self.step = self.key if frame.is_object else self.item
+        elif character in "}]":
+            self.close_with(character)
+        elif character == "+" and frame.last_string_at >= 0 and self.guide is None:
+            mending.concatenate(self)
+        elif not (character == ":" and mending.key_in_list(self)):
+            mending.missing_comma(self, before, character)
+
+    def extra_comma(self) -> None:
+        """Drop a comma that separates nothing."""
+        self.changes.append(Change("extra_comma", self.at, ",", ""))
+        self.at += 1
+
+    def close_missing_before_item(self) -> None:
+        """The next list item begins although this one was not closed."""
+        comma = self.stack[-1].comma_at
+        self.close_missing(comma if comma >= 0 else self.at)
+        self.stack[-1].comma_at = comma
+        self.step = self.item
+
+    # -- tokens
+
+    def peek(self, expected: str = "more") -> str:
+        """Skip blanks and comments; the character that follows. Ends the reading when the text does."""
+        self.at = tokens.blanks_end(self.text, self.at)
+        while self.at < len(self.text) and mending.skip_foreign(self):
+            self.at = tokens.blanks_end(self.text, self.at)
+        if self.at >= len(self.text):
+            raise Halt("cut", self.at, f"the text ends where {expected} was expected")
+        return self.text[self.at]
+
+    def key_name(self, character: str) -> str:
+        """The key that begins here."""
+        closing = tokens.CLOSING_QUOTE.get(character)
+        start = self.at
+        if closing is None:
+            match = tokens.BARE_KEY.match(self.text, start)
+            if match is None:
+                raise Halt("broken", start, f"a key was expected, not `{excerpt(character)}`")
+            self.at = match.end()
+            self.changes.append(Change("unquoted_key", start, match.group(), f'"{match.group()}"'))
+            return match.group()
+        end = tokens.key_end(self.text, start + 1, closing)
+        if end < 0:
+            raise Halt("cut" if tokens.key_is_cut(self.text, start) else "broken", start, "a key is not closed")
+        return self.literal(start, end, character, closing)
+
+    def string(self) -> str:
+        """The string that begins here."""
+        opening, start = self.text[self.at], self.at
+        closing = tokens.CLOSING_QUOTE[opening]
+        if self.guide is None:
+            end = tokens.string_end(self.text, start + 1, closing)
+        else:
+            end = self.guide.string_end(self.stack, start, closing, self.changes)
+            if end < -1:
+                raise Halt("broken", start, "it cannot be decided where this string ends")
+        if end < 0:
+            raise Halt("cut", len(self.text), "a string is not closed")
+        return self.literal(start, end, opening, closing)
+
+    def literal(self, start: int, end: int, opening: str, closing: str) -> str:
+        """The string between the delimiters at `start` and `end`."""
+        self.at = end + 1
+        raw = self.text[start + 1 : end]
+        if opening != '"':
+            self.changes.append(Change("quotes", start, f"{opening}{raw}{closing}", "a string in double quotes"))
+        return tokens.unescaped(raw, start + 1, closing, self.changes)
+
+    def scalar(self) -> Any:
+        """The number or word that begins here."""
+        text, start = self.text, self.at
+        number = tokens.NUMBER.match(text, start)
+        match = number or tokens.WORD.match(text, start)
+        if tokens.value_is_cut(text, start, match):
+            raise Halt("cut", start, "the text ends inside a value")
+        if match is None:
+            if tokens.ELLIPSIS.match(text, start):
+                raise mending.gap(self, start)
+            raise Halt("broken", start, f"a value was expected, not `{excerpt(text[start : start + 20])}`")
+        found = match.group()
+        self.at = match.end()
+        if number:
+            return mending.number(self, found, start)
+        if found in tokens.WORDS:
+            return tokens.WORDS[found]
+        if found not in tokens.FOREIGN_WORDS:
+            raise Halt("broken", start, f"`{excerpt(found)}` is no JSON value")
+        meant = tokens.FOREIGN_WORDS[found]
+        spelled = {True: "true", False: "false", None: "null"}[meant]
+        self.changes.append(Change("foreign_word", start, found, spelled))
+        return meant

@@ -1,0 +1,216 @@
+"""Finds the objects and lists of a text in one pass and reads each as strictly as it can be read."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from orchestrator.answers.frames import GOES_ON, Reading
+from orchestrator.answers.guide import Guide
+from orchestrator.answers.model import too_deep
+from orchestrator.answers.reader import Reader
+from orchestrator.answers.shape import ANYTHING, Shape, fit, has_gap
+
+MAX_GUESSES = 8
+"""Readings of one broken object with other string ends."""
+SERIOUS = 60
+"""Characters read before a failure that make even a text without keys an answer that did not parse."""
+MAX_RESTARTS = 16
+"""Places after an object that never closes where a fresh one is looked for."""
+
+_OPENER = re.compile(r"[{\[]|<(/?)(think|thinking|reasoning)\b[^<>\n]{0,80}>", re.IGNORECASE)
+_MEMBER_BEFORE = re.compile(r"""(?:["'”`]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
+_RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
+_CLOSE = re.compile(r"</(think|thinking|reasoning)\s*>", re.IGNORECASE)
+_EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+
+
+@dataclass(slots=True)
+class Candidate:
+    """An object or list that was found, as it was read."""
+
+    reading: Reading
+    layer: str
+    """strict | repair | guided: how it was read."""
+    fragment: bool = False
+    """It stands where the value of a key would stand: the object around it was not read."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """All candidates of a text in order."""
+
+    text: str
+    contract: Shape
+    candidates: list[Candidate] = field(default_factory=list)
+    seen: int = 0
+    budget: int = 0
+    """Characters that may still be read a second time."""
+    last_close: dict[str, int] = field(default_factory=dict)
+    """Name of a reasoning tag → offset of the last one that closes."""
+
+    def run(self) -> "Scan":
+        """Find and read; time is linear in the text, because what was read is read again only within the budget."""
+        self.budget = 4 * len(self.text) + 200_000
+        self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
+        stray, at = self._stray_close(), 0
+        while (match := _OPENER.search(self.text, at)) is not None:
+            start = match.start()
+            at = self._reasoning(match) if match.group(2) else self._candidate(start)
+            if start < stray < at and not self._whole_from(start):
+                self.candidates.clear()
+                at = stray
+        return self
+
+    def _whole_from(self, start: int) -> bool:
+        """Whether the latest candidate began at `start` and is whole."""
+        last = self.candidates[-1].reading if self.candidates else None
+        return last is not None and last.start == start and last.outcome == "whole"
+
+    def _stray_close(self) -> int:
+        """Offset after a closing reasoning tag that nothing opened, 0 without one."""
+        for match in _OPENER.finditer(self.text) if self.last_close else ():
+            if match.group(2):
+                return match.end() if match.group(1) else 0
+        return 0
+
+    def _reasoning(self, match: re.Match[str]) -> int:
+        """Where the text goes on after a reasoning tag."""
+        if match.group(1):
+            self.candidates.clear()
+            return match.end()
+        name = match.group(2).lower()
+        if self.last_close.get(name, -1) >= match.end():
+            closers = _CLOSE.finditer(self.text, match.end())
+            return next(closer.end() for closer in closers if closer[1].lower() == name)
+        line = self.text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
+        return len(self.text) if not self.text[line : match.start()].strip("\ufeff\u200b \t") else match.end()
+
+    def _candidate(self, start: int) -> int:
+        """Read what begins at `start`; where the text goes on after it."""
+        self.seen += 1
+        candidate = self._strictly(start) or self._leniently(start)
+        reading = candidate.reading
+        candidate.fragment = _MEMBER_BEFORE.search(self.text, max(0, start - 60), start) is not None
+        if reading.outcome == "whole" or (reading.outcome == "cut" and not reading.gap):
+            self.candidates.append(candidate)
+            return reading.end
+        if not reading.keyed and not reading.deep and reading.end - start < SERIOUS:
+            return start + 1
+        self.candidates.append(candidate)
+        end = self._extent(start)
+        if end > 0:
+            return max(end, reading.end)
+        self._restart(reading.end)
+        return len(self.text)
+
+    def _strictly(self, start: int) -> Candidate | None:
+        """The valid JSON that begins here, if it is, and if it is not one half of something."""
+        try:
+            value, end, doubled = strict_prefix(self.text, start)
+        except (ValueError, RecursionError):
+            return None
+        if doubled or GOES_ON.match(self.text, end) or too_deep(value) or has_gap(value, self.contract):
+            return None
+        return Candidate(
+            Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
+        )
+
+    def _leniently(self, start: int) -> Candidate:
+        """The best lenient reading: without decisions first, then with those the contract can make."""
+        best = Candidate(Reader(self.text, start, self.contract).read(), "repair")
+        if best.reading.outcome == "template" or self.contract is ANYTHING or self._fits(best.reading):
+            return best
+        for candidate in self._decided(start, best.reading):
+            if self._fits(candidate.reading):
+                return candidate
+            if _rank(candidate.reading) > _rank(best.reading):
+                best = candidate
+        return best
+
+    def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
+        """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
+        if not first.keyed or not first.fitting:
+            return
+        if self._spend(first.end - start):
+            yield Candidate(Reader(self.text, start, self.contract, reclose=True).read(), "repair")
+        if first.outcome != "broken" and not first.gap:
+            return
+        banned: frozenset[int] = frozenset()
+        for _ in range(MAX_GUESSES):
+            if self.budget <= 0:
+                return
+            reading = Reader(self.text, start, self.contract, Guide(self.text, banned)).read()
+            self._spend(reading.end - start)
+            yield Candidate(_settled(reading, self.text), "guided")
+            fresh = [end for end in reading.ends if end not in banned]
+            if reading.outcome == "whole" or not fresh:
+                return
+            banned |= {fresh[-1]}
+
+    def _spend(self, characters: int) -> bool:
+        self.budget -= characters
+        return self.budget > 0
+
+    def _fits(self, reading: Reading) -> bool:
+        found = fit(reading.value, self.contract) if reading.outcome == "whole" else None
+        return found is not None and found.whole
+
+    def _extent(self, start: int) -> int:
+        """Offset after the closer that balances the opener at `start`, strings aside; 0 when none does."""
+        depth = 0
+        for match in _EXTENT.finditer(self.text, start):
+            character = match.group()[0]
+            depth += (character in "{[") - (character in "}]")
+            if depth == 0 and character in "}]":
+                return match.end()
+        return 0
+
+    def _restart(self, at: int) -> None:
+        """After an object that never closes: a valid one that begins afresh and fits the whole contract counts."""
+        for number, match in enumerate(_RESTART.finditer(self.text, at)):
+            if number >= MAX_RESTARTS or not self._spend(1000):
+                return
+            candidate = self._strictly(match.end())
+            if candidate is None:
+                continue
+            end = candidate.reading.end
+            self._spend(end - match.end())
+            if self._fits(candidate.reading) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
+                self.seen += 1
+                self.candidates.append(candidate)
+
+
+def strict_prefix(text: str, start: int) -> tuple[Any, int, bool]:
+    """Valid JSON at `start`, the offset after it, and whether a key came twice. Raises ValueError or RecursionError."""
+    doubled = False
+
+    def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal doubled
+        found = dict(pairs)
+        doubled = doubled or len(found) != len(pairs)
+        return found
+
+    decoder = json.JSONDecoder(object_pairs_hook=paired, parse_constant=_no_constant)
+    value, end = decoder.raw_decode(text, start)
+    return value, end, doubled
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _rank(reading: Reading) -> int:
+    return {"whole": 3, "cut": 2}.get(reading.outcome, 1)
+
+
+def _settled(reading: Reading, text: str) -> Reading:
+    """A guided reading that ran off the end of a text that does end with a closer lost its way: it is broken."""
+    if reading.outcome != "cut" or reading.end < len(text):
+        return reading
+    tail = text[max(0, len(text) - 400) :].rstrip().rstrip("`~").rstrip()
+    if not tail.endswith(("}", "]")):
+        return reading
+    why = "it cannot be decided where a string ends"
+    return replace(reading, end=reading.start + 1, outcome="broken", value=None, why=why, changes=())
