@@ -24,7 +24,7 @@ class TreeEntry:
     mode: int
     oid: str
     size: int
-    """Bytes; 0 for a submodule."""
+    """Bytes; 0 for a submodule, and when sizes were not asked for."""
 
 
 def shown(path: str) -> str:
@@ -32,14 +32,25 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-async def tree_entries(mirror: Mirror, commit: str) -> dict[str, TreeEntry]:
-    """All leaves of a commit's tree by path (file system encoding), in git's order."""
-    output = await mirror.git("ls-tree", "-r", "-l", "-z", "--full-tree", commit)
+def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
+    """Contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
+    contents = {}
+    for change in changes:
+        try:
+            contents[change.path] = change.content.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise WorkspaceError(f"{change.path} holds a character that is no valid Unicode: {error.reason}") from error
+    return contents
+
+
+async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> dict[str, TreeEntry]:
+    """All leaves of a commit's tree by path (file system encoding), in git's order; sizes only when asked for."""
+    output = await mirror.git("ls-tree", "-r", *(["-l"] if sizes else []), "-z", "--full-tree", commit)
     entries = {}
     for record in output.stdout.split(b"\0")[:-1]:
         facts, _, path = record.partition(b"\t")
-        mode, _, oid, size = facts.decode("ascii").split()
-        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, 0 if size == "-" else int(size))
+        mode, _, oid, *size = facts.decode("ascii").split()
+        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, int(size[0]) if size and size[0] != "-" else 0)
     return entries
 
 
@@ -62,7 +73,9 @@ async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
 
 async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
     """Text of those `paths` of a commit that are regular UTF-8 files of at most `limit` bytes, in the order asked."""
-    entries = await tree_entries(mirror, commit)
+    if not paths:
+        return {}
+    entries = await tree_entries(mirror, commit, sizes=True)
     wanted = {
         path: entry.oid
         for path in dict.fromkeys(paths)
@@ -92,7 +105,7 @@ async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], s
 
     Raises WorkspaceError when a change would replace a link, a submodule or a folder, or lie below a file.
     """
-    contents = {change.path: change.content.encode() for change in changes}
+    contents = encoded(changes)
     if not contents:
         return (await mirror.git("rev-parse", f"{head}^{{tree}}")).text
     entries = await tree_entries(mirror, head)

@@ -108,7 +108,7 @@ def remote_command(program: str, settings: Sequence[str]) -> str:
 
     git drops our settings when it starts the other side, which would then obey the other repository's configuration.
     """
-    words = [_program(), *_flags(settings), program]
+    words = ["git", *_flags(settings), program]
     return "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 " + shlex.join(words)
 
 
@@ -146,7 +146,7 @@ async def run_git(
         "GIT_WORK_TREE": work_tree,
         "GIT_INDEX_FILE": index,
     }
-    program = _program()
+    program = await asyncio.to_thread(_program)
     process = await _start(
         [program, *_flags(settings), *args],
         cwd=cwd or git_dir,

@@ -116,13 +116,15 @@ class GitWorkspace:
         base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
         async with self._stories[name]:
             await self._mirror.mend()
-            refs = await self._mirror.refs(base_ref, head_ref, self._ref("heads", "result"))
+            result_ref = self._ref("heads", "result")
+            refs = await self._mirror.refs(base_ref, head_ref, result_ref)
+            if result_ref not in refs:
+                raise WorkspaceError(f"sprint {self._sprint} has no result branch: prepare it first")
             if head_ref in refs and base_ref not in refs:
                 # Only a removal that was cut short leaves this: end it, then start afresh.
                 await self._mirror.update(f"delete {head_ref}")
                 del refs[head_ref]
-            result = refs[self._ref("heads", "result")].commit
-            base = refs[base_ref].commit if base_ref in refs else result
+            base = refs.get(base_ref, refs[result_ref]).commit
             head = refs[head_ref].commit if head_ref in refs else base
             missing = [(base_ref, base), (head_ref, head)]
             creations = [f"create {ref} {commit}" for ref, commit in missing if ref not in refs]
@@ -177,7 +179,7 @@ class GitWorkspace:
 
     async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
         """Reset the worktree, then write all files or none into it, never through a link. Raises WorkspaceError."""
-        contents = [(change.path, change.content.encode()) for change in changes]
+        contents = list(commits.encoded(changes).items())
 
         def write() -> None:
             root = open_root(self.root(story_id))
@@ -286,7 +288,9 @@ class GitWorkspace:
 
     def _prune(self, stories: set[str]) -> None:
         """Remove worktrees without a branch, and the temporary folders of a killed run."""
-        for entry in list(self._folder.iterdir()):
-            kept = entry.name in {".state", ".merge", ".trash"} or entry.name in stories
-            if not kept:
-                discard(entry, self._folder / ".trash")
+        trash = self._folder / ".trash"
+        kept = {*stories, ".merge", ".state", ".trash"}
+        for folder in (self._folder, self._folder / ".state", trash):
+            for entry in list(folder.iterdir()) if folder.is_dir() else ():
+                if folder == trash or entry.name not in kept:
+                    discard(entry, trash)

@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from blockbuster import blockbuster_ctx
 
 from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.repository import open_repository
 from orchestrator.errors import RepositoryError, WorkspaceError
 from tests.adapters.git_samples import change, fill, git, note, save, snapshot, user_repo
 
@@ -168,9 +170,9 @@ async def test_the_worktree_itself_may_be_replaced(tmp_path: Path, workspace: Gi
 async def test_very_deep_and_wide_leftovers_go_away(workspace: GitWorkspace) -> None:
     await workspace.open("US-1")
     root = workspace.root("US-1")
-    fill(root, {f"wide/{number}/f": "x" for number in range(300)})
+    fill(root, {f"wide/{number}/f": "x" for number in range(100)})
     here = os.open(root, os.O_RDONLY)
-    for _ in range(3000):
+    for _ in range(1200):
         os.mkdir("d", dir_fd=here)
         below = os.open("d", os.O_RDONLY, dir_fd=here)
         os.close(here)
@@ -290,6 +292,40 @@ async def test_a_subject_cannot_pass_for_a_trailer(workspace: GitWorkspace) -> N
     ]
 
 
+async def test_a_removal_cut_short_is_ended_by_open(workspace: GitWorkspace) -> None:
+    branch = await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a", "1")], note("1"))
+    git(mirror(workspace), "update-ref", "-d", "refs/orchestrator/base/s1/US-1")
+    with pytest.raises(WorkspaceError):
+        await workspace.head("US-1")
+    assert await workspace.open("US-1") == branch
+
+
+async def test_text_that_is_no_unicode_is_refused(workspace: GitWorkspace) -> None:
+    await workspace.open("US-1")
+    for call in (
+        workspace.write("US-1", [change("a", "\ud800")]),
+        workspace.commit("US-1", [change("a", "\ud800")], note("1")),
+    ):
+        with pytest.raises(WorkspaceError, match="Unicode"):
+            await call
+
+
+async def test_nothing_blocks_the_loop(tmp_path: Path, repo: Path) -> None:
+    workspace = make(tmp_path, git(repo, "rev-parse", "HEAD"))
+    with blockbuster_ctx("orchestrator"):
+        found = await open_repository(repo)
+        await workspace.prepare(found.path)
+        await workspace.open("US-1")
+        await workspace.write("US-1", [change("a", "1")])
+        await workspace.commit("US-1", [change("a", "1")], note("1"))
+        await workspace.merge("US-1", note("m"), agree)
+        await workspace.base_tree(agree)
+        await workspace.push(repo, "out")
+        await workspace.remove("US-1")
+    workspace.close()
+
+
 async def test_many_files_in_one_commit(workspace: GitWorkspace) -> None:
     await workspace.open("US-1")
     changes = [change(f"gen/d{number % 50}/f{number}.txt", f"{number}\n" * 50) for number in range(1500)]
@@ -331,7 +367,8 @@ async def test_a_continued_sprint_keeps_its_base_and_clears_what_was_left(tmp_pa
     await second.prepare(repo)
     assert second.base == first.base
     assert not any((git_dir / name).exists() for name in (*locks, "objects/pack/tmp_pack_1", "config.77.new"))
-    assert {entry.name for entry in trees.iterdir()} <= {"US-1", ".state", ".trash"}
+    assert {entry.name for entry in trees.iterdir()} == {"US-1", ".state", ".trash"}
+    assert list((trees / ".trash").iterdir()) == []
     assert await second.open("US-1") == branch
     await second.remove("US-1")
     second.close()
