@@ -123,7 +123,7 @@ class TaskRun:
             progress.note_findings(delivered.findings)
             return delivered.delivery.files, TaskStatus.DONE
         blocked = blocking(delivered.findings)
-        violations = [f for f in blocked if f.code.startswith("contract.") and f.code != OTHER_TASK]
+        violations = [finding for finding in blocked if _violates(finding)]
         if violations:
             raise StoryStopped(StoryStatus.FAILED, violations)
         progress.note_findings([_softened(finding) for finding in delivered.findings])
@@ -166,6 +166,12 @@ class TaskRun:
             status=status,
         )
         return status
+
+
+def _violates(finding: Finding) -> bool:
+    """Whether a finding says that the closed world was left."""
+    outside = finding.code.startswith("contract.") and finding.code != OTHER_TASK
+    return outside or finding.code == "delivery.unsafe_path"
 
 
 def _softened(finding: Finding) -> Finding:
