@@ -1,21 +1,30 @@
 """The plan loop: plans judged, revised, mended; then the contract is frozen (spec 1 A3-A6, spec 3)."""
 
+from collections.abc import Callable
+from functools import partial
+
 from orchestrator.checks.breakdown import check_breakdown, mend
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, blocking, critical
+from orchestrator.domain.findings import Finding, Severity, blocking, critical
 from orchestrator.domain.stages import Planned
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.routing import PlanRoute, route_plan
 
+MISSING_TASKS = "breakdown.missing_tasks"
+
 
 async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
     """An accepted breakdown. Raises StoryStopped: failed (no answer), conflicted, or needs_attention (escalated)."""
-    existing = frozenset(progress.surface.files)
+    check = partial(
+        check_breakdown,
+        existing_files=frozenset(progress.surface.files),
+        known_packages=frozenset(progress.surface.dependencies),
+    )
     iteration, feedback = 0, ""
     while True:
         iteration += 1
@@ -24,14 +33,14 @@ async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
         progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
         if plan.architectural_conflict.detected:
             raise StoryStopped(StoryStatus.CONFLICTED, [_conflict(stage, plan)])
-        findings = check_breakdown(plan, existing)
+        findings = check(plan)
         route = route_plan(findings, iteration, stage.policies.plan.max_iterations)
         await _tell(stage, plan, route, iteration, findings)
         if route is PlanRoute.APPROVED:
             progress.note_findings(findings)
             return plan
         if route is PlanRoute.ESCALATE:
-            return await _mended(stage, progress, plan, existing)
+            return await _mended(stage, progress, plan, check)
         feedback = stage.architect.revision(planned, findings)
 
 
@@ -59,10 +68,12 @@ def _structured(planned: Planned) -> Breakdown:
     return planned.breakdown
 
 
-async def _mended(stage: Stage, progress: Progress, plan: Breakdown, existing: frozenset[str]) -> Breakdown:
-    mended, said = mend(plan, existing)
+async def _mended(
+    stage: Stage, progress: Progress, plan: Breakdown, check: Callable[[Breakdown], list[Finding]]
+) -> Breakdown:
+    mended, said = mend(plan, frozenset(progress.surface.files))
     progress.note_findings(said)
-    left = check_breakdown(mended, existing)
+    left = [_softened(finding) for finding in check(mended)]
     if blocking(left):
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, left)
     progress.note_findings(left)
@@ -71,6 +82,11 @@ async def _mended(stage: Stage, progress: Progress, plan: Breakdown, existing: f
         findings=[finding.model_dump(mode="json") for finding in said], plan=mended.model_dump(mode="json"),
     )  # fmt: skip
     return mended
+
+
+def _softened(finding: Finding) -> Finding:
+    """Tasks that did not come in spite of all revisions are told and missed no more (spec 1 A4)."""
+    return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == MISSING_TASKS else finding
 
 
 async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int, findings: list[Finding]) -> None:

@@ -16,6 +16,8 @@ from orchestrator.domain.testing import CommandResult, FailureInstruction
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 
 OTHER_TASK = "contract.other_task"
+UNSAFE_PATH = "delivery.unsafe_path"
+"""No contract allows it, so it counts as a violation of every one."""
 COMMAND_OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
@@ -78,7 +80,7 @@ class TaskRun:
         )
 
     async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
-        findings = [*check_delivery(self._contract, delivery, before), *check_content(delivery, before)]
+        findings = [*check_content(delivery, before), *check_delivery(self._contract, delivery, before)]
         if blocking(findings) or task.command is None:
             return findings
         return [*findings, *await self._try_command(task, task.command, delivery.files)]
@@ -169,9 +171,9 @@ class TaskRun:
 
 
 def _violates(finding: Finding) -> bool:
-    """Whether a finding says that the closed world was left."""
-    outside = finding.code.startswith("contract.") and finding.code != OTHER_TASK
-    return outside or finding.code == "delivery.unsafe_path"
+    """Whether the answer reached beyond the contract; a source that could not be read may just be broken."""
+    beyond = finding.code.startswith("contract.") and finding.severity is Severity.CRITICAL
+    return beyond or finding.code == UNSAFE_PATH
 
 
 def _softened(finding: Finding) -> Finding:

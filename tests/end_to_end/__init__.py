@@ -1,0 +1,1 @@
+"""Whole sprints: a scripted team, real git, real pytest."""
