@@ -1,5 +1,6 @@
 """The console program: one typer application, commands registered from their modules."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -51,6 +52,10 @@ for command_name, command in (
 
 def main() -> None:
     """Run the command line; an error of ours that no command turned into a message becomes one here."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A model's text may hold what no encoding can print; its escape is shown, which is valid in JSON too.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except OrchestratorError as error:

@@ -1,6 +1,7 @@
 """Stories as durable workflows on dbos. The only module that configures, launches and ends the engine."""
 
 import asyncio
+import json
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -28,6 +29,14 @@ class _WalConnection(sqlite3.Connection):
         super().__init__(*args, **kwargs)
         self.execute("PRAGMA journal_mode=WAL")
         self.execute("PRAGMA synchronous=NORMAL")
+
+
+class _AsciiJSON(DBOSPortableJSONSerializer):
+    """Plain JSON in ASCII: a model's text may hold half a surrogate pair, which no database takes as UTF-8."""
+
+    def serialize(self, value: Any) -> str:
+        """The value as one line of JSON; `value` is made of plain JSON types already."""
+        return json.dumps(value, separators=(",", ":"))
 
 
 class Journals(Protocol):
@@ -62,6 +71,8 @@ class DurableEngine:
         self._sink, self._clock = sink, clock
         self._is_current = is_current
         self._workflow: Callable[[dict[str, Any]], Any] | None = None
+        self._bodies: set[asyncio.Task[Any]] = set()
+        self._closing = False
 
     async def __aenter__(self) -> "DurableEngine":
         logger = logging.getLogger("dbos")
@@ -81,6 +92,13 @@ class DurableEngine:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # A cancelled body leaves its workflow pending, to be gone on with. One that dbos is taken away from while it
+        # runs would have its last error recorded as the story's end.
+        self._closing = True
+        bodies = list(self._bodies)
+        for body in bodies:
+            body.cancel()
+        await asyncio.gather(*bodies, return_exceptions=True)
         own_pool = ThreadPoolExecutor(thread_name_prefix="orchestrator")
         # dbos made its own pool the loop's default and is about to shut it down.
         asyncio.get_running_loop().set_default_executor(own_pool)
@@ -99,7 +117,7 @@ class DurableEngine:
             "system_database_url": self._url,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
-            "serializer": DBOSPortableJSONSerializer(),
+            "serializer": _AsciiJSON(),
             "log_level": "CRITICAL",
             "enable_otlp": False,
             "max_executor_threads": 64,
@@ -113,7 +131,18 @@ class DurableEngine:
         workflow_id = str(DBOS.workflow_id)
         if not self._is_current(workflow_id):
             raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
-        step = DurableStep(
+        task = asyncio.current_task()
+        if task is None or self._closing:
+            raise asyncio.CancelledError
+        self._bodies.add(task)
+        try:
+            step = await self._step(workflow_id, payload)
+            return (await self._body(step, payload)).model_dump(mode="json")
+        finally:
+            self._bodies.discard(task)
+
+    async def _step(self, workflow_id: str, payload: dict[str, Any]) -> DurableStep:
+        return DurableStep(
             workflow_id=workflow_id,
             sprint=payload["sprint"],
             story=payload["story"],
@@ -122,5 +151,3 @@ class DurableEngine:
             sink=self._sink,
             clock=self._clock,
         )
-        outcome = await self._body(step, payload)
-        return outcome.model_dump(mode="json")
