@@ -1,0 +1,261 @@
+"""Starts `run` as a process of its own, kills it at chosen moments, and reads what is left afterwards."""
+
+import csv
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.durability.team import HEADER, OURS, team, write_backlog
+from tests.support import Team
+
+ROOT = Path(__file__).resolve().parents[2]
+SPRINT = "S1"
+TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
+HASHES = re.compile(r"\b[0-9a-f]{10,40}\b")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended; a negative code is the signal."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Aftermath:
+    """Everything about a finished sprint that must not depend on whether and when it was killed."""
+
+    code: int
+    tree: str
+    commits: Counter[str]
+    calls: frozenset[str]
+    report: Any
+    cells: list[dict[str, str]]
+    events: dict[str, list[str]]
+
+
+class Bench:
+    """One folder with backlog, script, repository and state, and the processes that work on it."""
+
+    def __init__(self, folder: Path, script: Team | None = None) -> None:
+        self.folder = folder
+        self.state = folder / ".orchestrator"
+        self.mirror_folder = self.state / "mirrors"
+        self.calls_file = folder / "calls.jsonl"
+        self.backlog = folder / "backlog.csv"
+        self.output: list[str] = []
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "tmp").mkdir(exist_ok=True)
+        write_backlog(self.backlog)
+        (script or team()).write(folder / "team.jsonl")
+        self.original = self.rows()
+
+    def start(self, *, die_at: int | None = None) -> "subprocess.Popen[str]":
+        """Start the one command of this bench, in its own session."""
+        words = ["run", "backlog.csv", "--repo", "repo", "--sprint", SPRINT, "--provider", "scripted"]
+        words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", "--set", "provider.wait_initial_s=0.2"]
+        return self._spawn(words, die_at)
+
+    def command(self, *words: str) -> Ended:
+        """Run another command beside it, to its end."""
+        return self._ended(self._spawn(list(words), None))
+
+    def finish(self) -> Ended:
+        """The command, to its end."""
+        return self._ended(self.start())
+
+    def _spawn(self, words: list[str], die_at: int | None) -> "subprocess.Popen[str]":
+        module = ["orchestrator"] if die_at is None else ["tests.durability.dying", str(die_at)]
+        environment = {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+            "DEEDS": str(self.folder / "deeds.txt"), "PYTHONWARNINGS": "default",
+        }  # fmt: skip
+        return subprocess.Popen(
+            [sys.executable, "-m", *module, *words],
+            cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def _ended(self, process: "subprocess.Popen[str]", timeout: float = 60) -> Ended:
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            raise AssertionError(f"the run did not end:\n{out}\n{err}") from None
+        self.output.append(f"{out}\n{err}")
+        assert "Traceback" not in err, err
+        return Ended(process.returncode, out, err)
+
+    def kill_when(self, moment: Callable[[], bool], *, number: int = signal.SIGKILL, timeout: float = 30) -> Ended:
+        """Start the command and signal its main process, no other, as soon as `moment` holds."""
+        process = self.start()
+        self.wait_for(moment, process, timeout=timeout)
+        process.send_signal(number)
+        ended = self._ended(process)
+        assert ended.code == (-number if number == signal.SIGKILL else 130), ended
+        return ended
+
+    def die_at(self, deed: int) -> Ended:
+        """The command, killed by itself at its `deed`-th deed; it may end before."""
+        return self._ended(self.start(die_at=deed))
+
+    def wait_for(
+        self, moment: Callable[[], bool], process: "subprocess.Popen[str] | None" = None, *, timeout: float = 30
+    ) -> None:
+        """Until `moment` holds; an error when the process ends or time passes first."""
+        deadline = time.monotonic() + timeout
+        while not moment():
+            ended = process is not None and process.poll() is not None
+            if ended or time.monotonic() > deadline:
+                if process is not None:
+                    process.kill()
+                    print(*process.communicate(), *self.output, sep="\n")
+                raise AssertionError("the moment never came")
+            time.sleep(0.0005)
+
+    # ---- what can be seen from outside while it runs
+
+    def calls(self) -> list[str]:
+        """Keys of the call log, in order."""
+        try:
+            lines = self.calls_file.read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        keys = [json.loads(line) for line in lines]
+        return [f"{k['persona']} {k['story']} {k['task']} {k['purpose']} {k['turn']}" for k in keys]
+
+    def journalled(self, story: str, ended: str = "reply") -> int:
+        """Entries of a story's journal that ended so."""
+        found = (self.state / "replies" / SPRINT / story).glob("*-*.json")
+        return sum(json.loads(path.read_bytes())["ended"] == ended for path in found)
+
+    def ref(self, name: str) -> str:
+        """The commit that a branch of the sprint stands at, "" when there is none."""
+        found = list(self.mirror_folder.glob(f"*.git/refs/heads/orchestrator/{SPRINT}/{name}"))
+        try:
+            return found[0].read_text().strip() if found else ""
+        except OSError:
+            return ""
+
+    def ref_moves(self, name: str) -> Callable[[], bool]:
+        """A moment: the branch exists and stands elsewhere than it first did."""
+        first = self.ref(name)
+
+        def moved() -> bool:
+            nonlocal first
+            now = self.ref(name)
+            first = first or now
+            return bool(now) and now != first
+
+        return moved
+
+    def appears(self, pattern: str) -> Callable[[], bool]:
+        """A moment: a file of this pattern in the worktrees is newer than now."""
+        since = time.time_ns()
+        place = self.state / "sprints" / SPRINT / "worktrees"
+
+        def there() -> bool:
+            for path in place.glob(pattern):
+                try:
+                    if path.stat().st_mtime_ns > since:
+                        return True
+                except OSError:
+                    continue
+            return False
+
+        return there
+
+    def processes(self) -> list[str]:
+        """Command lines of living processes that work below the bench's folder."""
+        return [line for _, line in self._processes()]
+
+    def _processes(self) -> Iterator[tuple[int, str]]:
+        needle = str(self.folder)
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+                place = os.readlink(entry / "cwd")
+            except OSError:
+                continue
+            if line and int(entry.name) != os.getpid() and (needle in line or place.startswith(needle)):
+                yield int(entry.name), line
+
+    # ---- what is left in the end
+
+    def rows(self) -> list[dict[str, str]]:
+        """The backlog's rows."""
+        with self.backlog.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def git(self, *words: str) -> str:
+        """Ask git about the mirror."""
+        (mirror,) = self.mirror_folder.glob("*.git")
+        command = ["git", f"--git-dir={mirror}", *words]
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout.strip()
+
+    def aftermath(self, code: int) -> Aftermath:
+        """Read everything; also holds what must be true of any finished sprint, killed or not."""
+        calls = self.calls()
+        assert len(calls) == len(set(calls)), [key for key, n in Counter(calls).items() if n > 1]
+        steps = self.git("log", "--branches", "--format=%(trailers:key=Orchestrator-Step,valueonly)").split()
+        commits = Counter(steps)
+        assert max(commits.values()) == 1, commits
+        self._clean()
+        return Aftermath(
+            code=code,
+            tree=self.git("rev-parse", f"refs/heads/orchestrator/{SPRINT}/result^{{tree}}"),
+            commits=commits,
+            calls=frozenset(calls),
+            report=self._report(),
+            cells=self._cells(),
+            events=self._events(),
+        )
+
+    def _clean(self) -> None:
+        assert self.processes() == []
+        assert list(self.mirror_folder.rglob("*.lock")) == []
+        assert list(self.mirror_folder.rglob("tmp_*")) == []
+        assert list(self.folder.glob(".backlog.csv*")) == [], "a half-written backlog is left beside it"
+        assert list(self.state.glob("sprints/*/worktrees/.trash/*")) == []
+
+    def _report(self) -> Any:
+        def same(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: same(held) for key, held in value.items() if key not in {"duration_s", "commit"}}
+            return [same(held) for held in value] if isinstance(value, list) else value
+
+        return same(json.loads((self.state / "reports" / SPRINT / "report.json").read_bytes()))
+
+    def _cells(self) -> list[dict[str, str]]:
+        rows = self.rows()
+        others = [column for column in HEADER if column not in OURS]
+        assert [[row[c] for c in others] for row in rows] == [[row[c] for c in others] for row in self.original]
+        for row in rows:
+            assert row["Execution_Started_At"] <= row["Execution_Completed_At"] == row["Last_Updated"], row
+        return [{column: TIMES.sub("TIME", row[column]) for column in OURS} for row in rows]
+
+    def _events(self) -> dict[str, list[str]]:
+        """Per story what the log says, in the order of its own numbering, without times and hashes."""
+        found: dict[str, dict[str, str]] = {}
+        with sqlite3.connect(self.state / "events.sqlite") as connection:
+            bodies = connection.execute("SELECT body FROM orchestrator_events WHERE story IS NOT NULL").fetchall()
+        connection.close()
+        for (body,) in bodies:
+            event = json.loads(body)
+            said = HASHES.sub("HASH", event["message"])
+            found.setdefault(event["story"], {})[event["id"]] = f"{event['id']} {event['name']} {said}"
+        return {story: sorted(lines.values()) for story, lines in sorted(found.items())}

@@ -1,0 +1,76 @@
+"""`kill -9` at chosen moments, the same command again, and nothing of it shows in the end."""
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.durability.driver import SPRINT, Aftermath, Bench
+from tests.durability.team import COMMAND_RUNS, TESTS_RUN
+
+
+def test_killed_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
+    bench = Bench(tmp_path)
+    # the engine's database is being made, nothing is asked for yet
+    bench.kill_when((bench.state / "engine.sqlite").exists)
+    # a reply is in the journal, its step is not checkpointed
+    bench.kill_when(lambda: bench.journalled("NFR-001") == 1)
+    # a commit has been made, its step is not checkpointed
+    bench.kill_when(bench.ref_moves("NFR-001"))
+    # a call has ended with an error and the next one waits for the backoff
+    bench.kill_when(lambda: bench.journalled("US-002", "error") >= 1)
+    # a command of a task is alive
+    bench.kill_when(bench.appears(f"US-001/{COMMAND_RUNS}"))
+    # a story is merged, its step is not checkpointed
+    bench.kill_when(bench.ref_moves("result"))
+    # a test run is alive
+    bench.kill_when(bench.appears(f"US-003/{TESTS_RUN}"))
+    bench.wait_for(lambda: bench.processes() == [], timeout=5)
+    ended = bench.finish()
+    assert bench.aftermath(ended.code) == undisturbed
+
+    said = bench.calls_file.read_bytes(), bench.backlog.read_bytes()
+    again = bench.finish()
+    assert (again.code, bench.calls_file.read_bytes(), bench.backlog.read_bytes()) == (ended.code, *said)
+    assert again.stdout.splitlines()[-6:] == ended.stdout.splitlines()[-6:]
+    assert bench.aftermath(again.code) == undisturbed
+
+
+def test_interrupted_watched_and_joined_by_a_second_run(tmp_path: Path, undisturbed: Aftermath) -> None:
+    bench = Bench(tmp_path)
+    ended = bench.kill_when(lambda: bench.journalled("NFR-001") == 1, number=signal.SIGINT)
+    assert "the same command goes on" in ended.stderr
+    assert bench.processes() == []
+
+    alive = bench.appears(f"US-001/{COMMAND_RUNS}")
+    process = bench.start()
+    bench.wait_for(alive, process)
+    _look(bench, process)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130, error
+    assert bench.processes() == []
+    ended = bench.finish()
+    assert f"sprint {SPRINT}" in ended.stdout
+    assert bench.aftermath(ended.code) == undisturbed
+
+
+def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:
+    """What other commands say while the sprint is at work; the work is held still, so that they see one moment."""
+    os.kill(process.pid, signal.SIGSTOP)
+    try:
+        second = bench.finish()
+        assert second.code == 2
+        assert f"pid {process.pid}" in second.stderr
+        status = bench.command("status")
+        assert status.code == 0
+        assert "US-003" in status.stdout
+        assert str(process.pid) in status.stdout
+        shown = bench.command("show", "US-001")
+        assert shown.code == 0
+        assert "us_001_probe.py" in shown.stdout
+        logs = bench.command("logs", "--story", "US-001")
+        assert logs.code == 0
+        assert "T-US-001-01 is done" in logs.stdout
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
