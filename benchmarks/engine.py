@@ -1,0 +1,189 @@
+"""The real engine under many calls: everything of a sprint but git and the test runner."""
+
+import asyncio
+import resource
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import samples
+from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
+from orchestrator.adapters.event_store import EventReader, sqlite_url
+from orchestrator.adapters.memory_workspace import MemoryWorkspace
+from orchestrator.adapters.scripted import ScriptedProvider
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.story import BacklogContent
+from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, TestReport
+from orchestrator.ports import SuiteRunner
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Settings, load
+from orchestrator.sprint.history import fold
+from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.run import Run
+from orchestrator.wiring.sprints import Chosen
+from orchestrator.wiring.team import prompt_library
+
+SPRINT = "BENCH"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """How much is asked for."""
+
+    stories: int = 100
+    tasks: int = 8
+    latency_ms: int = 2000
+    turns: int = 50
+
+    @property
+    def calls(self) -> int:
+        """Breakdown, deliveries and suite of every story."""
+        return self.stories * (self.tasks + 2)
+
+    @property
+    def ideal_s(self) -> float:
+        """No story can be faster than its own calls, nor all together than the turns that fit at once."""
+        one_story = (self.tasks + 2) * self.latency_ms / 1000
+        return max(one_story, self.calls * self.latency_ms / 1000 / self.turns)
+
+
+class GreenSuites:
+    """`ports.SuiteRunner` that runs nothing: every expected name has passed."""
+
+    async def run(
+        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+    ) -> TestReport:
+        """See the port."""
+        file = files[0] if files else ""
+        cases = [ReportedCase(name=n, id=f"{file}::{n}", file=file, result=CaseResult.PASSED) for n in expected_names]
+        return TestReport(cases=tuple(cases), exit_code=0, output=f"{len(cases)} passed")
+
+    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
+        """See the port."""
+        return CommandResult(argv=(command,), exit_code=0, output="")
+
+
+class MeteredRun(Run):
+    """`run` with suites that are green at once, so that the engine is what is measured."""
+
+    async def drive(
+        self, chosen: Chosen, provider: ScriptedProvider, library: PromptLibrary, workspace: MemoryWorkspace
+    ) -> Meter:
+        """Drive the sprint and say what it took, the engine's start and end included."""
+        with metered() as meter:
+            await self._work(chosen, provider, library, workspace, lock_fd=-1)
+        return meter
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+        return GreenSuites()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sprint:
+    """One sprint over made-up stories in a fresh folder."""
+
+    folder: Path
+    settings: Settings
+    environment: Environment
+    state: StateFolder
+    content: BacklogContent
+    record: SprintRecord
+    load: Load
+
+    @classmethod
+    def make(cls, folder: Path, load_: Load) -> "Sprint":
+        """Write the backlog and read it as a run would."""
+        backlog = folder / "backlog.csv"
+        samples.write_backlog(backlog, load_.stories)
+        overrides = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
+        settings, environment = load(None, overrides=overrides, variables={}, cwd=folder)
+        state = StateFolder(environment.home)
+        state.make()
+        content = open_backlog(backlog, settings, state).read()
+        ids = tuple(story.id for story in content.stories)
+        record = SprintRecord(
+            sprint=SPRINT, backlog=str(backlog), repo=str(folder), base="", story_ids=ids, needs=dict.fromkeys(ids, ()),
+            started_at=datetime.now(UTC),
+        )  # fmt: skip
+        return cls(
+            folder=folder, settings=settings, environment=environment, state=state, content=content, record=record,
+            load=load_,
+        )  # fmt: skip
+
+    async def run(self) -> Meter:
+        """What `run` does behind its locks and its git, measured from the first story to the last."""
+        settings, record = self.settings, self.record
+        options = RunOptions(backlog=Path(record.backlog))
+        listed = MeteredRun(options, settings, self.environment, tell=print, listen=lambda _event: None)
+        provider = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
+        chosen = Chosen(record=record, continued=False, content=self.content)
+        library = prompt_library(settings, self.environment)
+        return await listed.drive(chosen, provider, library, MemoryWorkspace(sprint=record.sprint))
+
+    def outcomes(self) -> tuple[int, int, int]:
+        """(stories done, calls, events), as the event log tells them."""
+        reader = EventReader(sqlite_url(self.state.event_database))
+        try:
+            events = [event for _, event in reader.read(SPRINT)]
+        finally:
+            reader.close()
+        histories = fold(self.record, events).values()
+        return (
+            sum(history.status is StoryStatus.DONE for history in histories),
+            sum(history.calls for history in histories),
+            len(events),
+        )
+
+
+async def _measured(sprint: Sprint) -> tuple[Meter, Lag]:
+    lag = Lag()
+    probe = asyncio.create_task(lag.probe())
+    meter = await sprint.run()
+    probe.cancel()
+    with suppress(asyncio.CancelledError):
+        await probe
+    return meter, lag
+
+
+def run(load_: Load) -> Result:
+    """Run one sprint of this size and say what it cost. Raises RuntimeError when a story is not done."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        sprint = Sprint.make(Path(folder), load_)
+        before_mb = peak_rss_mb()
+        faults = resource.getrusage(resource.RUSAGE_SELF).ru_oublock
+        meter, lag = asyncio.run(_measured(sprint))
+        done, calls, events = sprint.outcomes()
+        if (done, calls) != (load_.stories, load_.calls):
+            raise RuntimeError(f"{done} of {load_.stories} stories are done after {calls} of {load_.calls} calls")
+        figures = (
+            Figure(name="stories done", value=done),
+            Figure(name="calls", value=calls),
+            Figure(name="wall", value=meter.wall_s, unit="s"),
+            Figure(name="ideal critical path", value=load_.ideal_s, unit="s"),
+            Figure(name="wall / ideal", value=meter.wall_s / load_.ideal_s if load_.ideal_s else 0.0),
+            Figure(name="processor time", value=meter.cpu_s + meter.children_cpu_s, unit="s"),
+            Figure(
+                name="processor time per call", value=(meter.cpu_s + meter.children_cpu_s) / calls * 1000, unit="ms"
+            ),
+            Figure(name="loop lag p50", value=lag.percentile(50), unit="ms"),
+            Figure(name="loop lag p99", value=lag.percentile(99), unit="ms"),
+            Figure(name="events", value=events),
+            Figure(
+                name="written", value=(resource.getrusage(resource.RUSAGE_SELF).ru_oublock - faults) / 2048, unit="MB"
+            ),
+            Figure(name="memory before", value=before_mb, unit="MB"),
+            Figure(name="memory peak", value=peak_rss_mb(), unit="MB"),
+            Figure(name="state folder", value=folder_mb(sprint.state.home), unit="MB"),
+        )
+    return Result(
+        name="engine",
+        about=f"{load_.stories} stories x {load_.tasks + 2} calls at {load_.latency_ms} ms, {load_.turns} at once, "
+        "no git, no tests",
+        figures=figures,
+    )
