@@ -16,6 +16,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, step_to
 from orchestrator.domain.story import CellUpdate, Story
 from orchestrator.ports import Clock, EventSink
+from orchestrator.sprint.cells import known_cells, story_cells
 from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
 
 
@@ -63,7 +64,7 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until every story has an outcome, or the sprint is paused and what ran has ended."""
-        await self._write_known_cells()
+        await self._cells.put(known_cells(self._record, self._histories))
         try:
             while True:
                 await self._block()
@@ -190,26 +191,7 @@ class Supervisor:
         return self._histories[story_id].started
 
     async def _put(self, story_id: str, status: StoryStatus, event: str, **times: datetime) -> None:
-        stamps = {name: stamp(time) for name, time in times.items()}
-        last = max(times.values())
-        cells = {"Sprint_ID": self._record.sprint, "Execution_Status": status.cell, "Last_Event": event}
-        await self._cells.put([CellUpdate(story_id=story_id, cells={**cells, **stamps, "Last_Updated": stamp(last)})])
-
-    async def _write_known_cells(self) -> None:
-        """Everything the log knows is written again: a crash between an event and its cell loses nothing."""
-        for story_id, history in self._histories.items():
-            if history.outcome is not None and history.finished is not None:
-                times = {"Execution_Started_At": history.started} if history.started else {}
-                await self._put(
-                    story_id, history.outcome.status, FINISHED, **times, Execution_Completed_At=history.finished
-                )
-            elif history.started is None:
-                await self._cells.put([CellUpdate(story_id=story_id, cells={"Sprint_ID": self._record.sprint})])
-
-
-def stamp(time: datetime) -> str:
-    """UTC ISO 8601 with seconds, as written into cells."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        await self._cells.put([story_cells(self._record, story_id, status, event, times)])
 
 
 def _done(status: StoryStatus) -> bool:

@@ -30,10 +30,11 @@ from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import ConfigError
-from orchestrator.ports import Clock, Provider
+from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings
-from orchestrator.sprint.history import is_finished
+from orchestrator.sprint.cells import known_cells
+from orchestrator.sprint.history import StoryHistory, is_finished
 from orchestrator.sprint.report import build_report
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
@@ -131,13 +132,14 @@ class Run:
         return Chosen(record=record, continued=False, content=content)
 
     async def _work(
-        self, chosen: Chosen, provider: Provider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
+        self, chosen: Chosen, provider: Provider, library: PromptLibrary, workspace: Workspace, lock_fd: int
     ) -> str | None:
         """Drive the sprint; why it paused, or None."""
         record, settings = chosen.record, self._settings
         histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
+            await self._write_cells(record, histories)
             return None
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(
@@ -164,7 +166,14 @@ class Run:
             await supervisor.run()
             return supervisor.paused
 
-    def _runner(self, record: SprintRecord, lock_fd: int) -> PytestRunner:
+    async def _write_cells(self, record: SprintRecord, histories: dict[str, StoryHistory]) -> None:
+        """The run that finished the sprint may have been killed before the backlog file was written."""
+        backlog = open_backlog(self._options.backlog, self._settings, self._folder)
+        warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
+        if warning is not None:
+            self._tell(f"warning: {warning}")
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
         settings, path = self._settings, command_path(self._environment)
         slots = asyncio.Semaphore(settings.concurrency.commands)
         commands = LimitedCommandRunner(settings.commands, path, lock_fds=(lock_fd,), slots=slots)
@@ -233,8 +242,14 @@ class Briefs:
     """What each story's personas are told, read once when the story starts."""
 
     def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
+        rows = {story.id: story for story in chosen.content.stories}
         self._record = chosen.record
-        self._content = chosen.content
+        # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
+        self._others = tuple(
+            Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
+            for story in chosen.record.story_ids
+            if (row := rows.get(story)) is not None
+        )
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
         self._policies = Policies.of(settings)
 
@@ -246,11 +261,10 @@ class Briefs:
         """The brief of one story."""
         vision, vision_findings = self._texts.vision()
         wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
-        others = [self._content.story(other) for other in self._record.story_ids if other != story.id]
         return StoryBrief(
             story=story,
             sprint=self._record.sprint,
-            sprint_stories=tuple(other for other in others if other is not None),
+            sprint_stories=tuple(other for other in self._others if other.id != story.id),
             vision=vision,
             wireframe=wireframe,
             findings=(*vision_findings, *wireframe_findings),

@@ -1,12 +1,15 @@
 """Which sprint a command is about: continued, finished, or begun anew (DESIGN 7, Continuing)."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.event_store import EventReader, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import BacklogContent
 from orchestrator.errors import ConfigError
 from orchestrator.ports import Clock
@@ -109,5 +112,18 @@ def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
 
 
 def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
-    """Whether every story of the sprint has its outcome. Blocks."""
-    return is_finished(histories_of(environment, folder, record))
+    """Whether nothing is left to do: every story has its outcome and the report, a run's last deed, says so. Blocks."""
+    histories = histories_of(environment, folder, record)
+    return is_finished(histories) and _reported(folder, record) == {
+        (story, history.outcome.status, history.outcome.commit)
+        for story, history in histories.items()
+        if history.outcome is not None
+    }
+
+
+def _reported(folder: StateFolder, record: SprintRecord) -> set[tuple[str, StoryStatus, str | None]]:
+    try:
+        report = SprintReport.model_validate(json.loads(folder.report(record.sprint).read_bytes()))
+    except (OSError, ValueError):
+        return set()
+    return {(story.id, story.status, story.commit) for story in report.stories}

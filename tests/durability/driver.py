@@ -1,6 +1,7 @@
 """Starts `run` as a process of its own, kills it at chosen moments, and reads what is left afterwards."""
 
 import csv
+import fcntl
 import json
 import os
 import re
@@ -11,10 +12,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from orchestrator.adapters.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, team, write_backlog
 from tests.support import Team
 
@@ -62,9 +65,10 @@ class Bench:
         (script or team()).write(folder / "team.jsonl")
         self.original = self.rows()
 
-    def start(self, *, die_at: int | None = None) -> "subprocess.Popen[str]":
+    def start(self, *, die_at: int | None = None, named: bool = True) -> "subprocess.Popen[str]":
         """Start the one command of this bench, in its own session."""
-        words = ["run", "backlog.csv", "--repo", "repo", "--sprint", SPRINT, "--provider", "scripted"]
+        words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
+        words += ["--sprint", SPRINT] if named else []
         words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", "--set", "provider.wait_initial_s=0.2"]
         return self._spawn(words, die_at)
 
@@ -72,9 +76,9 @@ class Bench:
         """Run another command beside it, to its end."""
         return self._ended(self._spawn(list(words), None))
 
-    def finish(self) -> Ended:
-        """The command, to its end."""
-        return self._ended(self.start())
+    def finish(self, *, named: bool = True) -> Ended:
+        """The command, to its end; with or without naming the sprint."""
+        return self._ended(self.start(named=named))
 
     def _spawn(self, words: list[str], die_at: int | None) -> "subprocess.Popen[str]":
         module = ["orchestrator"] if die_at is None else ["tests.durability.dying", str(die_at)]
@@ -142,6 +146,24 @@ class Bench:
         """Entries of a story's journal that ended so."""
         found = (self.state / "replies" / SPRINT / story).glob("*-*.json")
         return sum(json.loads(path.read_bytes())["ended"] == ended for path in found)
+
+    def finished(self) -> int:
+        """Stories that have an outcome in the event log."""
+        try:
+            with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
+                query = "SELECT count(*) FROM orchestrator_events WHERE id LIKE '%:story_finished'"
+                return int(connection.execute(query).fetchone()[0])
+        except sqlite3.OperationalError:
+            return 0
+
+    @contextmanager
+    def cells_held_up(self) -> Iterator[None]:
+        """Until the end of the context no cell is written into the backlog: its writer's lock is ours."""
+        sidecar = StateFolder(self.state).sidecar(self.backlog)
+        sidecar.parent.mkdir(parents=True)
+        with sidecar.with_name(f"{sidecar.name}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def ref(self, name: str) -> str:
         """The commit that a branch of the sprint stands at, "" when there is none."""
@@ -251,9 +273,8 @@ class Bench:
     def _events(self) -> dict[str, list[str]]:
         """Per story what the log says, in the order of its own numbering, without times and hashes."""
         found: dict[str, dict[str, str]] = {}
-        with sqlite3.connect(self.state / "events.sqlite") as connection:
+        with closing(sqlite3.connect(self.state / "events.sqlite")) as connection:
             bodies = connection.execute("SELECT body FROM orchestrator_events WHERE story IS NOT NULL").fetchall()
-        connection.close()
         for (body,) in bodies:
             event = json.loads(body)
             said = HASHES.sub("HASH", event["message"])

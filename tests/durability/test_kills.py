@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from tests.durability.driver import SPRINT, Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS, TESTS_RUN
+from tests.durability.team import COMMAND_RUNS, STORIES, TESTS_RUN
 
 
 def test_killed_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
@@ -53,6 +53,21 @@ def test_interrupted_watched_and_joined_by_a_second_run(tmp_path: Path, undistur
     ended = bench.finish()
     assert f"sprint {SPRINT}" in ended.stdout
     assert bench.aftermath(ended.code) == undisturbed
+
+
+def test_killed_between_the_last_outcome_and_what_is_told_of_it(tmp_path: Path, undisturbed: Aftermath) -> None:
+    bench = Bench(tmp_path)
+    with bench.cells_held_up():
+        bench.kill_when(lambda: bench.finished() == len(STORIES), timeout=60)
+    calls = bench.calls()
+    # Without its name the sprint still counts as unfinished: neither the cells nor the report were written.
+    ended = bench.finish(named=False)
+    assert f"sprint {SPRINT} is finished" in ended.stdout
+    assert bench.calls() == calls
+    assert bench.aftermath(ended.code) == undisturbed
+    again = bench.finish(named=False)
+    assert again.code == 2, "nothing is left to select"
+    assert bench.calls() == calls
 
 
 def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:

@@ -1,0 +1,36 @@
+"""What a run writes into a story's row of the backlog, as a function of what the event log knows."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.story import CellUpdate
+from orchestrator.sprint.history import FINISHED, StoryHistory
+
+
+def story_cells(
+    record: SprintRecord, story_id: str, status: StoryStatus, event: str, times: Mapping[str, datetime]
+) -> CellUpdate:
+    """Sprint, status, last event and its time; `times` maps columns to the recorded times of events."""
+    stamps = {column: stamp(time) for column, time in times.items()}
+    cells = {"Sprint_ID": record.sprint, "Execution_Status": status.cell, "Last_Event": event, **stamps}
+    return CellUpdate(story_id=story_id, cells={**cells, "Last_Updated": stamp(max(times.values()))})
+
+
+def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> list[CellUpdate]:
+    """Everything the log knows once more: a crash between an event and its cells then loses nothing."""
+    updates = []
+    for story_id, history in histories.items():
+        if history.outcome is not None and history.finished is not None:
+            times = {"Execution_Started_At": history.started} if history.started else {}
+            times["Execution_Completed_At"] = history.finished
+            updates.append(story_cells(record, story_id, history.outcome.status, FINISHED, times))
+        elif history.started is None:
+            updates.append(CellUpdate(story_id=story_id, cells={"Sprint_ID": record.sprint}))
+    return updates
+
+
+def stamp(time: datetime) -> str:
+    """UTC ISO 8601 with seconds, as written into cells."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
