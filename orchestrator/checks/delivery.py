@@ -80,7 +80,7 @@ def _entry(entry: Mapping[str, object]) -> tuple[object, object]:
     for name in _PATHS:
         if name in entry:
             return entry[name], entry.get("content")
-    if len(entry) == 1:
+    if len(entry) == 1 and "content" not in entry:
         return next(iter(entry.items()))
     return None, entry.get("content")
 

@@ -30,7 +30,9 @@ _OMISSION = re.compile(
 )
 _TODO = re.compile(r"\b(?:TODO|FIXME)\b[:\s(-]*(?:implement|add|write|fill|complete|finish|your)", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$|^\s*(?P<dots>(?:\.\.\.|…).*)$")
-_EMPTY_BLOCK = re.compile(r"\{\s*(?://|/\*)\s*(?:TODO|FIXME)\b[^\n]*\n?\s*\}", re.IGNORECASE)
+_EMPTY_BLOCK = re.compile(r"\{\s{0,80}(?://|/\*)\s{0,9}(?:TODO|FIXME)\b[^\n{}]{0,200}\n?\s{0,80}\}", re.I)
+_COMMENT_CAP = 1000
+"""Characters of a line that are looked at: longer ones are data, not comments."""
 _PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
 _FIX = "Write the whole file, every line of it."
 
@@ -44,7 +46,7 @@ def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
     if splitext(path)[1].lower() in _PROSE:
         return []
     old = {line.strip() for line in before.splitlines()}
-    stubs = _stub_lines(path, text)
+    stubs = _stub_lines(path, text) if _TODO.search(text) else frozenset()
     findings: list[Finding] = []
     for number, comment, line in _comments(path, text):
         where = Where(file=path, line=number)
@@ -64,17 +66,19 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
     """(line number, comment, whole line): by tokens where Python allows, else by the look of the line."""
     lines = text.split("\n")
     if splitext(path)[1].lower() in {".py", ".pyi"} and python_source.parse(text) is not None:
+        if "#" not in text:
+            return
         try:
             for token in tokenize.generate_tokens(io.StringIO(text).readline):
                 if token.type == tokenize.COMMENT:
-                    yield token.start[0], token.string, token.line
+                    yield token.start[0], token.string[:_COMMENT_CAP], token.line
         except (tokenize.TokenError, SyntaxError):
             return  # it parsed, so at most the tail after the last statement is lost
         return
     for number, line in enumerate(lines, start=1):
-        match = _COMMENT.search(line)
+        match = _COMMENT.search(line[:_COMMENT_CAP])
         if match:
-            yield number, match["text"] or match["dots"] or "", line
+            yield number, match["text"] or match["dots"] or "", line[:_COMMENT_CAP]
 
 
 def _stub_lines(path: str, text: str) -> frozenset[int]:

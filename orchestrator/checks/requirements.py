@@ -25,13 +25,17 @@ _SPOKEN = re.compile(
     r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
+_REQUIREMENT_CAP = 200
+_DESCRIPTION_CAP = 5000
+"""Characters that are read: what is longer is no requirement, or repeats itself."""
 _SAME = {"express.js": "express"}
 
 
 def requirement(text: str) -> tuple[str, str] | None:
     """(name, version) of a requirement such as `express@^4.18.0` or `flask>=2`, else None; no version: `*`."""
-    match = _REQUIREMENT.match(text.strip())
-    if match is None or text.strip().lower() in _NONE:
+    text = " ".join(text[:_REQUIREMENT_CAP].split())
+    match = _REQUIREMENT.match(text)
+    if match is None or text.lower() in _NONE:
         return None
     version = (match["at"] or match["pin"] or match["bare"] or "*").strip()
     return match["name"], version
@@ -81,6 +85,7 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
 
 def spoken_packages(description: str) -> tuple[str, ...]:
     """Packages a description names plainly enough to expect a declaration; lower case, each once."""
+    description = description[:_DESCRIPTION_CAP]
     found = dict.fromkeys(install_targets(description))
     found.update(dict.fromkeys((m["before"] or m["behind"]).lower() for m in _SPOKEN.finditer(description)))
     found.update(dict.fromkeys(m[1].lower() for m in _WELL_KNOWN.finditer(description)))

@@ -138,7 +138,8 @@ def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: W
 
 def _assertions(tree: ast.Module, where: Where) -> Iterator[Finding]:
     helpers = asserting({node.name: node for node in ast.walk(tree) if isinstance(node, Function)})
-    for test in find_tests(tree):
+    once = {test.node: test for test in find_tests(tree)}  # an inherited test stands under every class
+    for test in once.values():
         found = assertions(test.node, helpers)
         if not found:
             place = where.model_copy(update={"line": test.node.lineno})

@@ -4,6 +4,7 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Where, major
@@ -36,14 +37,29 @@ def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | 
     return None
 
 
+MEMO_CHARS = 50_000
+"""Longest text whose tree is kept: a tree takes some hundred times the room of its text."""
+
+
 def parse(text: str) -> ast.Module | None:
-    """The syntax tree, or None for a text that cannot be parsed. Never raises."""
+    """The syntax tree, or None for a text that cannot be parsed. Never raises.
+
+    The tree is shared with whoever parses the same text soon after: read it, never change it.
+    """
+    return _remembered(text) if len(text) <= MEMO_CHARS else _parsed(text)
+
+
+def _parsed(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+_remembered = lru_cache(maxsize=8)(_parsed)
+"""Several checks look at one delivery in a row, each by its tree."""
 
 
 def exported_names(text: str) -> tuple[str, ...]:

@@ -1,0 +1,245 @@
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.checks.breakdown import check_breakdown, mend, merge_missing, read_breakdown
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.findings import Finding, Severity, blocking
+
+STORY = "US-004"
+NO_CONFLICT = {"detected": False}
+
+
+def task(number: int, *files: str, **more: Any) -> dict[str, Any]:
+    given_ = {"task_id": f"T-{STORY}-{number:02d}", "description": f"Step {number}", "files_to_create": list(files)}
+    return {**given_, "dependencies": [], "dependency_reason": "", **more}
+
+
+def answer(*tasks: Any, **more: Any) -> dict[str, Any]:
+    base = {"story_id": STORY, "architectural_conflict": NO_CONFLICT, "task_count": len(tasks), "dependencies": {}}
+    return {**base, "tasks": list(tasks), **more}
+
+
+def plan(*tasks: Any, **more: Any) -> Breakdown:
+    found, findings = read_breakdown(answer(*tasks, **more), STORY)
+    assert found is not None, findings
+    return found
+
+
+def codes(findings: list[Finding], severity: Severity | None = None) -> list[str]:
+    return [f.code.removeprefix("breakdown.") for f in findings if severity is None or f.severity is severity]
+
+
+def test_a_whole_answer_is_read_as_it_is() -> None:
+    value = answer(task(1, "a.py"), task(2, command_to_run="make", dependencies=[f"T-{STORY}-01"]), extra="kept out")
+    found, findings = read_breakdown(value, STORY)
+    assert found is not None
+    assert findings == []
+    assert check_breakdown(found, frozenset()) == []
+    assert [t.command for t in found.tasks] == [None, "make"]
+
+
+def test_names_are_normalised_and_what_is_missing_is_filled_and_told() -> None:
+    value = {
+        "story_id": "US-4",
+        "architectural_conflict": False,
+        "tasks": [{"taskId": f"T-{STORY}-01", "title": "Store", "files_to_create": ["./a.py", "a.py"]}],
+    }
+    found, findings = read_breakdown(value, STORY)
+    assert found is not None
+    assert (found.story_id, found.task_count, found.architectural_conflict.detected) == (STORY, 1, False)
+    assert found.tasks[0].files_to_create == ("a.py",)
+    assert set(codes(findings)) == {"conflict", "story_id", "filled"}
+    assert blocking(findings) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (None, "shape"),
+        ([task(1, "a.py")], "shape"),
+        ({"detected": False}, "conflict"),
+        (answer(), "tasks"),
+        (answer("write it"), "tasks"),
+        (answer(task(1, "a.py"), {"task_id": "x", "files_to_create": []}), "tasks"),
+        (answer({**task(1), "files_to_create": "a.py"}), "tasks"),
+        ({k: v for k, v in answer(task(1, "a.py")).items() if k != "story_id"}, "shape"),
+        (answer(task(1, "a.py"), architectural_conflict=True), "conflict"),
+        (answer(task(1, "a.py"), architectural_conflict={"detected": "no"}), "conflict"),
+        (answer(architectural_conflict={"detected": True, "conflict_reason": "x"}), "conflict"),
+        (answer(task(1, "a.py", command_to_run=["make"])), "command"),
+        (answer(task(1, "a.py", dependencies=[1])), "dependency"),
+    ],
+)
+def test_a_broken_structure_gives_no_breakdown(value: Any, code: str) -> None:
+    found, findings = read_breakdown(value, STORY)
+    assert found is None
+    assert code in codes(findings, Severity.MAJOR)
+    assert all(finding.fix for finding in blocking(findings))
+
+
+def test_a_conflict_needs_no_tasks() -> None:
+    texts = dict.fromkeys(("current_architecture", "story_requirement", "conflict_reason", "recommended_action"), "x")
+    for tasks in ([], None, ["nonsense"]):
+        value = {**answer(), "architectural_conflict": {"detected": True, **texts}, "tasks": tasks}
+        found, findings = read_breakdown(value, STORY)
+        assert found is not None
+        assert found.architectural_conflict.detected
+        assert [*blocking(findings), *check_breakdown(found, frozenset())] == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "normal", "dev"),
+    [
+        ({"dependencies": {"express": "^4"}, "devDependencies": ["jest@^29"]}, {"express": "^4"}, {"jest": "^29"}),
+        (["@scope/x@1", "flask>=2", "uvicorn[standard]"], {"@scope/x": "1", "flask": ">=2", "uvicorn": "*"}, {}),
+        ({"flask": None, "rich": 13}, {"flask": "*", "rich": "13"}, {}),
+        ([{"name": "chalk", "version": "5"}], {"chalk": "5"}, {}),
+        (["None", "the standard library only"], {}, {}),
+        ("pandas==2.2; python_version>'3.9'", {"pandas": "==2.2"}, {}),
+        (None, {}, {}),
+    ],
+)
+def test_packages_are_normalised(stated: Any, normal: Mapping[str, str], dev: Mapping[str, str]) -> None:
+    packages = plan(task(1, "a.py"), dependencies=stated).dependencies
+    assert (packages.dependencies, packages.devDependencies) == (normal, dev)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "code"),
+    [
+        ([task(1, "a.py", task_id="T-US-005-01")], "task_id"),
+        ([task(1, "a.py", task_id=f"T-{STORY}-1")], "task_id"),
+        ([task(1, "a.py"), task(1, "b.py")], "task_id"),
+        ([task(2, "a.py"), task(1, "b.py")], "task_id"),
+        ([task(1)], "no_work"),
+        ([task(1, "a.py", dependencies=["T-US-003-01"])], "dependency"),
+        ([task(1, "a.py", dependencies=[f"T-{STORY}-01"])], "cycle"),
+        ([task(1, "../a.py")], "unsafe_path"),
+        ([task(1, "a.py", "database")], "abstract_path"),
+        ([task(1, "login page")], "abstract_path"),
+        ([task(1, "src/")], "abstract_path"),
+        ([task(1, "app")], "abstract_path"),
+        ([task(1, "README.md/a.py")], "abstract_path"),
+        ([task(1, "src/*.py")], "abstract_path"),
+        ([task(1, "pkg.v1", "pkg.v1/a.py")], "abstract_path"),
+        ([task(1, "tests/test_a.py")], "test_file"),
+        ([task(1, "img/logo.png")], "binary_file"),
+        ([task(1, "a.py", command_to_run="pip install flask")], "undeclared_package"),
+    ],
+)
+def test_rules_that_block(tasks: list[dict[str, Any]], code: str) -> None:
+    existing = frozenset({"README.md", "app/main.py"})
+    assert code in codes(check_breakdown(plan(*tasks), existing), Severity.MAJOR)
+
+
+def test_paths_that_are_no_abstractions() -> None:
+    files = ["Makefile", "Dockerfile", "LICENSE", ".gitignore", "bin/manage", "a..b.js", "x/data", "pages/[id].tsx"]
+    assert check_breakdown(plan(*(task(n + 1, f) for n, f in enumerate(files))), frozenset({"x/data"})) == []
+
+
+def test_a_cycle_is_named_and_missing_tasks_are_counted() -> None:
+    one, two = f"T-{STORY}-01", f"T-{STORY}-02"
+    found = plan(task(1, "a.py", dependencies=[two]), task(2, "b.py", dependencies=[one]), task_count=4)
+    messages = {finding.code: finding.message for finding in check_breakdown(found, frozenset())}
+    assert f"{one} → {two} → {one}" in messages["breakdown.cycle"]
+    assert "says 4, but there are 2" in messages["breakdown.missing_tasks"]
+
+
+def test_what_is_only_told() -> None:
+    wordy = task(1, "a.py", "b.py", "c.py", "d.py", description="Use the `leftpad` library and Flask")
+    found = check_breakdown(plan(wordy), frozenset())
+    assert codes(found) == ["too_many_files", "undeclared_package", "undeclared_package"]
+    assert blocking(found) == ()
+    declared = plan(wordy, dependencies=["leftpad"])
+    assert codes(check_breakdown(declared, frozenset(), frozenset({"flask"}))) == ["too_many_files"]
+
+
+def test_missing_tasks_are_merged_once_and_in_order() -> None:
+    short = plan(task(1, "a.py"), task(3, "c.py"), task_count=4)
+    same_work = {**task(9, "c.py"), "description": "step  3"}
+    late = {"tasks": [task(1, "other.py"), task(4, "d.py"), task(2, "b.py"), same_work], "dependencies": ["flask"]}
+    merged, findings = merge_missing(short, late)
+    assert findings == []
+    assert [t.task_id[-2:] for t in merged.tasks] == ["01", "02", "03", "04"]
+    assert merged.tasks[0].files_to_create == ("a.py",)
+    assert "flask" in merged.dependencies.names
+    assert check_breakdown(merged, frozenset()) == []
+    assert merge_missing(short, late["tasks"])[0].tasks == merged.tasks
+    unchanged, said = merge_missing(short, "sorry")
+    assert unchanged == short
+    assert codes(said) == ["tasks"]
+
+
+def test_mending_tells_what_it_did() -> None:
+    found = plan(
+        task(1, "a.py", "../b.py", task_id="TASK-1", dependencies=["TASK-2"]),
+        task(2, "tests/test_b.py", "c.py", task_id="TASK-2", dependencies=["TASK-1", "US-001"]),
+    )
+    mended, findings = mend(found, frozenset())
+    assert [t.task_id for t in mended.tasks] == [f"T-{STORY}-01", f"T-{STORY}-02"]
+    assert [t.files_to_create for t in mended.tasks] == [("a.py",), ("c.py",)]
+    assert [t.dependencies for t in mended.tasks] == [(), (f"T-{STORY}-01",)]
+    assert check_breakdown(mended, frozenset()) == []
+    renumbered = next(f for f in findings if f.code == "breakdown.renumbered")
+    assert f"TASK-1 → T-{STORY}-01, TASK-2 → T-{STORY}-02" in renumbered.message
+    assert codes(findings).count("struck") == 2
+    assert codes(findings).count("dependency_dropped") == 2
+    assert blocking(findings) == ()
+    assert mend(mended, frozenset()) == (mended, [])
+
+
+IDS = st.sampled_from([f"T-{STORY}-01", f"T-{STORY}-02", f"T-{STORY}-03", "TASK-1", "", "T-US-001-01", "1"])
+PATHS = st.sampled_from(["a.py", "b/c.js", "../x", "database", "tests/test_x.py", "Makefile", "logo.png", "b"])
+TASKS = st.builds(
+    lambda name, files, needs: task(1, *files, task_id=name or "x", dependencies=needs),
+    IDS,
+    st.lists(PATHS, max_size=4),
+    st.lists(IDS, max_size=3),
+)
+
+
+@given(st.lists(TASKS, min_size=1, max_size=6))
+def test_mended_plans_satisfy_every_rule_but_work(tasks: list[dict[str, Any]]) -> None:
+    mended, findings = mend(plan(*tasks), frozenset({"b/old.js"}))
+    assert set(codes(check_breakdown(mended, frozenset({"b/old.js"})), Severity.MAJOR)) <= {"no_work"}
+    assert blocking(findings) == ()
+    assert len(mended.tasks) == len(tasks)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "story_id",
+                        "tasks",
+                        "architectural_conflict",
+                        "detected",
+                        "task_id",
+                        "dependencies",
+                        "todos",
+                        "files_to_create",
+                        "acceptance_tests",
+                        "id",
+                        "title",
+                        "task_count",
+                    ]
+                ),
+                inner,
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_no_value_makes_the_reader_raise(value: Any) -> None:
+    found, findings = read_breakdown(value, STORY)
+    assert (found is None) <= bool(blocking(findings))
+    if found is not None:
+        mend(merge_missing(found, value)[0], frozenset())

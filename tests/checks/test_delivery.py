@@ -1,0 +1,131 @@
+from typing import Any
+
+import pytest
+
+from orchestrator.checks.delivery import PLACEHOLDER, check_content, read_delivery
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity, blocking
+
+STORY, TASK = "US-001", "T-US-001-01"
+
+
+def read(value: Any) -> tuple[Delivery | None, list[Finding]]:
+    return read_delivery(value, STORY, TASK)
+
+
+def content(path: str, text: str, before: str | None = None) -> list[tuple[str, str]]:
+    delivery = Delivery(story_id=STORY, task_id=TASK, files=(FileChange(path=path, content=text),))
+    found = check_content(delivery, {} if before is None else {path: before})
+    assert all(finding.where.task == TASK and finding.where.file == path for finding in found)
+    return [(str(finding.severity), finding.code.removeprefix("delivery.")) for finding in found]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"files": [{"path": "a.py", "content": "x"}, {"path": "b.py", "content": "y"}]},
+        {"files": [{"filename": "a.py", "content": "x"}, {"file": "./b.py", "content": "y"}]},
+        {"files": {"a.py": "x", "b.py": "y"}},
+        {"files": {"a.py": {"content": "x"}, "b.py": {"content": {"content": "y"}}}},
+        {"created_files": [{"path": "a.py", "content": {"content": "x"}}], "updated_files": {"b.py": "y"}},
+        [{"path": "a.py", "content": "x"}, {"b.py": "y"}],
+    ],
+)
+def test_every_accepted_shape_gives_the_same_files(value: Any) -> None:
+    delivery, findings = read(value)
+    assert delivery is not None
+    assert findings == []
+    assert [(change.path, change.content) for change in delivery.files] == [("a.py", "x"), ("b.py", "y")]
+
+
+def test_wrong_ids_are_corrected_and_told() -> None:
+    delivery, findings = read({"story_id": "US-9", "task_id": TASK, "files": {"a.py": "x"}})
+    assert delivery is not None
+    assert delivery.story_id == STORY
+    assert [(f.code, f.severity) for f in findings] == [("delivery.ids", Severity.MINOR)]
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (None, "no_files"),
+        ("text", "no_files"),
+        ({}, "no_files"),
+        ({"files": []}, "no_files"),
+        ({"files": "a.py"}, "unsafe_path"),
+        ({"files": [{"content": "x"}]}, "unsafe_path"),
+        ({"files": [{"path": 3, "content": "x"}]}, "unsafe_path"),
+        ({"files": {"../a.py": "x"}}, "unsafe_path"),
+        ({"files": {"a.py": ["x"]}}, "no_content"),
+        ({"files": [{"path": "a.py"}]}, "no_content"),
+        ({"files": {"a.py": "\ud800"}}, "no_content"),
+        ({"files": {"a.py": f" {PLACEHOLDER}\n"}}, "placeholder"),
+        ({"files": [{"path": "a.py", "content": "x"}, {"path": "a.py", "content": "y"}]}, "duplicate_path"),
+        ({"files": {"a.py": "x", "A.py": "x"}}, "duplicate_path"),
+    ],
+)
+def test_what_is_no_usable_file_is_left_out_and_said(value: Any, code: str) -> None:
+    delivery, findings = read(value)
+    assert delivery is None
+    assert [finding.code for finding in blocking(findings)] == [f"delivery.{code}"]
+
+
+def test_valid_files_stay_beside_refused_ones() -> None:
+    delivery, findings = read({"files": {"a.py": "x", "/etc/passwd": "y"}})
+    assert delivery is not None
+    assert delivery.paths == ("a.py",)
+    assert blocking(findings)
+
+
+def test_syntax_is_checked() -> None:
+    assert content("a.py", "def f(:\n") == [("major", "syntax")]
+    assert content("a.json", "{'a': 1}") == [("major", "syntax")]
+    assert content("a.py", "def f() -> int:\n    return 1\n") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "severity"),
+    [
+        ("a.py", "x = 1\n# rest of the code unchanged\n", "major"),
+        ("a.py", "x = 1\n# ... existing code ...\n", "major"),
+        ("a.js", "f();\n// ... other methods remain the same\n", "major"),
+        ("a.js", "/* rest of the file */\n", "major"),
+        ("a.html", "<p>\n<!-- your code here -->\n", "major"),
+        ("a.py", "def f():\n    # TODO: implement\n    pass\n", "major"),
+        ("a.js", "function f() { // TODO: implement this\n}\n", "major"),
+        ("a.py", "def f():\n    # TODO: add a cache\n    return g()\n", "minor"),
+        ("a.js", "// TODO: add a cache\nf();\n", "minor"),
+        ("a.py", "def f(lines):\n    # skip the rest of the file once the header is read\n    return g()\n", None),
+        ("a.py", "x = '# rest of the code unchanged'\n", None),
+        ("a.py", "# the existing code paths call this\nx = 1\n", None),
+        ("README.md", "# rest of the code unchanged\n", None),
+        ("a.py", "todo = add('implement')  # the TODO list\n", None),
+    ],
+)
+def test_text_in_place_of_code(path: str, text: str, severity: str | None) -> None:
+    assert content(path, text) == ([(severity, "placeholder")] if severity else [])
+
+
+def test_an_old_comment_is_not_held_against_a_delivery() -> None:
+    old = "def f():\n    # TODO: implement\n    pass\n"
+    assert content("a.py", old + "x = 1\n", before=old) == []
+
+
+def test_lost_text() -> None:
+    long = "x = 1\n" * 200
+    assert content("a.py", "\n", before="x = 1\n") == [("major", "shrunk")]
+    assert content("a.py", "y = 2\n", before=long) == [("minor", "shrunk")]
+    assert content("a.py", "y = 2\n", before="x = 1\n" * 20) == []
+    assert content("pkg/__init__.py", "") == []
+    assert content("a.py", "") == [("minor", "empty")]
+
+
+def test_a_manifest_keeps_its_dependencies_and_scripts() -> None:
+    before = '{"dependencies": {"express": "4"}, "scripts": {"start": "node ."}}'
+    assert content("package.json", '{"dependencies": {"express": "5", "a": "1"}}', before) == [
+        ("major", "manifest_loss")
+    ]
+    assert content("package.json", '{"scripts": {"start": "x"}}', before) == [("major", "manifest_loss")]
+    assert content("requirements.txt", "flask\n", "Flask>=2\nrich\n") == [("major", "manifest_loss")]
+    assert content("requirements.txt", "rich\nFLASK>=3\n", "flask>=2\nrich\n") == []
+    assert content("pyproject.toml", "[project\n", "[project]\nname = 'a'\n") == [("major", "syntax")]

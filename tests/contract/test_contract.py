@@ -1,0 +1,217 @@
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.contract.enforce import check_delivery, check_diff
+from orchestrator.contract.freeze import freeze
+from orchestrator.contract.rules import is_test_file
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.errors import ContractViolation
+
+FILES = ("README.md", "app/__init__.py", "app/store.py", "package.json", "requirements.txt", "src/tool/main.py")
+MANIFESTS = {
+    "requirements.txt": "Flask>=2\nPyYAML\npython-dateutil\ngoogle-cloud-storage\n",
+    "package.json": '{"dependencies": {"express": "4", "@scope/Pkg": "1"}}',
+}
+
+
+def contract(packages: Mapping[str, str] | None = None, **tasks: tuple[str, ...]) -> ArchitectureContract:
+    tasks = tasks or {"T1": ("app/cli.py", "app/store.py"), "T2": ("app/web.js", "Makefile", "package.json")}
+    plan = Breakdown(
+        story_id="US-001",
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=len(tasks),
+        tasks=tuple(Task(task_id=name, description="x", files_to_create=files) for name, files in tasks.items()),
+        dependencies=PackageDependencies(dependencies=dict(packages or {"Rich_Text": "*", "socket.io": "4"})),
+    )
+    return freeze(breakdown=plan, base_commit="abc", files=FILES, manifests=MANIFESTS)
+
+
+WORLD = contract()
+
+
+def deliver(path: str, text: str, task: str = "T1", before: str | None = None) -> list[Finding]:
+    delivery = Delivery(story_id="US-001", task_id=task, files=(FileChange(path=path, content=text),))
+    return check_delivery(WORLD, delivery, {} if before is None else {path: before})
+
+
+def codes(findings: list[Finding]) -> list[str]:
+    return [finding.code.removeprefix("contract.") for finding in findings]
+
+
+def entry(path: str, status: str = "M", old: str = "100644", new: str = "100644") -> DiffEntry:
+    return DiffEntry(path=path, status=status, old_mode=old, new_mode=new)
+
+
+def diff(changed: DiffEntry, text: str | None = "", before: str | None = None, suite: str = "") -> list[Finding]:
+    after = {} if text is None else {changed.path: text}
+    old = {} if before is None else {changed.path: before}
+    return check_diff(WORLD, [changed], after, old, frozenset({suite} if suite else ()))
+
+
+def test_frozen_worlds_are_equal_whatever_the_order() -> None:
+    again = freeze(
+        breakdown=Breakdown(
+            story_id="US-001",
+            architectural_conflict=ArchitecturalConflict(detected=False),
+            task_count=2,
+            tasks=(
+                Task(task_id="T2", description="", files_to_create=("package.json", "Makefile", "app/web.js")),
+                Task(task_id="T1", description="", files_to_create=("app/store.py", "app/cli.py", "app/cli.py")),
+            ),
+            dependencies=PackageDependencies(devDependencies={"socket.io": "*", "Rich_Text": "1"}),
+        ),
+        base_commit="abc",
+        files=tuple(reversed(FILES)),
+        manifests=dict(reversed(MANIFESTS.items())),
+    )
+    assert again == WORLD
+    assert WORLD.hash == WORLD.digest()
+    assert WORLD.allowed_dependencies >= {"flask", "pyyaml", "express", "@scope/pkg", "rich-text", "socket.io"}
+    assert ArchitectureContract.model_validate(json.loads(WORLD.model_dump_json())) == WORLD
+
+
+def test_an_unsafe_path_is_never_frozen() -> None:
+    with pytest.raises(ContractViolation) as caught:
+        contract(T1=("../x.py",))
+    assert codes(list(caught.value.findings)) == ["file"]
+
+
+def test_a_changed_contract_is_noticed() -> None:
+    wider = WORLD.model_copy(update={"baseline_files": (*FILES, "extra.py")})
+    assert codes(check_diff(wider, [], {}, {}, frozenset())) == ["hash"]
+
+
+def test_files_of_the_task_only() -> None:
+    assert deliver("app/cli.py", "import app.store\n") == []
+    assert codes(deliver("app/other.py", "")) == ["file"]
+    assert "app/cli.py, app/store.py" in deliver("app/other.py", "")[0].fix
+    assert codes(deliver("README.md", "")) == ["other_task"]
+    assert deliver("README.md", "")[0].severity is Severity.MAJOR
+    assert codes(deliver("tests/test_cli.py", "")) == ["test_file"]
+    clash = deliver("APP/cli.py", "")[0]
+    assert "case only" in clash.message
+    assert clash.severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os, json.decoder",
+        "from . import x",
+        "from app.store import add",
+        "import store",
+        "import tool.main",
+        "import flask",
+        "import yaml",
+        "from dateutil.parser import parse",
+        "from google.cloud import storage",
+        "import rich_text",
+    ],
+)
+def test_python_imports_inside_the_world(line: str) -> None:
+    assert deliver("app/cli.py", line) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import requests",
+        "from PIL import Image",
+        "import werkzeug",
+        "def f():\n    import bs4",
+        "__import__('numpy')",
+        "import google.protobuf",
+        "import tests_helper",
+    ],
+)
+def test_python_imports_outside_it(line: str) -> None:
+    found = deliver("app/cli.py", line)
+    assert codes(found) == ["import"]
+    assert found[0].severity is Severity.CRITICAL
+    assert deliver("app/store.py", f"{line}\nx = 1\n", before=line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "outside"),
+    [
+        ("import x from './x.js'", False),
+        ("const fs = require('node:fs')", False),
+        ("import { join } from 'path/posix'", False),
+        ("import pkg from '@scope/pkg/deep'", False),
+        ("import io from 'socket.io'", False),
+        ("import a from '@/lib/a'", False),
+        ("import _ from 'lodash'", True),
+        ("require('@scope/other')", True),
+        ("await import('https://host/x.js')", True),
+    ],
+)
+def test_javascript_imports(line: str, outside: bool) -> None:
+    assert codes(deliver("app/web.js", line, task="T2")) == (["import"] if outside else [])
+
+
+def test_dependencies_enter_only_by_declaration() -> None:
+    more = '{"dependencies": {"express": "5", "left-pad": "1"}}'
+    assert codes(deliver("package.json", more, task="T2")) == ["dependency"]
+    assert deliver("package.json", more, task="T2", before='{"dependencies": {"Left-Pad": "1"}}') == []
+    assert deliver("package.json", '{"dependencies": {"socket.io": "4"}}', task="T2") == []
+    assert codes(deliver("package.json", "{", task="T2")) == ["unreadable"]
+    hidden = '{"scripts": {"postinstall": "npm i left-pad express"}}'
+    assert codes(deliver("package.json", hidden, task="T2")) == ["dependency"]
+    assert codes(deliver("Makefile", "setup:\n\t@pip install \\\n\t  requests flask\n", task="T2")) == ["dependency"]
+    assert codes(diff(entry("requirements.txt"), "Flask\nhttps://host/evil.whl\n")) == ["dependency"]
+
+
+def test_a_text_that_cannot_be_read_is_no_pass() -> None:
+    assert codes(deliver("app/cli.py", "def f(:")) == ["unreadable"]
+    found = diff(entry("app/store.py"), None)
+    assert (codes(found), found[0].severity) == (["unreadable"], Severity.CRITICAL)
+
+
+def test_the_diff_is_judged_by_what_is_in_the_tree() -> None:
+    assert diff(entry("app/cli.py", "A", old="000000"), "x = 1\n") == []
+    assert codes(diff(entry("app/store.py"), "import requests\n")) == ["import"]
+    assert codes(diff(entry("README.md", "D", new="000000"), None)) == ["deletion"]
+    assert codes(diff(entry("app/cli.py", "A", "000000", "120000"), None)) == ["link", "unreadable"]
+    assert codes(diff(entry("vendor/lib", "A", "000000", "160000"), None)) == ["submodule", "file"]
+    assert codes(diff(entry("Makefile", "A", "000000", "100755"), "all:\n")) == ["mode"]
+    assert diff(entry("README.md", old="100755", new="100755"), "text") == []
+    assert codes(diff(entry("notes.md", "A", "000000"), "text")) == ["file"]
+    suite = "tests/test_us_001.py"
+    assert codes(diff(entry(suite, "A", "000000"), "import os\n")) == ["test_file"]
+    assert diff(entry(suite, "A", "000000"), "import pytest\n", suite=suite) == []
+    assert codes(diff(entry(suite, "A", "000000", "120000"), None, suite=suite)) == ["link"]
+    assert codes(diff(entry(suite, "D", new="000000"), None, suite=suite)) == ["deletion"]
+    assert all(f.severity is Severity.CRITICAL for f in diff(entry("app/store.py"), "def f(:"))
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("tests/helper.py", True), ("src/__tests__/a.js", True), ("a/Test_x.py", True), ("store_test.py", True),
+        ("a.spec.tsx", True), ("a.test.mjs", True), ("conftest.py", True), ("pytest.ini", True),
+        ("jest.config.js", True),
+        ("testing.py", False), ("latest.py", False), ("contest/a.py", False), ("a.tests", False), ("protest.js", False),
+        ("app/attest.py", False),
+    ],
+)  # fmt: skip
+def test_which_files_are_the_testers(path: str, expected: bool) -> None:
+    assert is_test_file(path) is expected
+
+
+SEGMENT = st.sampled_from(["app", "src", "a.py", "store.py", "cli.py", "x", "README.md", "tests"])
+
+
+@given(st.lists(SEGMENT, min_size=1, max_size=4).map("/".join), st.sampled_from(["x = 1\n", ""]))
+def test_a_file_outside_is_always_found(path: str, text: str) -> None:
+    outside = path not in WORLD.allowed_files or is_test_file(path)
+    for found in (deliver(path, text), diff(entry(path, "A", old="000000"), text)):
+        assert bool({"file", "test_file"} & set(codes(found))) is outside
+        assert outside <= any(f.severity is Severity.CRITICAL for f in found)

@@ -1,0 +1,50 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.syntax.javascript_source import exported_names, imported_modules, imports
+
+
+def test_exports_of_both_module_systems() -> None:
+    text = """
+export default class Shelf {}
+export const { open, close: shut, ...others } = api, [first] = list;
+export async function load() {}
+export { a as b, c };
+export * as tools from "./tools.js";
+module.exports = { add, remove: drop, find() {} };
+exports.count = 1;
+module.exports.clear = () => {};
+"""
+    names = "default open shut others first load b c tools add remove find count clear"
+    assert exported_names(text) == tuple(names.split())
+    assert exported_names("module.exports = function () {};") == ("default",)
+
+
+def test_imports_of_every_form_with_their_lines() -> None:
+    text = """import express, { Router } from "express";
+import "./side.js";
+export * from '@scope/pkg/sub';
+const fs = require('node:fs'), x = require(name);
+const lazy = await import(`lodash`);
+"""
+    assert [(found.module, found.line) for found in imports(text)] == [
+        ("express", 1),
+        ("./side.js", 2),
+        ("@scope/pkg/sub", 3),
+        ("node:fs", 4),
+        ("lodash", 5),
+    ]
+    assert imported_modules(text) == ("express", "@scope/pkg/sub", "node:fs", "lodash")
+
+
+def test_a_broken_or_typescript_text_gives_what_can_be_read() -> None:
+    text = "class A<T> { private x: number = 1 }\nimport { Z } from 'late'\nexport const y = 1;\nfunction ( {"
+    assert "late" in imported_modules(text)
+    assert "y" in exported_names("export const y = 1;\nfunction ( {")
+    assert exported_names("{" * 20_000) == ()
+
+
+@given(st.text())
+def test_no_text_makes_it_raise(text: str) -> None:
+    exported_names(text)
+    imports(text)

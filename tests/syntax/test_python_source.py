@@ -1,0 +1,105 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.python_source import exported_names, imported_modules, imports, problem
+from orchestrator.syntax.python_tests import test_functions as functions_of
+
+
+def test_a_syntax_error_is_told_with_its_place() -> None:
+    found = problem("x = 1\ndef f(:\n    pass\n", "a.py")
+    assert found is not None
+    assert (found.where.file, found.where.line, found.where.column) == ("a.py", 2, 7)
+    assert problem("x = '\\d'  # only a warning\n", "a.py") is None
+    assert problem("return 1\n", "a.py") is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["x\0", "(" * 100_000, "-" * 100_000 + "1", "1" + "+1" * 100_000, "x = '\ud800'", "x." * 50_000 + "y"]
+)
+def test_hostile_text_is_a_finding_never_a_crash(text: str) -> None:
+    assert problem(text, "a.py") is not None
+    assert exported_names(text) == ()
+    assert imports(text) is None
+
+
+def test_exports_are_public_definitions_or_dunder_all() -> None:
+    text = """
+import os
+from .deep import inner
+LIMIT: int = 3
+first, (second, _hidden) = 1, (2, 3)
+if os.name == "posix":
+    def where(): ...
+class Box: ...
+"""
+    assert exported_names(text) == ("LIMIT", "first", "second", "where", "Box")
+    assert exported_names("__all__ = ['b', '_c']\n__all__ += ['d']\na = b = 1\n") == ("b", "_c", "d")
+    assert exported_names("from .store import Store, load as read\nimport sys\n") == ("Store", "read")
+
+
+def test_imports_are_found_anywhere_and_relative_ones_left_out() -> None:
+    text = """
+import a.b, c as d
+from e.f import g
+from . import h
+from .i import j
+def late():
+    import k
+    importlib.import_module("l.m"); __import__("n"); importlib.import_module(name)
+"""
+    assert set(imported_modules(text)) == {"a.b", "c", "e.f", "k", "l.m", "n"}
+
+
+def test_functions_are_those_that_pytest_collects() -> None:
+    text = """
+import pytest, unittest
+def test_top(): ...
+async def test_async(): ...
+def helper(): ...
+@pytest.fixture
+def test_data(): ...
+class TestBox:
+    def test_in_class(self): ...
+    class TestInner:
+        def test_inner(self): ...
+class TestMade:
+    def __init__(self): ...
+    def test_not_collected(self): ...
+class Shared:
+    def test_shared(self): ...
+class StoreCase(Shared, unittest.TestCase):
+    def test_case(self): ...
+class TestOff:
+    __test__ = False
+    def test_off(self): ...
+"""
+    assert functions_of(text) == ("test_top", "test_async", "test_in_class", "test_inner", "test_shared", "test_case")
+    assert functions_of("def test_a(:") == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "fine"),
+    [
+        ("a.json", '{"a": [1, 2]}', True),
+        ("a.json", '{"a": 1,}', False),
+        ("a.json", "[NaN]", False),
+        ("a.json", "1" * 5000, True),
+        ("a.json", "[" * 100_000, False),
+        ("tsconfig.json", "{ // note\n}", True),
+        ("a.PY", "def f(:", False),
+        ("a.md", "def f(:", True),
+    ],
+)
+def test_syntax_is_checked_by_suffix(path: str, text: str, fine: bool) -> None:
+    assert (check_syntax(path, text) == []) is fine
+
+
+@given(st.text())
+def test_no_text_makes_the_readers_raise(text: str) -> None:
+    for path in ("a.py", "a.json"):
+        check_syntax(path, text)
+    exported_names(text)
+    imports(text)
+    functions_of(text)
