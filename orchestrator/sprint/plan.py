@@ -91,7 +91,7 @@ def _softened(finding: Finding) -> Finding:
 
 async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int, findings: list[Finding]) -> None:
     blocked = blocking(findings)
-    about = f"plan {iteration} of {len(plan.tasks)} tasks: {route}"
+    about = f"plan {iteration} with {len(plan.tasks)} tasks: {route}"
     await stage.step.emit(
         "plan_judged",
         about if not blocked else f"{about} ({blocked[0].message})",

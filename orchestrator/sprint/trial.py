@@ -18,6 +18,17 @@ from orchestrator.sprint.task import Order
 
 OUTPUT_CAP = 6000
 """Characters of a failed run's output that are handed on (its end)."""
+PROBLEMS = {
+    RunProblem.TIMEOUT: "it was ended after test.timeout_s",
+    RunProblem.NO_TESTS: "no test was run",
+    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
+    RunProblem.MISSING_RUNNER: "there is no test runner for it",
+    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
+    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
+    RunProblem.MISSING_NAMES: "expected tests did not run",
+}
+"""What a problem means, for people."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +180,7 @@ def summary(report: TestReport) -> str:
     if report.problem is RunProblem.MISSING_NAMES:
         return f"expected tests did not run: {', '.join(report.missing_names)}"
     if report.problem is not None:
-        return f"the run says nothing: {report.problem}"
+        return f"the run shows nothing: {PROBLEMS[report.problem]}"
     return f"{report.passed} passed, {report.failed} failed"
 
 

@@ -1,0 +1,122 @@
+"""Commands of a model: bounded, fed back, and nothing they leave behind is committed."""
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.support import Played, Team, make_repo, play, suite_text, task, write_backlog
+
+MODULE = "def value():\n    return 1\n"
+BOMB = "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        time.sleep(0.05)\n"
+
+LIMITS = {"ENDLESS": "timeout", "HIDES": "timeout", "FORKS": "processes", "SHOUTS": "output"}
+"""Story → the limit that ends its command."""
+SLEEPS = ("sleep 607.31", "sleep 608.32", "sleep 609.33")
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that no command may reach through a delivery."""
+    return tmp_path_factory.mktemp("outside")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
+    """One sprint of misbehaving commands, with small limits."""
+    folder = tmp_path_factory.mktemp("commands")
+    team = Team()
+    command(team, "ENDLESS", "sleep 607.31; true")
+    command(team, "HIDES", "(setsid nohup sleep 608.32 >/dev/null 2>&1 &) ; sleep 609.33; true")
+    command(team, "FORKS", "python bomb.py", {"bomb.py": BOMB})
+    command(team, "SHOUTS", "yes shouting without end")
+    command(team, "PLANTS", f"mkdir -p made && ln -s {outside} made/out && false", {"made/out/planted.py": MODULE})
+    mends(team)
+    leaves(team)
+    only_commands(team)
+    backlog = write_backlog(
+        folder / "backlog.csv", "ENDLESS", "HIDES", "FORKS", "SHOUTS", "PLANTS", "MENDS", "LEAVES", "ONLY"
+    )
+    limits = ("commands.timeout_s=2", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
+    return play(folder, team, backlog, *limits, repo=make_repo(folder / "repo", {"keep.txt": "kept\n"}))
+
+
+def command(team: Team, story: str, line: str, extra: dict[str, str] | None = None) -> None:
+    """A story whose command fails each time it is tried."""
+    module = f"{story.lower()}.py"
+    team.plan(story, task(story, 1, [module, *(extra or {})], line))
+    for _ in range(2):
+        team.deliver(story, 1, {module: MODULE, **(extra or {})})
+    team.suite(story, suite_text(story))
+
+
+def mends(team: Team) -> None:
+    """The command fails on the first delivery and succeeds on the second."""
+    team.plan("MENDS", task("MENDS", 1, ["mends.py"], "python -c 'import mends; assert mends.value() == 1'"))
+    team.deliver("MENDS", 1, {"mends.py": "def value():\n    return 2\n"})
+    team.deliver("MENDS", 1, {"mends.py": MODULE})
+    team.suite("MENDS", suite_text("MENDS"))
+
+
+def leaves(team: Team) -> None:
+    """The command leaves files behind and changes what is there."""
+    line = "echo litter > litter.txt && mkdir -p heap && echo more > heap/more.txt && echo changed > keep.txt"
+    team.plan("LEAVES", task("LEAVES", 1, ["leaves.py"], line))
+    team.deliver("LEAVES", 1, {"leaves.py": MODULE})
+    team.suite("LEAVES", suite_text("LEAVES"))
+
+
+def only_commands(team: Team) -> None:
+    """A task without files, which succeeds, and one which fails."""
+    team.plan("ONLY", ["only.py"], task("ONLY", 2, [], "python -c 'import only'"), task("ONLY", 3, [], "exit 7"))
+    team.deliver("ONLY", 1, {"only.py": MODULE})
+    team.suite("ONLY", suite_text("ONLY"))
+
+
+def test_a_command_that_never_ends_is_ended_and_told(played: Played) -> None:
+    for story, limit in LIMITS.items():
+        assert played.status(story) == "needs_attention", (story, played.story(story).findings)
+        assert played.tasks(story) == ["partial"]
+        assert f"hit its {limit} limit" in played.finding(story, "command.failed").message
+        assert played.asked(story, "alex") == ["delivery 1", "delivery 2"]
+        assert played.story(story).tests.passed == 1, "its valid files are there and tested"
+
+
+def test_nothing_of_a_command_lives_on(played: Played) -> None:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and leftovers():
+        time.sleep(0.1)
+    assert leftovers() == []
+
+
+def leftovers() -> list[str]:
+    """Command lines of processes that the commands started."""
+    lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+    return [line for line in lines if any(word in line for word in (*SLEEPS, "python bomb.py"))]
+
+
+def test_a_link_that_a_command_made_leads_nowhere(played: Played, outside: Path) -> None:
+    assert os.listdir(outside) == []
+    assert played.status("PLANTS") == "needs_attention"
+    assert "made/out" not in played.tree("PLANTS")
+
+
+def test_a_failing_command_is_a_lesson(played: Played) -> None:
+    assert played.status("MENDS") == "done"
+    assert played.sent_back("MENDS") == ["command.failed"]
+    assert "AssertionError" in played.told_of("MENDS", "answer_sent_back")[0].data["findings"][0]["message"]
+    assert played.asked("MENDS", "alex") == ["delivery 1", "delivery 2"]
+
+
+def test_what_commands_leave_behind_is_not_committed(played: Played) -> None:
+    assert played.status("LEAVES") == "done"
+    assert played.tree("LEAVES") == ["keep.txt", "leaves.py", "tests/test_leaves.py"]
+    assert played.text("result", "keep.txt") == "kept"
+
+
+def test_tasks_of_commands_alone(played: Played) -> None:
+    assert played.status("ONLY") == "needs_attention"
+    assert played.tasks("ONLY") == ["done", "done", "partial"]
+    assert "exit code 7" in played.finding("ONLY", "command.failed").message
