@@ -67,7 +67,7 @@ def module_text(story: str, task: int) -> str:
     functions = "".join(
         f"\n\ndef sum_{n}(values: list[int]) -> int:\n"
         f'    """The sum of `values` and {n}, as {story} wants it in its part {task}."""\n'
-        f"    total = {n}\n"
+        f"    total = {n}  # what is there before the first value\n"
         f"    for value in values:\n"
         f"        total += value\n"
         f"    return total\n"

@@ -15,7 +15,7 @@ class StoryBrief(Value):
     story: Story
     sprint: str
     sprint_stories: tuple[Story, ...] = ()
-    """The sprint's other stories."""
+    """The sprint's other stories: id, title and acceptance criteria."""
     vision: str = ""
     wireframe: str = ""
     record: str = ""

@@ -64,6 +64,6 @@ def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:
     return {
         "sprint": brief.sprint,
         "story": brief.story.id,
-        "brief": brief.model_dump(mode="json"),
+        "brief": brief.model_dump(mode="json", exclude_defaults=True),
         "policies": policies.model_dump(mode="json"),
     }
