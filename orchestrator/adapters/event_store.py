@@ -66,13 +66,17 @@ class EventReader:
                 rows = connection.execute(query.order_by(EVENTS.c.seq).limit(_READ_CHUNK)).all()
             for seq, body in rows:
                 after = seq
-                yield seq, Event.model_validate_json(body)
+                # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+                yield seq, Event.model_validate(json.loads(body))
             if len(rows) < _READ_CHUNK:
                 return
 
 
 class EventStore:
-    """`ports.EventSink`: one writer task commits what has queued up as one transaction."""
+    """`ports.EventSink`: one writer task commits what has queued up as one transaction.
+
+    `on_event` sees every new event once it is stored; when it raises (a closed pipe) it is not called again.
+    """
 
     def __init__(self, url: str, *, on_event: Callable[[Event], None] | None = None) -> None:
         self._url = url
@@ -126,10 +130,18 @@ class EventStore:
                     done.set_exception(error)
             return
         for (event, done), new in zip(items, fresh, strict=True):
-            if new and self._on_event is not None:
-                self._on_event(event)
+            if new:
+                self._show(event)
             if not done.cancelled():
                 done.set_result(new)
+
+    def _show(self, event: Event) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception:  # noqa: BLE001 - the event sink: a closed pipe ends the printing, never the record
+            self._on_event = None
 
     def _insert(self, events: Sequence[Event]) -> list[bool]:
         assert self._engine is not None

@@ -31,13 +31,17 @@ class WorkflowJournal:
     """The ended calls of one workflow."""
 
     def __init__(self, folder: Path) -> None:
-        """Read what is there. Blocks: call it in a thread."""
+        """Read what is there; a file that a power cut left unreadable counts as never written.
+
+        Blocks: call it in a thread.
+        """
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._entries: dict[tuple[int, int], JournalEntry] = {}
         for path in folder.glob("*-*.json"):
-            entry = JournalEntry.model_validate_json(path.read_bytes())
-            self._entries[(entry.step, entry.turn)] = entry
+            entry = _read(path)
+            if entry is not None:
+                self._entries[(entry.step, entry.turn)] = entry
 
     def reply(self, step: int) -> Reply | None:
         """The journalled reply of this step, if its call ended with one."""
@@ -100,3 +104,11 @@ class ReplyJournal:
     def workflow(self, workflow_id: str) -> WorkflowJournal:
         """The journal of `<sprint>/<story>[@N]`. Blocks: call it in a thread."""
         return WorkflowJournal(self._folder / workflow_id)
+
+
+def _read(path: Path) -> JournalEntry | None:
+    try:
+        # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+        return JournalEntry.model_validate(json.loads(path.read_bytes()))
+    except ValueError:
+        return None

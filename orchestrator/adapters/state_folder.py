@@ -1,10 +1,9 @@
 """The state folder `.orchestrator/`: where everything lies, and the sprint records in it (DESIGN 7)."""
 
 import hashlib
+import json
 import os
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from orchestrator.adapters.atomic_file import replace_content
 from orchestrator.domain.sprint import SprintRecord
@@ -84,16 +83,17 @@ class StateFolder:
         """One sprint's record, or None."""
         path = self.sprint(sprint) / "sprint.json"
         try:
-            return SprintRecord.model_validate_json(path.read_bytes())
+            return SprintRecord.model_validate(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigError(f"cannot read {path}: {error}; move it away to start anew") from error
 
     def save(self, record: SprintRecord) -> None:
         """Write a record whole or not at all."""
         self.sprint(record.sprint).mkdir(parents=True, exist_ok=True)
-        replace_content(self.sprint(record.sprint) / "sprint.json", record.model_dump_json(indent=1).encode())
+        text = json.dumps(record.model_dump(mode="json"), indent=1)
+        replace_content(self.sprint(record.sprint) / "sprint.json", text.encode())
 
     def save_report(self, sprint: str, text: str) -> Path:
         """Write report.json; returns its path."""

@@ -90,11 +90,15 @@ class StopReason(StrEnum):
 
 
 class FailedCall(Value):
-    """One call that ended in an error and was followed by another under the transport policy."""
+    """One call that ended in an error; a transient one is followed by another under the transport policy."""
 
     turn: int
     kind: str
     message: str
+    code: str = ""
+    """Code of the finding it becomes when it is final."""
+    permanent: bool = False
+    """Whether the same request can never succeed."""
 
 
 class Reply(Value):

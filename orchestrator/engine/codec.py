@@ -1,5 +1,9 @@
-"""Our errors as plain data and back: exceptions lose their class when a durable step is replayed (DESIGN 6)."""
+"""What steps return, as data the engine can store, and back.
 
+Exceptions lose their class when a durable step is replayed (DESIGN 6), so they are recorded as data.
+"""
+
+import json
 from typing import Any
 
 from orchestrator import errors
@@ -34,3 +38,24 @@ def unpack(packed: dict[str, Any]) -> errors.OrchestratorError:
         return cls(packed["message"], **details)
     findings = [Finding.model_validate(finding) for finding in packed["findings"]]
     return cls(packed["message"], findings=findings)
+
+
+def storable(data: dict[str, Any]) -> dict[str, Any]:
+    """JSON-able `data` in a form that the engine's database takes; `restored` gives it back.
+
+    A model's text may hold half a surrogate pair, which no database takes as UTF-8 and the engine's serializer does not
+    escape: such data travels as escaped JSON text.
+    """
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return {"escaped": json.dumps(data)}
+    return data
+
+
+def restored(data: dict[str, Any]) -> dict[str, Any]:
+    """What `storable` was given."""
+    if set(data) != {"escaped"}:
+        return data
+    unescaped: dict[str, Any] = json.loads(data["escaped"])
+    return unescaped

@@ -1,7 +1,6 @@
 """Stories as durable workflows on dbos. The only module that configures, launches and ends the engine."""
 
 import asyncio
-import json
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.engine.codec import restored, storable
 from orchestrator.engine.step import DurableStep
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.ports import Clock, EventSink, Step, TurnJournal
@@ -29,14 +29,6 @@ class _WalConnection(sqlite3.Connection):
         super().__init__(*args, **kwargs)
         self.execute("PRAGMA journal_mode=WAL")
         self.execute("PRAGMA synchronous=NORMAL")
-
-
-class _AsciiJSON(DBOSPortableJSONSerializer):
-    """Plain JSON in ASCII: a model's text may hold half a surrogate pair, which no database takes as UTF-8."""
-
-    def serialize(self, value: Any) -> str:
-        """The value as one line of JSON; `value` is made of plain JSON types already."""
-        return json.dumps(value, separators=(",", ":"))
 
 
 class Journals(Protocol):
@@ -109,7 +101,7 @@ class DurableEngine:
         assert self._workflow is not None
         with SetWorkflowID(workflow_id):
             handle = await DBOS.start_workflow_async(self._workflow, payload)
-        return StoryOutcome.model_validate(await handle.get_result())
+        return StoryOutcome.model_validate(restored(await handle.get_result()))
 
     def _config(self) -> DBOSConfig:
         config: DBOSConfig = {
@@ -117,11 +109,12 @@ class DurableEngine:
             "system_database_url": self._url,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
-            "serializer": _AsciiJSON(),
+            "serializer": DBOSPortableJSONSerializer(),
             "log_level": "CRITICAL",
             "enable_otlp": False,
             "max_executor_threads": 64,
-            "notification_listener_polling_interval_sec": 1.0,
+            # Ending the engine waits for one such nap; with nobody waiting for a message a look costs nothing.
+            "notification_listener_polling_interval_sec": 0.2,
         }
         if self._url.startswith("sqlite"):
             config["db_engine_kwargs"] = {"connect_args": {"factory": _WalConnection}}
@@ -137,7 +130,7 @@ class DurableEngine:
         self._bodies.add(task)
         try:
             step = await self._step(workflow_id, payload)
-            return (await self._body(step, payload)).model_dump(mode="json")
+            return storable((await self._body(step, payload)).model_dump(mode="json"))
         finally:
             self._bodies.discard(task)
 

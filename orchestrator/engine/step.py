@@ -1,6 +1,7 @@
 """`ports.Step` bound to dbos: results recorded by step number, events numbered by their order in the workflow."""
 
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from dbos import DBOS
@@ -8,12 +9,18 @@ from pydantic import TypeAdapter
 
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply
-from orchestrator.engine.codec import pack, unpack
+from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.turns import TurnTaker, describe
 from orchestrator.errors import OrchestratorError, ProviderError
 from orchestrator.ports import Clock, EventSink, TurnJournal
 
 T = TypeVar("T")
+
+
+@lru_cache(maxsize=64)
+def _adapter(returns: Any) -> TypeAdapter[Any]:
+    """Built once per type: building one for a container takes longer than using it."""
+    return TypeAdapter(returns)
 
 
 class DurableStep:
@@ -43,16 +50,16 @@ class DurableStep:
 
     async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
         """See ports.Step."""
-        adapter: TypeAdapter[T] = TypeAdapter(returns)
+        adapter: TypeAdapter[T] = _adapter(returns)
 
         async def recorded() -> dict[str, Any]:
             try:
                 value = await work(f"{self._workflow_id}/{DBOS.step_id}")
             except OrchestratorError as error:
-                return {"error": pack(error)}
-            return {"value": adapter.dump_python(value, mode="json")}
+                return storable({"error": pack(error)})
+            return storable({"value": adapter.dump_python(value, mode="json")})
 
-        result = await DBOS.run_step_async({"name": name}, recorded)
+        result = restored(await DBOS.run_step_async({"name": name}, recorded))
         if "error" in result:
             raise unpack(result["error"])
         return adapter.validate_python(result["value"])
@@ -70,10 +77,10 @@ class DurableStep:
             try:
                 reply = await self._turns.take(self._journal, int(DBOS.step_id or 0), prompt)
             except ProviderError as error:
-                return {"error": pack(error)}
-            return {"value": reply.model_dump(mode="json")}
+                return storable({"error": pack(error)})
+            return storable({"value": reply.model_dump(mode="json")})
 
-        result = await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded)
+        result = restored(await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded))
         if "error" in result:
             error = unpack(result["error"])
             await self.emit(

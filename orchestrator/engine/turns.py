@@ -1,6 +1,7 @@
 """One persona turn: the journal first, then the provider under the transport policy (DESIGN 5.2, 5.5)."""
 
 import asyncio
+from collections.abc import Sequence
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
@@ -32,22 +33,26 @@ class TurnTaker:
         if known is not None:
             return known
         await asyncio.to_thread(journal.keep_prompt, step, prompt)
-        attempts_left = self._policy.max_attempts - len(journal.failures(step))
+        failures = journal.failures(step)
+        if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
+            # The turn had ended before the step that holds it was recorded.
+            raise self._final(failures)
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TransientProviderError),
-            stop=stop_after_attempt(max(attempts_left, 1)),
+            stop=stop_after_attempt(self._policy.max_attempts - len(failures)),
             wait=self._wait,
             reraise=True,
         )
         try:
             return await retrying(self._call, journal, step, prompt)
         except TransientProviderError as error:
-            raise PermanentProviderError(
-                f"{error.message} (gave up after {len(journal.failures(step))} calls)",
-                kind=error.kind,
-                provider_name=error.provider_name,
-                original_message=error.original_message,
-            ) from error
+            raise self._final(journal.failures(step)) from error
+
+    def _final(self, failures: Sequence[FailedCall]) -> PermanentProviderError:
+        """The error of a turn whose last call was its last chance; the same before and after a crash."""
+        last = failures[-1]
+        message = last.message if last.permanent else f"{last.message} (gave up after {len(failures)} calls)"
+        return PermanentProviderError(message, kind=last.kind, code=last.code, provider_name=self._provider.name)
 
     async def _call(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
         if journal.calls >= self._cap:
@@ -61,7 +66,13 @@ class TurnTaker:
             try:
                 reply = await self._provider.complete(numbered)
             except ProviderError as error:
-                failure = FailedCall(turn=numbered.turn, kind=error.kind, message=error.message)
+                failure = FailedCall(
+                    turn=numbered.turn,
+                    kind=error.kind,
+                    message=error.message,
+                    code=error.code,
+                    permanent=not isinstance(error, TransientProviderError),
+                )
                 journal.record_failure(step, numbered, failure)
                 raise
             # No await between the provider's return and this line: the reply is paid for.

@@ -76,8 +76,9 @@ class Alex:
 
     def _continuation(self, brief: TaskBrief, delivery: Delivery | None, missing: Sequence[str]) -> Request:
         slots = self._slots(brief)
-        slots["whole_files"] = "\n".join(delivery.paths) if delivery else ""
-        slots["missing_files"] = "\n".join(missing)
+        received = {change.path: change.content for change in delivery.files} if delivery else {}
+        slots["whole_files"] = context.render_files(received, self._desk.policies.context_tokens)
+        slots["missing_files"] = context.render_paths(missing)
         return Request(
             persona=NAME,
             purpose=Purpose.CONTINUATION,
@@ -94,7 +95,7 @@ class Alex:
         return {
             "surface": context.render_surface(brief.surface, budget),
             "design": context.render_design(brief.breakdown),
-            "allowed_dependencies": "\n".join(brief.allowed_dependencies),
+            "allowed_dependencies": context.render_names(brief.allowed_dependencies),
             "story": context.render_story(self._brief.story),
             "done_tasks": "\n".join(brief.done_tasks),
             "task": context.render_task(brief.task),

@@ -9,6 +9,7 @@ from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, TurnKey
 from orchestrator.ports import Step
+from orchestrator.prompts import context
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Policies
 
@@ -60,20 +61,27 @@ class Desk:
     """Schema name → its JSON text, for the prompts."""
 
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
-        """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed."""
+        """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
+
+        A text of more than `policies.context_tokens` is not sent for repair: it is asked for anew.
+        """
         slots = dict(request.slots)
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self.step.turn(self._prompt(request, request.purpose, request.prompt, slots))
         heard = Heard(reply=reply, extraction=extract(reply.text, request.answer))
         await self._tell(request, heard)
-        if heard.extraction.status == "refused" and may_repair:
+        if heard.extraction.status == "refused" and may_repair and self._repairable(reply.text):
             return await self._repair(request, heard)
         return heard
 
+    def _repairable(self, text: str) -> bool:
+        """A text beyond the budget would have to be shortened, and a repair of a part passes for the whole."""
+        return context.tokens(text) <= self.policies.context_tokens
+
     async def _repair(self, request: Request, broken: Heard) -> Heard:
         problems = "\n".join(f"- {problem}" for problem in broken.extraction.problems)
-        slots = {"schema": self._schema(request), "problem": problems, "broken": broken.reply.text}
+        slots = {"problem": problems, "broken": context.fence(broken.reply.text)}
         reply = await self.step.turn(self._prompt(request, Purpose.REPAIR, "repair", slots))
         mended = Heard(reply=reply, extraction=extract(reply.text, request.answer), repair_asked=True)
         if mended.extraction.status in {"ok", "repaired"}:
@@ -90,7 +98,7 @@ class Desk:
         )
 
     def _schema(self, request: Request) -> str:
-        return self.schemas[request.schema_name]
+        return context.fence(self.schemas[request.schema_name], "json")
 
     async def _tell(self, request: Request, heard: Heard) -> None:
         extraction, persona = heard.extraction, request.persona

@@ -39,9 +39,7 @@ class Jordan:
                 {
                     "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
                     "story": context.render_story(self._brief.story),
-                    "acceptance_tests": "\n".join(
-                        f"- {t.criterion}: {t.test}" for t in brief.breakdown.acceptance_tests
-                    ),
+                    "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
                     "suite_rule": self._rule(wanted),
                     "files": context.render_files(brief.files),
                 },
@@ -97,7 +95,3 @@ class Jordan:
 def _read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...] | None, Sequence[Finding]]:
     instructions, findings = read_analysis(value)
     return instructions or None, findings
-
-
-def _acceptance_tests(breakdown: Breakdown) -> str:
-    return "\n".join(f"- {wanted.criterion}: {wanted.test}" for wanted in breakdown.acceptance_tests)

@@ -1,6 +1,5 @@
 """Mike, the architect: story → breakdown (spec 1 A)."""
 
-import json
 from collections.abc import Sequence
 from functools import partial
 
@@ -77,9 +76,7 @@ class Mike:
         return plan, findings, spent
 
     def _missing_request(self, surface: Surface, plan: Breakdown) -> Request:
-        short = plan.task_count - len(plan.tasks)
-        known = json.dumps([task.model_dump(mode="json") for task in plan.tasks], indent=1, ensure_ascii=False)
-        missing = f"{short} of {plan.task_count} announced tasks" if short > 0 else "the tasks behind the last one"
+        missing = context.render_missing(self._brief.story.id, plan.tasks, plan.task_count)
         return Request(
             persona=NAME,
             purpose=Purpose.BREAKDOWN_MISSING,
@@ -87,7 +84,7 @@ class Mike:
             answer=BreakdownMissingAnswer,
             schema_name="breakdown_missing",
             replies=1,
-            slots={**self._slots(surface), "known_tasks": known, "missing": missing},
+            slots={**self._slots(surface), "known_tasks": context.render_tasks(plan.tasks), "missing": missing},
         )
 
     def _slots(self, surface: Surface) -> dict[str, str]:

@@ -1,0 +1,150 @@
+"""The `Step`, `SuiteRunner` and `EventSink` ports without an engine, processes or a database.
+
+For tests of the loops and for benchmarks, together with the scripted provider and the memory workspace.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.exchange import Prompt, Reply, TurnKey
+from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, TestReport
+from orchestrator.ports import Clock, EventSink, Provider
+
+T = TypeVar("T")
+
+
+class MemorySink:
+    """`ports.EventSink` that keeps events in a list; the first of each id stays."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._ids: set[str] = set()
+
+    async def emit(self, event: Event) -> bool:
+        """See the port."""
+        if event.id in self._ids:
+            return False
+        self._ids.add(event.id)
+        self.events.append(event)
+        return True
+
+    def named(self, name: str) -> list[Event]:
+        """The events of one name, in order."""
+        return [event for event in self.events if event.name == name]
+
+
+class SimulatedStep:
+    """`ports.Step` that does everything at once and remembers nothing beyond this object.
+
+    Results go through the same JSON form as in the engine, so that what would not survive a crash fails here too.
+    `prompts` holds every prompt that was sent, with its turn.
+    """
+
+    def __init__(
+        self, provider: Provider, sink: EventSink, *, sprint: str = "SP-001", story: str, clock: Clock | None = None
+    ) -> None:
+        self._provider, self._sink = provider, sink
+        self._sprint, self._story = sprint, story
+        self._clock = clock or SystemClock()
+        self._turns: Counter[TurnKey] = Counter()
+        self._steps = self._events = 0
+        self.prompts: list[Prompt] = []
+
+    @property
+    def workflow_id(self) -> str:
+        """See the port."""
+        return f"{self._sprint}/{self._story}"
+
+    async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
+        """See the port; errors of `work` pass through."""
+        self._steps += 1
+        adapter: TypeAdapter[T] = TypeAdapter(returns)
+        value = await work(f"{self.workflow_id}/{self._steps}")
+        return adapter.validate_python(adapter.dump_python(value, mode="json"))
+
+    async def turn(self, prompt: Prompt) -> Reply:
+        """See the port, without transport retries: the provider's errors pass through."""
+        self._turns[prompt.key] += 1
+        numbered = prompt.model_copy(update={"turn": self._turns[prompt.key]})
+        self.prompts.append(numbered)
+        return await self._provider.complete(numbered)
+
+    async def emit(
+        self,
+        name: str,
+        message: str,
+        *,
+        level: Level = Level.INFO,
+        task: str | None = None,
+        persona: str | None = None,
+        **data: Any,
+    ) -> None:
+        """See the port."""
+        self._events += 1
+        await self._sink.emit(
+            Event(
+                id=f"{self.workflow_id}:{self._events}",
+                time=self._clock.now(),
+                level=level,
+                name=name,
+                message=message,
+                sprint=self._sprint,
+                story=self._story,
+                task=task,
+                persona=persona,
+                data=data,
+            )
+        )
+
+
+class SimulatedRunner:
+    """`ports.SuiteRunner` that returns what it was given, in order, and is green when that is used up.
+
+    `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, then its base),
+    `commands` those of commands. `latency_s` is really waited.
+    """
+
+    def __init__(
+        self,
+        *,
+        stories: Sequence[TestReport] = (),
+        wholes: Sequence[TestReport] = (),
+        commands: Sequence[CommandResult] = (),
+        latency_s: float = 0.0,
+    ) -> None:
+        self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
+        self._latency_s = latency_s
+        self.ran: list[tuple[str, ...] | None] = []
+        """The files of each run; None for a whole suite."""
+        self.commanded: list[str] = []
+
+    async def run(
+        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+    ) -> TestReport:
+        """See the port."""
+        await asyncio.sleep(self._latency_s)
+        self.ran.append(None if files is None else tuple(files))
+        waiting = self._wholes if files is None else self._stories
+        return waiting.pop(0) if waiting else report(passed=expected_names or ("test_all",))
+
+    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
+        """See the port."""
+        await asyncio.sleep(self._latency_s)
+        self.commanded.append(command)
+        if self._commands:
+            return self._commands.pop(0)
+        return CommandResult(argv=("sh", "-c", command), exit_code=0, output="")
+
+
+def report(*, passed: Sequence[str] = (), failed: Sequence[str] = (), message: str = "assert False") -> TestReport:
+    """A trustworthy report of these test names."""
+    good = [ReportedCase(name=name, id=f"suite::{name}", result=CaseResult.PASSED) for name in passed]
+    bad = [ReportedCase(name=name, id=f"suite::{name}", result=CaseResult.FAILED, message=message) for name in failed]
+    return TestReport(cases=(*good, *bad), exit_code=1 if failed else 0)

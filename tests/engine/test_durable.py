@@ -1,0 +1,233 @@
+"""Stories on the real engine and a real database: what was recorded is not done again after a crash."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
+from orchestrator.adapters.reply_journal import ReplyJournal
+from orchestrator.domain.events import Event
+from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.status import StoryStatus
+from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
+from orchestrator.ports import Step
+from orchestrator.settings import Settings
+
+Body = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
+PROMPT = Prompt(
+    key=TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN), segments=(Segment(name="role", text="Plan."),)
+)
+
+
+class Counting:
+    """A provider that counts its calls and fails where it is told to."""
+
+    name = "double"
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.calls = 0
+        self.error = error
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        self.calls += 1
+        if self.error is not None:
+            raise self.error
+        return Reply(key=prompt.key, turn=prompt.turn, text=f"reply {self.calls} \ud83d")
+
+
+def done(message: str = "", story: str = "A") -> StoryOutcome:
+    findings = (major("x.told", message),) if message else ()
+    return StoryOutcome(id=story, status=StoryStatus.DONE, findings=findings)
+
+
+class House:
+    """One process's life on the files in `folder`: an engine with its sink, for one body."""
+
+    def __init__(self, folder: Path, provider: Counting, current: Callable[[str], bool] = lambda _: True) -> None:
+        self.folder, self.provider, self.current = folder, provider, current
+        self.shown: list[Event] = []
+
+    async def live(self, body: Body, use: Callable[[DurableEngine], Awaitable[Any]]) -> Any:
+        settings = Settings.model_validate({"budget": {"calls_per_story": 3}})
+        url = sqlite_url(self.folder / "events.sqlite")
+        async with (
+            EventStore(url, on_event=self.shown.append) as sink,
+            DurableEngine(
+                url=sqlite_url(self.folder / "engine.sqlite"),
+                executor_id="run-SP-001",
+                body=body,
+                turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
+                journals=ReplyJournal(self.folder / "replies"),
+                sink=sink,
+                clock=SystemClock(),
+                is_current=self.current,
+            ) as engine,
+        ):
+            return await use(engine)
+
+    async def run(self, body: Body, *stories: str) -> list[StoryOutcome]:
+        """Outcomes of stories that run at once."""
+
+        async def use(engine: DurableEngine) -> list[StoryOutcome]:
+            payloads = [{"sprint": "SP-001", "story": story} for story in stories or ("A",)]
+            return list(await asyncio.gather(*(engine.run_story(f"SP-001/{load['story']}", load) for load in payloads)))
+
+        result: list[StoryOutcome] = await self.live(body, use)
+        return result
+
+    async def die_in(self, body: Body, reached: asyncio.Event) -> None:
+        """Start the story and end the process's life where `reached` is set, in the middle of its work."""
+
+        async def use(engine: DurableEngine) -> None:
+            task = asyncio.create_task(engine.run_story("SP-001/A", {"sprint": "SP-001", "story": "A"}))
+            await asyncio.wait_for(reached.wait(), 10)
+            task.cancel()
+
+        await self.live(body, use)
+
+
+async def test_after_a_crash_recorded_steps_and_journalled_replies_are_not_repeated(tmp_path: Path) -> None:
+    provider, work, reached = Counting(), [], asyncio.Event()
+
+    def body(crash: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            async def first(step_id: str) -> list[Finding]:
+                work.append(step_id)
+                return [major("x.kept", f"step {step_id}")]
+
+            async def second(step_id: str) -> str:
+                work.append(step_id)
+                if crash:
+                    reached.set()
+                    await asyncio.Event().wait()
+                return "second"
+
+            findings = await step.step("first", first, list[Finding])
+            reply = await step.turn(PROMPT)
+            await step.emit("told", "between")
+            second_said = await step.step("second", second, str)
+            return done(f"{findings[0].message}; {reply.text}; {second_said}")
+
+        return story
+
+    await House(tmp_path, provider).die_in(body(True), reached)
+    house = House(tmp_path, provider)
+    (outcome,) = await house.run(body(False))
+    assert outcome.findings[0].message == "step SP-001/A/1; reply 1 \ud83d; second"
+    assert work == ["SP-001/A/1", "SP-001/A/3", "SP-001/A/3"]
+    assert provider.calls == 1
+    assert not house.shown, "events of the first life are not shown or stored again"
+    stored = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
+    assert [event.name for event in stored] == ["turn_started", "turn_finished", "told"]
+    assert [event.id for event in stored] == ["SP-001/A:1", "SP-001/A:2", "SP-001/A:3"]
+
+
+def read_events(folder: Path) -> list[tuple[int, Event]]:
+    reader = EventReader(sqlite_url(folder / "events.sqlite"))
+    try:
+        return list(reader.read("SP-001"))
+    finally:
+        reader.close()
+
+
+async def test_a_finished_workflow_is_joined_not_run(tmp_path: Path) -> None:
+    runs = []
+
+    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        runs.append(step.workflow_id)
+        return done(story=payload["story"])
+
+    first = await House(tmp_path, Counting()).run(body, "A", "B", "C")
+    assert await House(tmp_path, Counting()).run(body, "A", "B", "C") == first
+    assert sorted(runs) == ["SP-001/A", "SP-001/B", "SP-001/C"]
+
+
+async def test_our_errors_keep_their_class_and_are_replayed(tmp_path: Path) -> None:
+    tried, reached = [], asyncio.Event()
+
+    def body(crash: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            async def fails(_step_id: str) -> str:
+                tried.append(1)
+                raise WorkspaceError("git said no", findings=[major("x.git", "no")])
+
+            try:
+                await step.step("fails", fails, str)
+            except WorkspaceError as error:
+                caught = error
+            try:
+                await step.turn(PROMPT)
+            except PermanentProviderError as error:
+                kind = error.kind
+            if crash:
+                reached.set()
+                await asyncio.Event().wait()
+            return done(f"{caught.message} {caught.findings[0].code} {kind}")
+
+        return story
+
+    provider = Counting(PermanentProviderError("no key", kind="auth"))
+    await House(tmp_path, provider).die_in(body(True), reached)
+    (outcome,) = await House(tmp_path, provider).run(body(False))
+    assert outcome.findings[0].message == "git said no x.git auth"
+    assert len(tried) == provider.calls == 1
+
+
+async def test_the_budget_of_a_story_ends_it_with_its_own_error(tmp_path: Path) -> None:
+    provider = Counting()
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        for _ in range(3):
+            await step.turn(PROMPT)
+        with pytest.raises(BudgetExceeded):
+            await step.turn(PROMPT)
+        return done()
+
+    house = House(tmp_path, provider)
+    assert await house.run(body) == [done()]
+    assert provider.calls == 3
+    assert [event.data["turn"] for event in house.shown if event.name == "turn_finished"] == [1, 2, 3]
+
+
+async def test_a_defect_in_one_story_reaches_its_caller_and_no_other(tmp_path: Path) -> None:
+    async def body(_step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        if payload["story"] == "A":
+            raise ZeroDivisionError("a defect")
+        return done(story=payload["story"])
+
+    async def use(engine: DurableEngine) -> list[Any]:
+        calls = [engine.run_story(f"SP-001/{name}", {"sprint": "SP-001", "story": name}) for name in ("A", "B")]
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    bad, good = await House(tmp_path, Counting()).live(body, use)
+    assert "a defect" in str(bad)
+    assert good == done(story="B")
+
+
+async def test_a_workflow_that_was_reset_does_not_go_on_by_itself(tmp_path: Path) -> None:
+    reached, lives = asyncio.Event(), []
+
+    async def hangs(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        lives.append(step.workflow_id)
+        reached.set()
+        await asyncio.Event().wait()
+        return done()
+
+    async def body(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        lives.append(step.workflow_id)
+        return done()
+
+    async def use(engine: DurableEngine) -> StoryOutcome:
+        return await engine.run_story("SP-001/A@2", {"sprint": "SP-001", "story": "A"})
+
+    await House(tmp_path, Counting()).die_in(hangs, reached)
+    assert await House(tmp_path, Counting(), {"SP-001/A@2"}.__contains__).live(body, use) == done()
+    assert lives == ["SP-001/A", "SP-001/A@2"]

@@ -1,0 +1,158 @@
+"""One turn: the journal first, transport retries with the server's wish, the budget of a story."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.reply_journal import WorkflowJournal
+from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
+from orchestrator.settings import Settings
+
+KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
+PROMPT = Prompt(key=KEY, segments=(Segment(name="role", text="Plan."),))
+
+
+class Answers:
+    """A provider that raises or replies in order."""
+
+    name = "double"
+
+    def __init__(self, *answers: Exception | str) -> None:
+        self.left = list(answers)
+        self.turns: list[int] = []
+        self.at_once = self.most = 0
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        self.turns.append(prompt.turn)
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await asyncio.sleep(0.01)
+        self.at_once -= 1
+        answer = self.left.pop(0) if self.left else "more"
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(key=prompt.key, turn=prompt.turn, text=answer)
+
+
+def busy(**fields: Any) -> TransientProviderError:
+    return TransientProviderError("busy", kind="rate_limit", **fields)
+
+
+def taker(provider: Answers, *, slots: int = 8, **changes: Any) -> TurnTaker:
+    policy = {"wait_initial_s": 0, "wait_max_s": 0, **changes}
+    cap = policy.pop("calls_per_story", 200)
+    settings = Settings.model_validate({"provider": policy, "budget": {"calls_per_story": cap}})
+    return TurnTaker(provider, settings, asyncio.Semaphore(slots))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> WorkflowJournal:
+    return WorkflowJournal(tmp_path / "SP-001" / "A")
+
+
+async def test_a_reply_is_journalled_and_never_asked_for_again(journal: WorkflowJournal, tmp_path: Path) -> None:
+    provider = Answers("one")
+    first = await taker(provider).take(journal, 3, PROMPT)
+    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+    assert await taker(provider).take(again, 3, PROMPT) == first
+    assert provider.turns == [1]
+    assert (await taker(provider).take(again, 4, PROMPT)).turn == 2
+    kept = await asyncio.to_thread((tmp_path / "SP-001" / "A" / "3.prompt.md").read_text)
+    assert kept == "Plan."
+
+
+async def test_a_transport_retry_takes_the_next_turn_and_is_told(journal: WorkflowJournal) -> None:
+    provider = Answers(busy(), busy(), "at last")
+    reply = await taker(provider).take(journal, 1, PROMPT)
+    assert reply.turn == 3
+    assert [failure.turn for failure in reply.failed_calls] == [1, 2]
+    assert journal.calls == 3
+
+
+async def test_the_policy_bounds_the_calls_of_one_turn(journal: WorkflowJournal) -> None:
+    provider = Answers(*[busy() for _ in range(9)])
+    with pytest.raises(PermanentProviderError, match="gave up after 3 calls") as caught:
+        await taker(provider, max_attempts=3).take(journal, 1, PROMPT)
+    assert caught.value.kind == "rate_limit"
+    assert provider.turns == [1, 2, 3]
+
+
+@pytest.mark.parametrize("answers", [[busy() for _ in range(3)], [PermanentProviderError("no key", kind="auth")]])
+async def test_a_turn_that_had_failed_for_good_before_a_crash_fails_the_same_way(
+    journal: WorkflowJournal, tmp_path: Path, answers: list[Exception]
+) -> None:
+    provider = Answers(*answers)
+    with pytest.raises(PermanentProviderError) as first:
+        await taker(provider, max_attempts=3).take(journal, 1, PROMPT)
+    calls = list(provider.turns)
+    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+    with pytest.raises(PermanentProviderError) as second:
+        await taker(provider, max_attempts=3).take(again, 1, PROMPT)
+    assert provider.turns == calls
+    assert (second.value.message, second.value.kind, second.value.code) == (
+        first.value.message,
+        first.value.kind,
+        first.value.code,
+    )
+
+
+async def test_retries_before_a_crash_count(journal: WorkflowJournal, tmp_path: Path) -> None:
+    before = asyncio.create_task(taker(Hanging(busy(), busy()), max_attempts=3).take(journal, 1, PROMPT))
+    while journal.calls < 2:
+        await asyncio.sleep(0.01)
+    before.cancel()
+    again = await asyncio.to_thread(WorkflowJournal, tmp_path / "SP-001" / "A")
+    provider = Answers(busy(), "too late")
+    with pytest.raises(PermanentProviderError, match="after 3 calls"):
+        await taker(provider, max_attempts=3).take(again, 1, PROMPT)
+    assert provider.turns == [3]
+
+
+class Hanging(Answers):
+    """Never answers once its answers are used up."""
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        if not self.left:
+            await asyncio.Event().wait()
+        return await super().complete(prompt)
+
+
+async def test_retry_after_is_honoured_up_to_its_limit(journal: WorkflowJournal) -> None:
+    started = time.monotonic()
+    await taker(Answers(busy(retry_after_s=0.2), "ok"), wait_initial_s=9, wait_max_s=9).take(journal, 1, PROMPT)
+    assert 0.2 <= time.monotonic() - started < 3
+    provider = Answers(busy(retry_after_s=99), "never")
+    with pytest.raises(PermanentProviderError, match="retry_after_max_s"):
+        await taker(provider, retry_after_max_s=50).take(journal, 2, PROMPT)
+    assert len(provider.turns) == 1
+
+
+async def test_permanent_errors_are_not_retried(journal: WorkflowJournal) -> None:
+    provider = Answers(PermanentProviderError("no", kind="bad_request", code="script.missing"))
+    with pytest.raises(PermanentProviderError) as caught:
+        await taker(provider).take(journal, 1, PROMPT)
+    assert caught.value.code == "script.missing"
+    assert provider.turns == [1]
+
+
+async def test_the_budget_counts_every_call_of_the_story(journal: WorkflowJournal) -> None:
+    provider = Answers(busy(), "one")
+    turns = taker(provider, calls_per_story=2)
+    await turns.take(journal, 1, PROMPT)
+    with pytest.raises(BudgetExceeded) as caught:
+        await turns.take(journal, 2, PROMPT)
+    assert caught.value.code == "budget.calls"
+    assert len(provider.turns) == 2
+
+
+async def test_slots_bound_the_calls_in_flight(tmp_path: Path) -> None:
+    provider = Answers()
+    turns = taker(provider, slots=2)
+    journals = [await asyncio.to_thread(WorkflowJournal, tmp_path / str(number)) for number in range(6)]
+    await asyncio.gather(*(turns.take(journal, 1, PROMPT) for journal in journals))
+    assert provider.most == 2

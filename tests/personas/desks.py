@@ -1,0 +1,70 @@
+"""A desk whose team is scripted in the test."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.adapters.scripted import Script, ScriptedProvider
+from orchestrator.adapters.simulated import MemorySink, SimulatedStep
+from orchestrator.domain.script import ScriptEntry
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.story import Story
+from orchestrator.domain.surface import Surface
+from orchestrator.personas.desk import Desk
+from orchestrator.settings import Policies
+from orchestrator.wiring.team import schema_texts
+from tests.prompts.packaged import packaged_library
+
+STORY = "US-1"
+SURFACE = Surface(commit="", files=("app.py",))
+
+LIBRARY = packaged_library()
+
+
+@dataclass
+class Bench:
+    """A desk with everything that went over it."""
+
+    desk: Desk
+    step: SimulatedStep
+    sink: MemorySink
+
+    @property
+    def asked(self) -> list[str]:
+        """`purpose turn` of every prompt, in order."""
+        return [f"{prompt.key.purpose} {prompt.turn}" for prompt in self.step.prompts]
+
+    def segment(self, number: int, name: str) -> str:
+        """Text of a segment of the prompt with this place; "" when it has none."""
+        return "\n".join(s.text for s in self.step.prompts[number].segments if s.name == name)
+
+
+def script_of(entries: Iterable[dict[str, Any]]) -> Script:
+    """A script, with turns counted per key where none is given."""
+    script: Script = {}
+    for fields in entries:
+        entry = ScriptEntry.model_validate({"story": STORY, **fields})
+        while entry.lookup in script:
+            entry = entry.model_copy(update={"turn": entry.turn + 1})
+        script[entry.lookup] = entry
+    return script
+
+
+def bench(*entries: dict[str, Any], policies: Policies | None = None) -> Bench:
+    """A desk of US-1 whose replies are `entries`."""
+    sink = MemorySink()
+    step = SimulatedStep(ScriptedProvider(script_of(entries)), sink, story=STORY)
+    desk = Desk(
+        step=step,
+        library=LIBRARY,
+        policies=policies or Policies(),
+        story=STORY,
+        schemas=schema_texts(),
+    )
+    return Bench(desk=desk, step=step, sink=sink)
+
+
+def brief(**fields: Any) -> StoryBrief:
+    """US-1."""
+    story = Story(id=STORY, title="Prices", acceptance_criteria=("A price is shown",), **fields)
+    return StoryBrief(story=story, sprint="SP-001", vision="Shops need prices.")

@@ -1,0 +1,126 @@
+"""Alex: build.max_attempts replies in all, continuations included; whole files of a cut delivery are kept."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.stages import Delivered, TaskBrief
+from orchestrator.domain.testing import FailureInstruction
+from orchestrator.personas.alex import Alex
+from orchestrator.settings import Policies
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.support import breakdown, delivery, task
+
+PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
+FILES = {"a.py": "A = 1\n", "b.py": "B = 2\n"}
+WHOLE = json.dumps(delivery(STORY, 1, FILES))
+CUT = WHOLE[: WHOLE.index("B = 2") + 3]
+
+
+def says(value: Any, purpose: str = "delivery") -> dict[str, Any]:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return {"persona": "alex", "purpose": purpose, "task": "T-US-1-01", "text": text}
+
+
+def a_brief(**fields: Any) -> TaskBrief:
+    given = {"allowed_dependencies": (), "modified_files": {}, **fields}
+    return TaskBrief(task=PLAN.tasks[0], breakdown=PLAN, surface=SURFACE, **given)
+
+
+async def delivered(at: Bench, verdicts: Sequence[list[Finding]] = (), **fields: Any) -> Delivered:
+    left = list(verdicts)
+
+    async def judge(_delivery: Delivery) -> list[Finding]:
+        return left.pop(0) if left else []
+
+    return await Alex(at.desk, brief()).deliver(a_brief(**fields), judge)
+
+
+def texts(result: Delivered) -> dict[str, str]:
+    assert result.delivery is not None
+    return {change.path: change.content for change in result.delivery.files}
+
+
+async def test_a_whole_delivery_is_accepted_and_the_prompt_holds_what_is_needed() -> None:
+    at = bench(says(WHOLE))
+    fix = FailureInstruction(file="a.py", issue="wrong", fix="make A one")
+    result = await delivered(
+        at, modified_files={"a.py": "A = 0\n"}, instructions=(fix,), allowed_dependencies=("rich",)
+    )
+    assert result.accepted
+    assert texts(result) == FILES
+    assert at.asked == ["delivery 1"]
+    shown = at.step.prompts[0].text
+    assert "A = 0" in shown
+    assert "make A one" in shown
+    assert "rich" in at.segment(0, "story")
+
+
+async def test_no_allowed_package_is_said_in_words() -> None:
+    at = bench(says(WHOLE))
+    await delivered(at)
+    assert "none beyond the standard library" in at.segment(0, "story")
+
+
+async def test_the_budget_is_replies_and_the_last_delivery_is_kept() -> None:
+    at = bench(says(WHOLE), says(WHOLE), says(WHOLE), says(WHOLE))
+    wrong = [major("contract.file", "c.py is not allowed")]
+    result = await delivered(at, [wrong] * 9)
+    assert not result.accepted
+    assert result.findings == tuple(wrong)
+    assert texts(result) == FILES
+    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"]
+    assert "c.py is not allowed" in at.segment(2, "feedback")
+
+
+async def test_a_cut_delivery_keeps_its_whole_files_and_asks_for_the_rest() -> None:
+    at = bench(says(CUT), says(delivery(STORY, 1, {"b.py": "B = 3\n"}), "continuation"))
+    result = await delivered(at)
+    assert result.accepted
+    assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 3\n"}
+    assert at.asked == ["delivery 1", "continuation 1"]
+    asked = at.segment(1, "feedback")
+    assert "### a.py" in asked
+    assert "A = 1" in asked
+    assert "- b.py" in asked
+
+
+async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
+    at = bench(says(CUT), says(WHOLE[len(CUT) - 3 :], "continuation"))
+    result = await delivered(at)
+    assert result.accepted
+    assert texts(result) == FILES
+
+
+async def test_a_missing_continuation_counts_and_the_loop_goes_on() -> None:
+    at = bench(says(CUT), says(WHOLE))
+    result = await delivered(at)
+    assert result.accepted
+    assert at.asked == ["delivery 1", "continuation 1", "delivery 2"]
+    assert "cut off before b.py was whole" in at.segment(2, "feedback")
+
+
+async def test_cut_deliveries_without_end_stop_at_the_budget() -> None:
+    at = bench(says(CUT), says(CUT), says(CUT))
+    result = await delivered(at)
+    assert not result.accepted
+    assert at.asked == ["delivery 1", "continuation 1", "delivery 2"]
+    assert "delivery.cut_off" in {finding.code for finding in result.findings}
+
+
+async def test_one_reply_leaves_no_room_for_a_continuation() -> None:
+    at = bench(says(CUT), policies=Policies.model_validate({"build": {"max_attempts": 1}}))
+    result = await delivered(at)
+    assert at.asked == ["delivery 1"]
+    assert texts(result) == {"a.py": "A = 1\n"}
+    assert not result.accepted
+
+
+async def test_a_delivery_that_is_none_gives_none() -> None:
+    at = bench(says("no"), says("no"), says({"files": []}))
+    result = await delivered(at)
+    assert result.delivery is None
+    assert at.asked == ["delivery 1", "repair 1", "delivery 2", "delivery 3"]

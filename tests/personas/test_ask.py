@@ -1,0 +1,143 @@
+"""The answer loop: one repair request per answer, re-asks within the budget, feedback with the last answer."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.checks.suite import read_analysis
+from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.findings import Finding, major, minor
+from orchestrator.domain.wire import AnalysisAnswer
+from orchestrator.personas.ask import Asked, Judge, ask
+from orchestrator.personas.desk import Request
+from orchestrator.settings import Policies
+from tests.personas.desks import Bench, bench
+
+GOOD = json.dumps({"failure_analysis": [{"file": "a.py", "issue": "wrong sum", "fix": "add them"}]})
+REFUSED = "I am sorry, I cannot say."
+INVALID = json.dumps({"failure_analysis": []})
+CUT = GOOD[:-3] + ', "issue'
+
+
+def said(*texts: str, repair: str | None = None) -> Bench:
+    entries = [{"persona": "jordan", "purpose": "analysis", "text": text} for text in texts]
+    if repair is not None:
+        entries.append({"persona": "jordan", "purpose": "repair", "text": repair})
+    return bench(*entries)
+
+
+async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None) -> Asked[Any]:
+    request = Request(
+        persona="jordan",
+        purpose=Purpose.ANALYSIS,
+        prompt="jordan/analysis",
+        answer=AnalysisAnswer,
+        schema_name="analysis",
+        replies=replies,
+        slots={"story": "s", "suite": "s", "files": "f", "report": "r", "history": ""},
+    )
+
+    def read(value: Any) -> tuple[Any, Sequence[Finding]]:
+        instructions, findings = read_analysis(value)
+        return instructions or None, findings
+
+    return await ask(at.desk, request, read=read, judge=judge)
+
+
+async def test_a_good_answer_costs_one_call_and_has_no_feedback() -> None:
+    at = said(GOOD)
+    result = await asked(at)
+    assert result.accepted
+    assert result.previous == GOOD
+    assert at.asked == ["analysis 1"]
+    assert "Corrections Required" not in at.step.prompts[0].text
+
+
+async def test_the_repair_request_shows_the_broken_text_in_a_fence_and_its_answer_counts() -> None:
+    at = said(REFUSED, repair=GOOD)
+    result = await asked(at)
+    assert result.accepted
+    assert at.asked == ["analysis 1", "repair 1"]
+    assert f"```\n{REFUSED}\n```" in at.segment(1, "task")
+    assert "```json\n{" in at.segment(1, "contract")
+    assert at.sink.named("answer_repaired_by_model")
+
+
+async def test_without_a_repair_entry_the_loop_goes_on_and_ends() -> None:
+    at = said(REFUSED, REFUSED, REFUSED)
+    result = await asked(at)
+    assert result.value is None
+    assert not result.accepted
+    assert all(finding.severity.blocks for finding in result.findings)
+    assert at.asked == ["analysis 1", "repair 1", "analysis 2", "analysis 3"]
+    feedback = at.segment(2, "feedback")
+    assert "## Corrections Required" in feedback
+    assert REFUSED in feedback
+
+
+async def test_a_failed_repair_leaves_the_first_text_for_the_feedback() -> None:
+    at = said(REFUSED, GOOD, repair="no better")
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "repair 1", "analysis 2"]
+    assert REFUSED in at.segment(2, "feedback")
+    assert "no better" not in at.segment(2, "feedback")
+
+
+async def test_repair_requests_can_be_switched_off() -> None:
+    at = said(REFUSED, GOOD, repair=GOOD)
+    policies = Policies.model_validate({"answer": {"repair_requests": 0}})
+    at.desk.__dict__["policies"] = policies
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "analysis 2"]
+
+
+async def test_a_huge_text_is_asked_for_anew_instead_of_being_repaired_in_part() -> None:
+    at = said(REFUSED * 6000, GOOD, repair=GOOD)
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "analysis 2"]
+
+
+async def test_a_value_that_fails_a_check_is_asked_again_under_its_own_purpose() -> None:
+    at = said(INVALID, GOOD, repair=GOOD)
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "analysis 2"]
+    assert "failure_analysis is no filled list" in at.segment(1, "feedback")
+    sent_back = at.sink.named("answer_sent_back")
+    assert [finding["code"] for event in sent_back for finding in event.data["findings"]] == ["analysis.shape"]
+
+
+async def test_a_cut_answer_is_not_accepted_for_what_is_left_of_it() -> None:
+    at = said(CUT, GOOD)
+    assert (await asked(at)).accepted
+    assert at.asked == ["analysis 1", "analysis 2"]
+    assert "cut off" in at.segment(1, "feedback")
+
+
+async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() -> None:
+    at = said(INVALID, GOOD, GOOD)
+    seen: list[object] = []
+
+    async def judge(value: object) -> list[Finding]:
+        seen.append(value)
+        return [major("x.wrong", "the sum is still wrong")] if len(seen) == 1 else [minor("x.small", "fine")]
+
+    result = await asked(at, judge=judge)
+    assert result.accepted
+    assert len(seen) == 2
+    assert [finding.code for finding in result.findings] == ["x.small"]
+    assert "the sum is still wrong" in at.segment(2, "feedback")
+    assert GOOD in at.segment(2, "feedback")
+
+
+@given(texts=st.lists(st.sampled_from([GOOD, REFUSED, INVALID, CUT]), min_size=5, max_size=5), budget=st.integers(1, 5))
+async def test_no_sequence_of_answers_exceeds_the_budgets(texts: list[str], budget: int) -> None:
+    at = said(*texts)
+    result = await asked(at, replies=budget)
+    asks = [one for one in at.asked if one.startswith("analysis")]
+    assert len(asks) <= budget
+    assert len(at.asked) - len(asks) <= 1
+    assert result.accepted == (GOOD in texts[:budget])
+    assert len(asks) == (texts.index(GOOD) + 1 if result.accepted else budget)

@@ -1,0 +1,92 @@
+"""Jordan: suites that satisfy the checks, analyses that can be used."""
+
+import json
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.simulated import report
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.stages import FailureBrief, SuiteBrief
+from orchestrator.domain.testing import TestSuite
+from orchestrator.personas.jordan import Jordan
+from orchestrator.settings import Policies
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.support import breakdown, suite
+
+CONTENT = "from a import A\n\n\ndef test_a():\n    assert A == 1\n"
+EMPTY = "def test_a():\n    pass\n"
+WANTED = [{"criterion": "A price is shown", "test": "ask for it"}, {"criterion": "In euros", "test": "look at it"}]
+
+
+def says(value: Any, purpose: str = "suite") -> dict[str, Any]:
+    return {"persona": "jordan", "purpose": purpose, "text": value if isinstance(value, str) else json.dumps(value)}
+
+
+def a_brief(**fields: Any) -> SuiteBrief:
+    plan = Breakdown.model_validate(breakdown(STORY, ["a.py"], **fields))
+    return SuiteBrief(breakdown=plan, surface=SURFACE, files={"a.py": "A = 1\n"})
+
+
+async def test_a_suite_is_accepted_with_its_names_and_sees_the_real_files() -> None:
+    at = bench(says(suite(STORY, CONTENT)))
+    written = await Jordan(at.desk, brief()).suite(a_brief())
+    assert written.suite is not None
+    assert written.suite.expected_names == ("test_a",)
+    assert "### a.py" in at.step.prompts[0].text
+    assert "smoke" in at.step.prompts[0].text
+
+
+async def test_a_suite_that_asserts_nothing_is_sent_back_until_the_budget_ends() -> None:
+    at = bench(*[says(suite(STORY, EMPTY)) for _ in range(4)])
+    written = await Jordan(at.desk, brief()).suite(a_brief())
+    assert written.suite is None
+    assert at.asked == ["suite 1", "suite 2", "suite 3"]
+    assert "suite.no_assertion" in {finding.code for finding in written.findings}
+
+
+@pytest.mark.parametrize(
+    ("mode", "criteria", "asked"),
+    [("auto", True, ["suite 1", "suite 2"]), ("smoke", True, ["suite 1"]), ("acceptance", False, ["suite 1"])],
+)
+async def test_the_mode_decides_how_many_tests_are_wanted(mode: str, criteria: bool, asked: list[str]) -> None:
+    two = CONTENT + "\n\ndef test_b():\n    assert A < 2\n"
+    policies = Policies.model_validate({"test": {"mode": mode}})
+    at = bench(says(suite(STORY, CONTENT)), says(suite(STORY, two)), policies=policies)
+    written = await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED if criteria else []))
+    assert written.suite is not None
+    assert at.asked == asked
+
+
+async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
+    at = bench(*[says(suite(STORY, CONTENT))] * 3)
+    await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED))
+    assert "2. In euros\n   Test: look at it" in at.step.prompts[0].text
+
+
+async def analysed(at: Bench) -> Any:
+    told = FailureBrief(
+        suite=TestSuite(test_file="tests/test_a.py", test_content=CONTENT, expected_names=("test_a",)),
+        report=report(failed=["test_a"], message="assert 0 == 1"),
+        files={"a.py": "A = 0\n"},
+        task_files={"T-US-1-01": ("a.py",)},
+        history=("attempt 1: 0 passed, 1 failed",),
+    )
+    return await Jordan(at.desk, brief()).analyse(told)
+
+
+async def test_an_analysis_becomes_instructions() -> None:
+    at = bench(says({"failure_analysis": [{"file": "a.py:1", "issue": "A is 0", "fix": "make it 1"}]}, "analysis"))
+    result = await analysed(at)
+    assert [(i.file, i.fix) for i in result.instructions] == [("a.py", "make it 1")]
+    shown = at.step.prompts[0].text
+    for part in ("assert 0 == 1", "A = 0", "attempt 1: 0 passed, 1 failed", "assert A == 1"):
+        assert part in shown
+
+
+async def test_an_analysis_that_is_none_is_empty_and_says_why() -> None:
+    at = bench(says("who knows", "analysis"), says([], "analysis"), says({"x": 1}, "analysis"))
+    result = await analysed(at)
+    assert result.instructions == ()
+    assert result.findings
+    assert [one for one in at.asked if "analysis" in one] == ["analysis 1", "analysis 2", "analysis 3"]
