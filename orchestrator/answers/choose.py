@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.answers.frames import Reading
 from orchestrator.answers.model import Change
-from orchestrator.answers.scan import Candidate
+from orchestrator.answers.scan import Candidate, Scan
 from orchestrator.answers.shape import ANYTHING, Fit, Shape, fit
 
 WRAPPER_DEPTH = 4
@@ -23,11 +23,14 @@ class Choice:
     value: Any = None
     changes: tuple[Change, ...] = ()
     refused: str = ""
-    """Code of the refusal: answer.none | answer.unfit | answer.unreadable; empty when there is an answer."""
+    """Code of the refusal: answer.none | unfit | unreadable | too_many; empty when there is an answer."""
 
 
-def choose(candidates: list[Candidate], contract: Shape) -> Choice:
-    """The answer among `candidates` (in text order), or why there is none."""
+def choose(scan: Scan) -> Choice:
+    """The answer among the candidates of a scan, or why there is none."""
+    candidates, contract = scan.candidates, scan.contract
+    if scan.overrun:
+        return Choice(refused="answer.too_many")
     whole = _best_whole(candidates, contract)
     start = whole.reading.start if whole and whole.reading else -1
     lost = _lost(candidates, contract)

@@ -15,8 +15,9 @@ from orchestrator.answers.model import (
     place,
     too_deep,
 )
-from orchestrator.answers.scan import Scan, strict_prefix
+from orchestrator.answers.scan import Scan
 from orchestrator.answers.shape import ANYTHING, Schema, Shape, fit, has_gap, shape_of
+from orchestrator.answers.strict import StrictParser
 from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
@@ -43,11 +44,12 @@ def _whole_text(text: str, shape: Shape) -> Extraction | None:
     start = text.find(core)
     if core[:1] not in ("{", "[") or core[-1:] not in ("}", "]"):
         return None
+    parser = StrictParser()
     try:
-        value, end, doubled = strict_prefix(text, start)
+        value, end = parser.prefix(text, start)
     except (ValueError, RecursionError):
         return None
-    if end != start + len(core) or doubled or too_deep(value) or has_gap(value, shape):
+    if end != start + len(core) or parser.doubled or too_deep(value) or has_gap(value, shape):
         return None
     value, way = unwrapped(value, shape)
     if shape is not ANYTHING and fit(value, shape) is None:
@@ -63,7 +65,7 @@ def _whole_text(text: str, shape: Shape) -> Extraction | None:
 def _scanned(text: str, shape: Shape) -> Extraction:
     """Layers `scan`, `repair`, `guided` and `truncation`, then `decoded`: what stands somewhere in the text."""
     scan = Scan(text, shape).run()
-    choice = choose(scan.candidates, shape)
+    choice = choose(scan)
     if choice.refused or shape is ANYTHING:
         decoded = _decoded(text, shape, scan, choice)
         if decoded is not None:
@@ -80,7 +82,7 @@ def _decoded(text: str, shape: Shape, scan: Scan, plain: Choice) -> Extraction |
         if decoded is None or not _stands_free(decoded.change.offset, scan, plain):
             continue
         inner = Scan(decoded.text, shape).run()
-        choice = choose(inner.candidates, shape)
+        choice = choose(inner)
         if choice.reading is None or choice.refused:
             continue
         moved = tuple(change._replace(offset=decoded.original(change.offset)) for change in choice.changes)
@@ -103,7 +105,7 @@ def _stands_free(offset: int, scan: Scan, plain: Choice) -> bool:
 
 def _found(choice: Choice, seen: int, problems: tuple[Finding, ...]) -> Extraction:
     truncated = choice.layer == "truncation"
-    layer = {"strict": "scan"}.get(choice.layer, choice.layer)
+    layer = choice.layer if choice.changes or truncated else "scan"
     status = Status.TRUNCATED if truncated else Status.REPAIRED if choice.changes else Status.OK
     return Extraction(
         value=choice.value,
@@ -160,6 +162,13 @@ def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0)
             "No object in the text shows a key that the answer must have" + (f": {wanted}." if wanted else "."),
             where=place(text, at),
             fix="Answer with one JSON object that has these keys at its outermost level.",
+        )
+    elif choice.refused == "answer.too_many":
+        problem = major(
+            "answer.too_many",
+            f"The text holds too many broken objects and lists to be an answer ({seen} were looked at).",
+            where=place(text, start),
+            fix="Answer with one JSON object and nothing else.",
         )
     else:
         problem = major(

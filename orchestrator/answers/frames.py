@@ -33,7 +33,8 @@ class Frame:
     start: int
     key: str | None = None
     """The latest key."""
-    key_at: int = -1
+    pending: bool = False
+    """Whether the value of the latest key has not come yet."""
     indent: str | None = None
     """White space between the line end and the latest key that began a line."""
     comma_at: int = -1
@@ -50,6 +51,7 @@ class Frame:
         """Add a whole member."""
         if self.is_object:
             self.value[self.key] = value
+            self.pending = False
         else:
             self.value.append(value)
 
@@ -89,6 +91,8 @@ class Reading:
     """Where strings were ended by the contract's decision."""
     gap: bool = False
     """Cut by an ellipsis: more of the text belongs to it."""
+    nested: bool = False
+    """Whether more than the outermost container was open when it ended."""
     deep: bool = False
     """Broken because containers nest too deep."""
 
@@ -128,6 +132,8 @@ def salvaged(stack: list[Frame], contract: Shape) -> Any:
         return None
     frame = stack[index]
     kept = frame.value.copy()
+    if frame.is_object and frame.pending:
+        kept.pop(frame.key, None)
     inner = stack[index + 1] if index + 1 < len(stack) else None
     if frame.is_object and inner is not None and not inner.is_object and inner.value and inner.shape.lists_objects:
         kept[frame.key] = list(inner.value)

@@ -3,12 +3,12 @@
 import re
 
 from orchestrator.answers import tokens
-from orchestrator.answers.frames import GOES_ON, Frame
+from orchestrator.answers.frames import Frame
 from orchestrator.answers.model import Change
 
 _KEY = re.compile(r"""(["'“]?)([^"'“”\\\n:,{}\[\]]{1,120})(["'”]?)\s*+:""")
 _SWALLOWED = re.compile(r""",\s*+"([^"\\\n]{1,100})"\s*+:""")
-_BETWEEN = re.compile(r"(?:[ \t\r\n]++|//[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)*+")
+_BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++|//[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)*+")
 UNDECIDED = -2
 """Instead of an offset: nobody can know where this string ends."""
 
@@ -43,8 +43,11 @@ class Guide:
         """Whether a string ends before `at`; at its first delimiter even a key that comes twice may follow."""
         if self.may_end(stack, at):
             return True
-        match = None if later else GOES_ON.match(self.text, at)
-        return match is not None and stack[-1].is_object and match.group(1) in stack[-1].shape.props
+        place = self._skip(at)
+        if later or not stack[-1].is_object or not self.text.startswith(",", place):
+            return False
+        match = _KEY.match(self.text, self._skip(place + 1))
+        return match is not None and match[2].strip() in stack[-1].shape.props
 
     def may_end(self, stack: list[Frame], at: int) -> bool:
         """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""

@@ -31,8 +31,9 @@ def gap(reader: Reader, at: int) -> Halt:
 
 def is_gap_text(value: str, frame: Frame) -> bool:
     """Whether a string among objects only says that items were left out."""
-    among_objects = any(isinstance(item, dict) for item in frame.value) or frame.shape.lists_objects
-    return among_objects and is_ellipsis(value)
+    if not is_ellipsis(value):
+        return False
+    return frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])
 
 
 def skip_foreign(reader: Reader) -> bool:
@@ -68,14 +69,20 @@ def number(reader: Reader, found: str, start: int) -> Any:
 
 
 def concatenate(reader: Reader) -> None:
-    """`"a" + "b"`: the parts become one string."""
-    frame, plus = reader.stack[-1], reader.at
-    reader.at += 1
-    if reader.peek("a string") not in tokens.CLOSING_QUOTE:
-        raise Halt("broken", reader.at, "a string was expected after `+`")
-    more = reader.string()
-    frame.value[frame.key if frame.is_object else -1] += more
-    reader.changes.append(Change("concatenation", plus, "+", ""))
+    """`"a" + "b" + …`: the parts become one string; cut off inside, none of it is kept."""
+    frame = reader.stack[-1]
+    name = frame.key if frame.is_object else -1
+    parts, end = [frame.value.pop(name)], reader.at
+    while reader.at < len(reader.text) and reader.peek() == "+":
+        plus = reader.at
+        reader.at += 1
+        if reader.peek("a string") not in tokens.CLOSING_QUOTE:
+            raise Halt("broken", reader.at, "a string was expected after `+`")
+        parts.append(reader.string())
+        end = reader.at
+        reader.changes.append(Change("concatenation", plus, "+", ""))
+    reader.at = end
+    frame.put("".join(parts))
 
 
 def key_in_list(reader: Reader) -> bool:
@@ -137,7 +144,7 @@ def goes_on(reader: Reader, at: int) -> bool:
 def missing_comma(reader: Reader, before: int, character: str) -> None:
     """Go on without a comma where only a next member can follow; else see whether the text ended before."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
-    if tokens.ELLIPSIS.match(text, at):
+    if at > before and tokens.ELLIPSIS.match(text, at):
         raise gap(reader, at)
     quoted = character in tokens.CLOSING_QUOTE
     if frame.is_object:

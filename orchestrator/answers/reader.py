@@ -1,5 +1,6 @@
 """Reads one object or list leniently, without recursion, and lists every change that was needed."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,7 @@ class Reader:
             fitting=outcome == "whole" or answering(self.stack, self.contract) >= 0,
             ends=tuple(self.guide.ends) if self.guide else (),
             gap=gap,
+            nested=len(self.stack) > 1,
             deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
         )
 
@@ -103,6 +105,7 @@ class Reader:
 
     def item(self) -> None:
         """A list member, or the end of the list."""
+        self.plain_items()
         character = self.peek()
         if character in "]}":
             self.close_with(character)
@@ -110,6 +113,16 @@ class Reader:
             self.extra_comma()
         else:
             self.member(character)
+
+    def plain_items(self) -> None:
+        """Take over a run of items that need no mending at the speed of the strict parser."""
+        run = tokens.PLAIN_ITEMS.match(self.text, self.at) if self.guide is None else None
+        if run is None or "..." in run.group() or "…" in run.group():
+            return
+        frame = self.stack[-1]
+        frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
+        self.at = run.end()
+        frame.comma_at, frame.last_string_at = run.end() - 1, -1
 
     def member(self, character: str) -> None:
         """A value; the container it belongs to is on top of the stack."""
@@ -155,7 +168,7 @@ class Reader:
         if name in frame.value:
             self.duplicates.append(Duplicate(name, start))
         frame.comma_at = -1
-        frame.key, frame.key_at = name, start
+        frame.key, frame.pending = name, True
         line = self.text.rfind("\n", max(0, start - 80), start)
         if line >= 0 and self.text[line + 1 : start].isspace():
             frame.indent = self.text[line + 1 : start]

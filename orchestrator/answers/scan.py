@@ -1,25 +1,38 @@
 """Finds the objects and lists of a text in one pass and reads each as strictly as it can be read."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from orchestrator.answers.frames import GOES_ON, Reading
 from orchestrator.answers.guide import Guide
 from orchestrator.answers.model import too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape, fit, has_gap
+from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.tokens import UNSEEN
 
 MAX_GUESSES = 8
 """Readings of one broken object with other string ends."""
 SERIOUS = 60
 """Characters read before a failure that make even a text without keys an answer that did not parse."""
+MAX_LENIENT = 5000
+"""Objects and lists that are read leniently; a text with more is no answer."""
+MAX_STRICT_FAILURES = 100
+"""Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
 MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
-_OPENER = re.compile(r"[{\[]|<(/?)(think|thinking|reasoning)\b[^<>\n]{0,80}>", re.IGNORECASE)
+_BLANK = rf"(?:/|\#|\Z|{UNSEEN.pattern})"
+_KEY = "|".join(rf"{q}(?:[^{q}\\\n]|\\.){{0,200}}+(?:{q}\s*+:|\Z)" for q in "\"'")
+_MEMBER = rf"(?:{_KEY}|[`“”„‘}},.…]|[^\W\d][\w$.-]*+\s*+:|{_BLANK})"
+_ITEM = rf"(?:[\"'`“”„‘\],.…\-\w]|{_BLANK})"
+_OPENER = re.compile(
+    rf"\{{(?=\s*+{_MEMBER})|\[(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
+    r"|<(/?)(think|thinking|reasoning)\b[^<>\n]{0,80}>",
+    re.IGNORECASE,
+)
+"""Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by."""
 _MEMBER_BEFORE = re.compile(r"""(?:["'”`]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"</(think|thinking|reasoning)\s*>", re.IGNORECASE)
@@ -47,6 +60,13 @@ class Scan:
     seen: int = 0
     budget: int = 0
     """Characters that may still be read a second time."""
+    strict: StrictParser = field(default_factory=StrictParser)
+    lenient: int = 0
+    """How many candidates were read leniently."""
+    overrun: bool = False
+    """There were too many of them: nothing of the text can be trusted."""
+    failures: int = 0
+    """How often the strict parser gave up."""
     last_close: dict[str, int] = field(default_factory=dict)
     """Name of a reasoning tag → offset of the last one that closes."""
 
@@ -84,12 +104,16 @@ class Scan:
         if self.last_close.get(name, -1) >= match.end():
             closers = _CLOSE.finditer(self.text, match.end())
             return next(closer.end() for closer in closers if closer[1].lower() == name)
-        line = self.text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
-        return len(self.text) if not self.text[line : match.start()].strip("\ufeff\u200b \t") else match.end()
+        before = self.text[max(0, match.start() - 80) : match.start()]
+        alone = not before.rpartition("\n")[2].strip("\ufeff\u200b \t")
+        return len(self.text) if alone else match.end()
 
     def _candidate(self, start: int) -> int:
         """Read what begins at `start`; where the text goes on after it."""
         self.seen += 1
+        if self.lenient >= MAX_LENIENT:
+            self.overrun = True
+            return len(self.text)
         candidate = self._strictly(start) or self._leniently(start)
         reading = candidate.reading
         candidate.fragment = _MEMBER_BEFORE.search(self.text, max(0, start - 60), start) is not None
@@ -107,11 +131,14 @@ class Scan:
 
     def _strictly(self, start: int) -> Candidate | None:
         """The valid JSON that begins here, if it is, and if it is not one half of something."""
-        try:
-            value, end, doubled = strict_prefix(self.text, start)
-        except (ValueError, RecursionError):
+        if self.failures >= MAX_STRICT_FAILURES:
             return None
-        if doubled or GOES_ON.match(self.text, end) or too_deep(value) or has_gap(value, self.contract):
+        try:
+            value, end = self.strict.prefix(self.text, start)
+        except (ValueError, RecursionError):
+            self.failures += 1
+            return None
+        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value) or has_gap(value, self.contract):
             return None
         return Candidate(
             Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
@@ -119,6 +146,7 @@ class Scan:
 
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
+        self.lenient += 1
         best = Candidate(Reader(self.text, start, self.contract).read(), "repair")
         if best.reading.outcome == "template" or self.contract is ANYTHING or self._fits(best.reading):
             return best
@@ -133,9 +161,10 @@ class Scan:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
         if not first.keyed or not first.fitting:
             return
-        if self._spend(first.end - start):
+        mended = any(change.kind == "missing_closer" for change in first.changes)
+        if (first.outcome == "cut" or first.nested or mended) and self._spend(first.end - start):
             yield Candidate(Reader(self.text, start, self.contract, reclose=True).read(), "repair")
-        if first.outcome != "broken" and not first.gap:
+        if first.outcome != "broken":
             return
         banned: frozenset[int] = frozenset()
         for _ in range(MAX_GUESSES):
@@ -180,25 +209,6 @@ class Scan:
             if self._fits(candidate.reading) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
                 self.seen += 1
                 self.candidates.append(candidate)
-
-
-def strict_prefix(text: str, start: int) -> tuple[Any, int, bool]:
-    """Valid JSON at `start`, the offset after it, and whether a key came twice. Raises ValueError or RecursionError."""
-    doubled = False
-
-    def paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal doubled
-        found = dict(pairs)
-        doubled = doubled or len(found) != len(pairs)
-        return found
-
-    decoder = json.JSONDecoder(object_pairs_hook=paired, parse_constant=_no_constant)
-    value, end = decoder.raw_decode(text, start)
-    return value, end, doubled
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _rank(reading: Reading) -> int:

@@ -32,6 +32,11 @@ FOREIGN_WORDS: dict[str, Any] = {
 }
 """Words of other languages; JSON has no non-finite numbers, so these become null and are listed as changed."""
 
+PLAIN_ITEMS = re.compile(
+    r'(?:[ \t\r\n]*+(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?|"[^"\\\x00-\x1f]*+"|true|false|null)[ \t\r\n]*+,)++'
+)
+"""List items that are valid JSON, hold no container and no escape, each with its comma."""
+
 _ENDS = {q: re.compile(rf"[^{q}\\]*+(?:\\.[^{q}\\]*+)*+", re.DOTALL) for q in set(CLOSING_QUOTE.values())}
 _KEYS = {q: re.compile(rf"(?:[^{q}\\\n]|\\.){{0,{MAX_KEY}}}+{q}") for q in set(CLOSING_QUOTE.values())}
 _SPECIAL = re.compile(
