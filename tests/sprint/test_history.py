@@ -1,0 +1,89 @@
+"""Folds over the event log: only the present generation of a story counts, money is unknown when one price is."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import StoryOutcome, Tokens
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.sprint.history import fold, is_finished
+from orchestrator.sprint.report import build_report, exit_code
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def record(**fields: Any) -> SprintRecord:
+    given = {"sprint": "SP-001", "backlog": "/b.csv", "repo": "/r", "base": "", "story_ids": ("A", "A-1")}
+    return SprintRecord(started_at=START, **{**given, **fields})
+
+
+def event(at: str, name: str, story: str = "A", after_s: int = 0, **data: Any) -> Event:
+    time = START + timedelta(seconds=after_s)
+    return Event(id=at, time=time, name=name, message=f"{name}!", sprint="SP-001", story=story, data=data)
+
+
+def turn(at: str, cost: float | None = 0.5, paid: bool = True, story: str = "A") -> Event:
+    tokens = {"input_tokens": 10, "cached_tokens": 4, "output_tokens": 3}
+    return event(at, "turn_finished", story, cost_usd=cost, paid=paid, **tokens)
+
+
+def finished(at: str, status: StoryStatus, story: str = "A", after_s: int = 0) -> Event:
+    outcome = StoryOutcome(id=story, status=status, branch="b", commit="c")
+    return event(at, "story_finished", story, after_s, outcome=outcome.model_dump(mode="json"))
+
+
+def test_a_story_is_added_up() -> None:
+    events = [
+        event("SP-001/A:story_started", "story_started", after_s=1),
+        turn("SP-001/A:1"),
+        turn("SP-001/A:2", paid=False),
+        turn("SP-001/A:3", cost=0.25),
+        finished("SP-001/A:story_finished", StoryStatus.DONE, after_s=5),
+    ]
+    story = fold(record(), events)["A"]
+    assert (story.status, story.calls, story.cost_usd, story.duration_s) == (StoryStatus.DONE, 2, 0.75, 4.0)
+    assert story.tokens == Tokens(input=20, cached=8, output=6)
+    assert story.last_message == "story_finished!"
+
+
+def test_one_unknown_price_makes_the_cost_unknown() -> None:
+    events = [turn("SP-001/A:1"), turn("SP-001/A:2", cost=None), turn("SP-001/A:3"), turn("SP-001/A-1:1", story="A-1")]
+    histories = fold(record(), events)
+    assert histories["A"].cost_usd is None
+    report = build_report(record(), histories, {})
+    assert report.totals["cost_usd"] is None
+    assert report.totals["calls"] == 4
+
+
+def test_earlier_generations_and_stories_with_a_common_beginning_do_not_count() -> None:
+    events = [
+        finished("SP-001/A:story_finished", StoryStatus.FAILED),
+        turn("SP-001/A:1"),
+        turn("SP-001/A@2:1"),
+        turn("SP-001/A-1:1", story="A-1"),
+        event("SP-001:paused", "sprint_paused"),
+    ]
+    histories = fold(record(generations={"A": 2}), events)
+    assert histories["A"].outcome is None
+    assert histories["A"].calls == 1
+    assert histories["A-1"].calls == 1
+
+
+def test_states_on_the_way_and_the_report() -> None:
+    histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
+    assert [history.status for history in histories.values()] == [StoryStatus.EXECUTING, StoryStatus.PENDING]
+    assert not is_finished(histories)
+    report = build_report(record(), histories, {"A": "Title"})
+    assert [(story.id, story.title, story.status.value) for story in report.stories] == [
+        ("A", "Title", "executing"),
+        ("A-1", "", "pending"),
+    ]
+    assert (report.totals["executing"], report.totals["done"], exit_code(report)) == (1, 0, 1)
+
+
+def test_all_done_is_good() -> None:
+    events = [finished(f"SP-001/{story}:story_finished", StoryStatus.DONE, story) for story in ("A", "A-1")]
+    histories = fold(record(), events)
+    assert is_finished(histories)
+    assert exit_code(build_report(record(), histories, {})) == 0

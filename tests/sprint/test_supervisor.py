@@ -1,0 +1,256 @@
+"""The sprint: order, bounds, what blocks what, pauses, continuing from the log."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.simulated import MemorySink
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.story import CellUpdate, Priority, Story
+from orchestrator.sprint.history import StoryHistory, fold
+from orchestrator.sprint.supervisor import Supervisor
+from tests.sprint.test_history import START
+
+DONE, FAILED = StoryStatus.DONE, StoryStatus.FAILED
+End = StoryStatus | Exception | StoryOutcome
+
+
+class Runner:
+    """Runs stories in name only; ends each as it is told."""
+
+    def __init__(self, ends: Mapping[str, End]) -> None:
+        self.ends = ends
+        self.started: list[str] = []
+        self.running = self.most = 0
+
+    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+        story = str(payload["story"])
+        self.started.append(workflow_id)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0.001)
+        self.running -= 1
+        end = self.ends.get(story, DONE)
+        if isinstance(end, Exception):
+            raise end
+        return end if isinstance(end, StoryOutcome) else StoryOutcome(id=story, status=end)
+
+
+class Cells:
+    """Keeps what would be written into the backlog."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, str]] = {}
+
+    async def put(self, updates: Sequence[CellUpdate]) -> None:
+        for update in updates:
+            self.rows.setdefault(update.story_id, {}).update(update.cells)
+
+
+class Play:
+    """One sprint; `again` is the same sprint in a new process."""
+
+    def __init__(self, needs: Mapping[str, Sequence[str]], ends: Mapping[str, End] | None = None) -> None:
+        self.sink, self.cells = MemorySink(), Cells()
+        self.priorities: dict[str, Priority] = {}
+        self.record = SprintRecord(
+            sprint="SP-001",
+            backlog="/b.csv",
+            repo="/r",
+            base="",
+            story_ids=tuple(needs),
+            needs={story: tuple(waits) for story, waits in needs.items()},
+            started_at=START,
+        )
+        self.runner = Runner(ends or {})
+
+    async def run(self, *, at_once: int = 4, stop_after: int = 0) -> Supervisor:
+        async def payload(story: Story) -> dict[str, Any]:
+            return {"story": story.id}
+
+        stories = {
+            name: Story(id=name, title=name, priority=self.priorities.get(name, Priority.MEDIUM))
+            for name in self.record.story_ids
+        }
+        supervisor = Supervisor(
+            record=self.record,
+            stories=stories,
+            histories=self.histories(),
+            runner=self.runner,
+            sink=self.sink,
+            clock=SystemClock(),
+            cells=self.cells,
+            payload=payload,
+            at_once=at_once,
+            stop_after_failures=stop_after,
+        )
+        await asyncio.wait_for(supervisor.run(), 10)
+        return supervisor
+
+    def histories(self) -> dict[str, StoryHistory]:
+        return fold(self.record, self.sink.events)
+
+    def statuses(self) -> dict[str, str]:
+        return {story: history.status.value for story, history in self.histories().items()}
+
+    def outcome(self, story: str) -> StoryOutcome:
+        outcome = self.histories()[story].outcome
+        assert outcome is not None
+        return outcome
+
+    @property
+    def order(self) -> list[str]:
+        return [workflow.partition("/")[2] for workflow in self.runner.started]
+
+
+async def test_dependants_start_after_what_they_wait_for_and_cells_follow() -> None:
+    play = Play({"B": ["A"], "A": [], "C": ["B", "A"]})
+    await play.run()
+    assert play.order == ["A", "B", "C"]
+    assert set(play.statuses().values()) == {"done"}
+    row = play.cells.rows["C"]
+    assert (row["Execution_Status"], row["Sprint_ID"], row["Last_Event"]) == ("completed", "SP-001", "story_finished")
+    assert row["Last_Updated"] == row["Execution_Completed_At"] >= row["Execution_Started_At"]
+    assert row["Last_Updated"].endswith("Z")
+
+
+async def test_ready_stories_start_by_priority_then_by_place() -> None:
+    play = Play({"A": [], "B": [], "C": [], "D": []})
+    play.priorities = {"C": Priority.CRITICAL, "D": Priority.HIGH, "B": Priority.HIGH}
+    await play.run(at_once=1)
+    assert play.order == ["C", "B", "D", "A"]
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+async def test_never_more_stories_at_once_than_allowed(at_once: int) -> None:
+    play = Play({f"S{number}": [] for number in range(9)})
+    await play.run(at_once=at_once)
+    assert play.runner.most == at_once
+
+
+@pytest.mark.parametrize("end", [FAILED, StoryStatus.NEEDS_ATTENTION, StoryStatus.CONFLICTED])
+async def test_what_is_not_done_blocks_its_dependants_and_they_say_by_which(end: StoryStatus) -> None:
+    play = Play({"A": [], "B": ["A"], "C": ["B"], "D": []}, {"A": end})
+    await play.run()
+    assert play.statuses() == {"A": end.value, "B": "blocked", "C": "blocked", "D": "done"}
+    assert play.outcome("B").blocked_by == ("A",)
+    assert f"blocked by A ({end.value})" in play.outcome("B").findings[0].message
+    assert play.outcome("C").blocked_by == ("B",)
+    assert play.cells.rows["B"]["Execution_Status"] == "blocked"
+    assert sorted(play.order) == ["A", "D"]
+
+
+async def test_a_story_waits_for_all_before_it_is_blocked_by_one() -> None:
+    play = Play({"A": [], "B": [], "C": ["A", "B"]}, {"A": FAILED, "B": FAILED})
+    await play.run(at_once=1)
+    assert play.outcome("C").status is StoryStatus.BLOCKED
+
+
+async def test_an_exception_in_a_workflow_fails_one_story_only() -> None:
+    play = Play({"A": [], "B": []}, {"A": ZeroDivisionError("a defect")})
+    await play.run()
+    assert play.statuses() == {"A": "failed", "B": "done"}
+    (finding,) = play.outcome("A").findings
+    assert (finding.code, "a defect" in finding.message) == ("internal.error", True)
+
+
+async def test_failures_in_a_row_pause_the_sprint_and_the_same_command_goes_on() -> None:
+    play = Play({name: [] for name in "ABCDEF"}, {"A": FAILED, "C": FAILED, "D": FAILED})
+    paused = (await play.run(at_once=1, stop_after=2)).paused
+    assert paused is not None
+    assert "2 stories failed in a row" in paused
+    assert play.order == ["A", "B", "C", "D"]
+    assert play.statuses()["E"] == "pending"
+    assert len(play.sink.named("sprint_paused")) == 1
+    assert (await play.run(at_once=1, stop_after=2)).paused is None
+    assert play.order[4:] == ["E", "F"]
+
+
+async def test_refused_credentials_pause_at_once_and_let_running_stories_end() -> None:
+    refused = StoryOutcome(id="A", status=FAILED, stop_sprint=True)
+    play = Play({name: [] for name in "ABC"}, {"A": refused})
+    supervisor = await play.run(at_once=2)
+    assert supervisor.paused == "the provider refuses our credentials"
+    assert play.statuses() == {"A": "failed", "B": "done", "C": "pending"}
+
+
+async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None:
+    play = Play({"A": [], "B": [], "C": ["A"]})
+    play.priorities = {"A": Priority.CRITICAL}
+    await play.run(at_once=1)
+    events = list(play.sink.events)
+    # As if the process had been killed while B ran: its end and everything after it is not in the log.
+    play.sink.events[:] = [event for event in events if event.id in {"SP-001/B:story_started"}]
+    play.sink._ids = {event.id for event in play.sink.events}
+    play.cells.rows.clear()
+    play.runner.started.clear()
+    started = play.histories()["B"].started
+    await play.run(at_once=1)
+    assert play.order == ["B", "A", "C"]
+    assert [event.id for event in play.sink.events].count("SP-001/B:story_started") == 1
+    assert play.histories()["B"].started == started
+    before = dict(play.cells.rows)
+    play.cells.rows.clear()
+    await play.run()
+    assert len(play.runner.started) == 3
+    completed = {name: row["Execution_Status"] for name, row in play.cells.rows.items()}
+    assert completed == {name: row["Execution_Status"] for name, row in before.items()}
+
+
+async def test_ending_early_ends_the_running_stories() -> None:
+    cancelled = []
+
+    class Slow(Runner):
+        async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append(workflow_id)
+                raise
+            raise AssertionError
+
+    play = Play({"A": [], "B": []})
+    play.runner = Slow({})
+    task = asyncio.create_task(play.run())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled == ["SP-001/A", "SP-001/B"]
+    assert play.statuses() == {"A": "executing", "B": "executing"}
+
+
+@st.composite
+def sprints(draw: Callable[[Any], Any]) -> tuple[dict[str, list[str]], dict[str, StoryStatus], int]:
+    """Acyclic needs, how each story ends, how many at once."""
+    names = [f"S{number}" for number in range(draw(st.integers(1, 8)))]
+    needs = {
+        name: draw(st.lists(st.sampled_from(names[:place]), unique=True, max_size=3)) if place else []
+        for place, name in enumerate(names)
+    }
+    ends = {name: draw(st.sampled_from([DONE, DONE, DONE, FAILED])) for name in names}
+    return needs, ends, draw(st.integers(1, 4))
+
+
+@given(sprint=sprints())
+async def test_every_story_ends_as_its_needs_allow(
+    sprint: tuple[dict[str, list[str]], dict[str, StoryStatus], int],
+) -> None:
+    needs, ends, at_once = sprint
+    play = Play(needs, ends)
+    await play.run(at_once=at_once)
+    expected: dict[str, str] = {}
+    for name, waits in needs.items():
+        good = all(expected[need] == "done" for need in waits)
+        expected[name] = ends[name].value if good else "blocked"
+    assert play.statuses() == expected
+    for name in play.order:
+        assert all(play.order.index(need) < play.order.index(name) for need in needs[name])
+    assert play.runner.most <= at_once
