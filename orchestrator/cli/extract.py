@@ -1,4 +1,4 @@
-"""`extract`: what can be recovered from a model's text, by hand."""
+"""`extract`: the value inside a model's text, or why there is none (spec 6)."""
 
 import json
 import sys
@@ -8,58 +8,65 @@ from typing import Annotated, Any
 import typer
 from rapidfuzz import process
 
-from orchestrator.answers import Extraction, extract
-from orchestrator.cli.common import Exit, JsonOption, print_json, say, told
-from orchestrator.errors import ConfigError
+from orchestrator.answers import Extraction, Status, extract
+from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say
 from orchestrator.settings import packaged
 
-_CODES = {"ok": Exit.GOOD, "repaired": Exit.GOOD, "truncated": Exit.TRUNCATED, "refused": Exit.REFUSED}
-_SUFFIX = ".schema.json"
+SUFFIX = ".schema.json"
+EXIT_OF = {
+    Status.OK: Exit.GOOD,
+    Status.REPAIRED: Exit.GOOD,
+    Status.TRUNCATED: Exit.TRUNCATED,
+    Status.REFUSED: Exit.REFUSED,
+}
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="The text; - reads standard input.")]
+ContractOption = Annotated[
+    str | None,
+    typer.Option("--contract", metavar="NAME", help="What the answer must fit: breakdown, delivery, suite, …"),
+]
 
 
-@told
-def extract_command(
-    file: Annotated[str, typer.Argument(metavar="FILE|-", help="The model's text; - reads standard input.")],
-    contract: Annotated[str | None, typer.Option(metavar="NAME", help="Stem of a schema in contracts/.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Recover the value a model's text holds, or refuse it; exit code 3 when it was cut off, 4 when refused.
+def extract_command(file: FileArgument, contract: ContractOption = None, as_json: JsonOption = False) -> None:
+    """Print the value in a model's answer; exit 0 whole, 3 truncated, 4 refused.
 
-    Example: orchestrator extract answer.txt --contract breakdown --json
+    Example: orchestrator extract reply.txt --contract breakdown --json
     """
-    extraction = extract(_text(file), _schema(contract) if contract is not None else None)
+    extraction = extract(_text_of(file), _schema_of(contract) if contract is not None else None)
     if as_json:
         print_json(extraction.model_dump(mode="json"))
     else:
-        _print(extraction)
-    raise typer.Exit(_CODES[extraction.status])
+        _show(extraction)
+    raise typer.Exit(EXIT_OF[extraction.status])
 
 
-def _text(file: str) -> str:
+def _text_of(file: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return data.decode("utf-8")
-    except OSError as error:
-        raise ConfigError(f"cannot read {file}: {error.strerror}") from error
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        fail(f"cannot read {file}: {getattr(error, 'strerror', None) or error}")
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{file} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+        fail(f"{file} is not UTF-8 (byte {error.start})")
 
 
-def _schema(name: str) -> dict[str, Any]:
+def _schema_of(name: str) -> dict[str, Any]:
     folder = packaged("contracts")
-    known = sorted(path.name.removesuffix(_SUFFIX) for path in folder.glob(f"*{_SUFFIX}"))
+    known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
     if name not in known:
         nearest = process.extractOne(name, known)
-        raise ConfigError(f"unknown contract {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
-    schema: dict[str, Any] = json.loads((folder / f"{name}{_SUFFIX}").read_text(encoding="utf-8"))
+        fail(f"unknown contract {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+    schema: dict[str, Any] = json.loads((folder / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
     return schema
 
 
-def _print(extraction: Extraction) -> None:
-    if extraction.value is not None:
+def _show(extraction: Extraction) -> None:
+    """The value on stdout, how it was found on stderr."""
+    if extraction.status is not Status.REFUSED:
         print_json(extraction.value)
-    say(f"{extraction.status} by layer {extraction.layer or '-'}, {len(extraction.repairs)} repairs")
-    for repair in extraction.repairs:
-        say(f"  {repair.kind} at {repair.offset}: {repair.before!r} -> {repair.after!r}")
+    kinds = sorted({repair.kind for repair in extraction.repairs})
+    repairs = f", {len(extraction.repairs)} repairs ({', '.join(kinds)})" if kinds else ""
+    say(f"{extraction.status} by layer {extraction.layer}{repairs}")
     for problem in extraction.problems:
-        say(f"  {problem}")
+        say(str(problem))
