@@ -73,14 +73,14 @@ def _shortened(block: ContextBlock, room: int) -> str:
     """The block's first whole lines and a note of what is missing, at most `room` characters; "" when it is too few."""
     if room < _MIN_CUT_CHARS:
         return ""
-    note = f"[{cap(block.name, 60)}: cut here, {{}} of {len(block.text)} characters left out]"
+    name, rest = f"[{cap(block.name, 60)}: cut here, ", f" of {len(block.text)} characters left out]"
     bar_room = len(_open_fence(block.text[:room])) + 1
-    limit = room - len(note) - len(str(len(block.text))) - bar_room - 1
+    limit = room - len(name) - len(rest) - len(str(len(block.text))) - bar_room - 1
     end = block.text.rfind("\n", 0, max(limit, 0) + 1)
     kept = block.text[:end] if end > 0 else block.text[: max(limit, 0)]
     bar = _open_fence(kept)
     closed = f"{kept}\n{bar}" if bar else kept
-    text = f"{closed}\n{note.format(len(block.text) - len(kept))}"
+    text = f"{closed}\n{name}{len(block.text) - len(kept)}{rest}"
     return text if kept and len(text) <= room else ""
 
 
