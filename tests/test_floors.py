@@ -1,6 +1,7 @@
 """Imports go strictly down the floors of the house."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -62,3 +63,9 @@ def test_modules_and_functions_stay_small(path: Path) -> None:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or 0) - node.lineno + 1
             assert length <= 40, f"{node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_only_personas_and_wiring_name_the_personas(path: Path) -> None:
+    if room_of(path) not in {"personas", "wiring"}:
+        assert not re.search(r"(?i)\b(mike|alex|jordan)\b", path.read_text(encoding="utf-8"))

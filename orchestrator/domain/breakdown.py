@@ -1,4 +1,4 @@
-"""Mike's answer once it is well-formed (spec 1 A)."""
+"""The architect's answer once it is well-formed (spec 1 A)."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Alex's answer once it is well-formed (spec 1 B)."""
+"""The developer's answer once it is well-formed (spec 1 B)."""
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.paths import RepoPath

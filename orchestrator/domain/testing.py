@@ -1,4 +1,4 @@
-"""Jordan's suite and what the test runner reported (spec 1 C)."""
+"""The tester's suite and what the test runner reported (spec 1 C)."""
 
 from enum import StrEnum
 
@@ -105,7 +105,7 @@ class TestReport(Value):
 
 
 class FailureInstruction(AnswerValue):
-    """One entry of Jordan's failure analysis: what to change, where."""
+    """One entry of the tester's failure analysis: what to change, where."""
 
     file: str
     function: str = ""

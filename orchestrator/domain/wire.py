@@ -17,7 +17,7 @@ def aliased(*others: str) -> Any:
 
 
 class WireTask(AnswerValue):
-    """A task as Mike writes it."""
+    """A task as the architect writes it."""
 
     task_id: str = aliased("taskId", "id")
     description: str = aliased("title")
@@ -35,7 +35,7 @@ class WirePackages(AnswerValue):
 
 
 class BreakdownAnswer(AnswerValue):
-    """Mike's answer to purpose `breakdown`."""
+    """The architect's answer to purpose `breakdown`."""
 
     story_id: str
     architectural_conflict: ArchitecturalConflict
@@ -54,7 +54,7 @@ class BreakdownAnswer(AnswerValue):
 
 
 class BreakdownMissingAnswer(AnswerValue):
-    """Mike's answer to purpose `breakdown_missing`: the tasks that were not there yet (known ones may repeat)."""
+    """The architect's answer to purpose `breakdown_missing`: the tasks that were not there yet (known ones may repeat)."""
 
     tasks: list[WireTask]
     story_id: str | None = None
@@ -71,7 +71,7 @@ class WireFile(AnswerValue):
 
 
 class DeliveryAnswer(AnswerValue):
-    """Alex's answer to purposes `delivery` and `continuation`."""
+    """The developer's answer to purposes `delivery` and `continuation`."""
 
     files: list[WireFile] | dict[str, Any] = aliased("created_files", "updated_files")
     story_id: str | None = None
@@ -80,14 +80,14 @@ class DeliveryAnswer(AnswerValue):
 
 
 class WireTestCase(AnswerValue):
-    """One test as Jordan names it."""
+    """One test as the tester names it."""
 
     name: str
     criterion: str | None = ""
 
 
 class SuiteAnswer(AnswerValue):
-    """Jordan's answer to purpose `suite`."""
+    """The tester's answer to purpose `suite`."""
 
     test_file: str
     test_content: str
@@ -105,7 +105,7 @@ class WireInstruction(AnswerValue):
 
 
 class AnalysisAnswer(AnswerValue):
-    """Jordan's answer to purpose `analysis`."""
+    """The tester's answer to purpose `analysis`."""
 
     failure_analysis: list[WireInstruction]
     story_id: str | None = None

@@ -32,7 +32,7 @@ class Alex:
             Request(
                 persona=NAME,
                 purpose=Purpose.DELIVERY,
-                prompt="alex/delivery",
+                prompt="developer/delivery",
                 answer=DeliveryAnswer,
                 schema_name="delivery",
                 replies=self._desk.policies.build.max_attempts,
@@ -82,7 +82,7 @@ class Alex:
         return Request(
             persona=NAME,
             purpose=Purpose.CONTINUATION,
-            prompt="alex/continuation",
+            prompt="developer/continuation",
             answer=DeliveryAnswer,
             schema_name="delivery",
             replies=1,

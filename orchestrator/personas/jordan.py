@@ -84,7 +84,7 @@ class Jordan:
         return Request(
             persona=NAME,
             purpose=purpose,
-            prompt=f"{NAME}/{purpose}",
+            prompt=f"tester/{purpose}",
             answer=answer,
             schema_name=str(purpose),
             replies=1 + self._desk.policies.answer.max_attempts,

@@ -32,7 +32,7 @@ class Mike:
             Request(
                 persona=NAME,
                 purpose=Purpose.BREAKDOWN,
-                prompt="mike/breakdown",
+                prompt="architect/breakdown",
                 answer=BreakdownAnswer,
                 schema_name="breakdown",
                 replies=1 + self._desk.policies.answer.max_attempts,
@@ -80,7 +80,7 @@ class Mike:
         return Request(
             persona=NAME,
             purpose=Purpose.BREAKDOWN_MISSING,
-            prompt="mike/breakdown_missing",
+            prompt="architect/breakdown_missing",
             answer=BreakdownMissingAnswer,
             schema_name="breakdown_missing",
             replies=1,

@@ -27,12 +27,12 @@ _BUILD = frozenset(
 )
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
-    "mike/breakdown": _PLAN | {"feedback"},
-    "mike/breakdown_missing": _PLAN | {"known_tasks", "missing"},
-    "alex/delivery": _BUILD | {"feedback"},
-    "alex/continuation": _BUILD | {"whole_files", "missing_files"},
-    "jordan/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),
-    "jordan/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
+    "architect/breakdown": _PLAN | {"feedback"},
+    "architect/breakdown_missing": _PLAN | {"known_tasks", "missing"},
+    "developer/delivery": _BUILD | {"feedback"},
+    "developer/continuation": _BUILD | {"whole_files", "missing_files"},
+    "tester/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),
+    "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
 }
 """Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""

@@ -84,10 +84,10 @@ _ANALYSIS = {
 }
 
 RULES: tuple[Rule, ...] = (
-    *_told(_PLAN, "mike/breakdown", "mike/breakdown_missing"),
-    *_told(_BUILD, "alex/delivery", "alex/continuation"),
-    *_told(_SUITE, "jordan/suite"),
-    *_told(_ANALYSIS, "jordan/analysis"),
+    *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
+    *_told(_BUILD, "developer/delivery", "developer/continuation"),
+    *_told(_SUITE, "tester/suite"),
+    *_told(_ANALYSIS, "tester/analysis"),
 )
 """Every code a check may raise against a persona's answer, with where the persona was told."""
 

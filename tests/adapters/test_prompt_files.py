@@ -9,8 +9,8 @@ from orchestrator.errors import ConfigError
 @pytest.fixture
 def packaged(tmp_path: Path) -> Path:
     folder = tmp_path / "packaged"
-    (folder / "mike").mkdir(parents=True)
-    (folder / "mike" / "breakdown.md").write_text("plan")
+    (folder / "architect").mkdir(parents=True)
+    (folder / "architect" / "breakdown.md").write_text("plan")
     (folder / "repair.md").write_text("repair")
     (folder / "notes.txt").write_text("no prompt")
     return folder
@@ -18,18 +18,18 @@ def packaged(tmp_path: Path) -> Path:
 
 def test_an_override_replaces_single_files(packaged: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
-    (mine / "mike").mkdir(parents=True)
-    (mine / "mike" / "breakdown.md").write_bytes(b"\xef\xbb\xbfmine\r\nhere")
+    (mine / "architect").mkdir(parents=True)
+    (mine / "architect" / "breakdown.md").write_bytes(b"\xef\xbb\xbfmine\r\nhere")
     (mine / ".DS_Store").write_bytes(b"\0")
-    assert load_prompts(packaged, None) == {"mike/breakdown": "plan", "repair": "repair"}
-    assert load_prompts(packaged, mine) == {"mike/breakdown": "mine\nhere", "repair": "repair"}
+    assert load_prompts(packaged, None) == {"architect/breakdown": "plan", "repair": "repair"}
+    assert load_prompts(packaged, mine) == {"architect/breakdown": "mine\nhere", "repair": "repair"}
 
 
 def test_an_unknown_override_names_the_nearest(packaged: Path, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
-    (mine / "mike").mkdir(parents=True)
-    (mine / "mike" / "breakdowns.md").write_text("x")
-    with pytest.raises(ConfigError, match=r"no mike/breakdowns\.md; did you mean mike/breakdown\.md"):
+    (mine / "architect").mkdir(parents=True)
+    (mine / "architect" / "breakdowns.md").write_text("x")
+    with pytest.raises(ConfigError, match=r"no architect/breakdowns\.md; did you mean architect/breakdown\.md"):
         load_prompts(packaged, mine)
 
 

@@ -33,7 +33,7 @@ async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None)
     request = Request(
         persona="jordan",
         purpose=Purpose.ANALYSIS,
-        prompt="jordan/analysis",
+        prompt="tester/analysis",
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=replies,

@@ -55,14 +55,14 @@ def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
     rendered = LIBRARY.render(name, slots)
     assert ("feedback" in {s.name for s in rendered}) == (
         "feedback" not in PROMPT_SLOTS[name] and name != "repair"
-    ) or (name == "mike/breakdown_missing")
+    ) or (name == "architect/breakdown_missing")
     assert all(segment.text.strip() for segment in rendered)
 
 
 def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
     for first, other, up_to in (
-        ("mike/breakdown", "mike/breakdown_missing", "task"),
-        ("alex/delivery", "alex/continuation", "feedback"),
+        ("architect/breakdown", "architect/breakdown_missing", "task"),
+        ("developer/delivery", "developer/continuation", "feedback"),
     ):
         slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
         one, two = (
@@ -117,10 +117,10 @@ def test_a_bad_override_fails_at_start_and_is_named(text: str, said: str) -> Non
 def test_missing_and_unknown_prompts_are_named() -> None:
     with pytest.raises(ConfigError, match=r"repair\.md is missing"):
         PromptLibrary({name: text for name, text in TEXTS.items() if name != "repair"})
-    with pytest.raises(ConfigError, match=r"unknown prompt mike/brakdown\.md; did you mean mike/breakdown"):
-        PromptLibrary({**TEXTS, "mike/brakdown": "x"})
-    with pytest.raises(ConfigError, match="there is no prompt jordan/suit; did you mean jordan/suite"):
-        LIBRARY.render("jordan/suit", {})
+    with pytest.raises(ConfigError, match=r"unknown prompt architect/brakdown\.md; did you mean architect/breakdown"):
+        PromptLibrary({**TEXTS, "architect/brakdown": "x"})
+    with pytest.raises(ConfigError, match="there is no prompt tester/suit; did you mean tester/suite"):
+        LIBRARY.render("tester/suit", {})
 
 
 def test_slots_given_must_be_those_of_the_prompt() -> None:
@@ -135,6 +135,6 @@ def test_slots_given_must_be_those_of_the_prompt() -> None:
 
 def test_the_version_follows_the_text() -> None:
     assert library(REPAIR).version("repair") == library(REPAIR).version("repair") != LIBRARY.version("repair")
-    assert len(LIBRARY.version("mike/breakdown")) == 16
+    assert len(LIBRARY.version("architect/breakdown")) == 16
     with pytest.raises(ConfigError):
         LIBRARY.version("nobody")

@@ -15,7 +15,7 @@ from tests.prompts.packaged import packaged_texts
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS = packaged_texts()
 FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.")
-JSON_PROMPTS_WITH_CODE = ("alex/delivery", "alex/continuation", "jordan/suite")
+JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "tester/suite")
 
 
 def told(name: str) -> str:
@@ -50,7 +50,7 @@ def test_the_table_and_the_checks_name_the_same_codes() -> None:
 
 
 def test_the_never_list_stands_right_under_the_output_rule() -> None:
-    for name in ("mike/breakdown", "mike/breakdown_missing"):
+    for name in ("architect/breakdown", "architect/breakdown_missing"):
         output = TEXTS[name].split("## Output\n", 1)[1].split("\n## ", 1)[0]
         assert output.index("one JSON object") < output.index("Never")
         for phrase in ("no backticks", "no `${`", "no raw line break inside a string", "no code in values"):
@@ -59,18 +59,18 @@ def test_the_never_list_stands_right_under_the_output_rule() -> None:
 
 @pytest.mark.parametrize("name", JSON_PROMPTS_WITH_CODE)
 def test_prompts_that_ask_for_code_in_json_speak_of_escapes(name: str) -> None:
-    field = "test_content" if name.startswith("jordan") else "content"
+    field = "test_content" if name.startswith("tester") else "content"
     assert f"`{field}` is a JSON string" in told(name)
     assert 'inside it line breaks are written \\n, tabs \\t, double quotes \\" and backslashes \\\\' in told(name)
 
 
 def test_the_tester_is_told_to_clean_up() -> None:
-    assert "drain the response of every request, close the server, close the database" in told("jordan/suite")
-    assert "One test per acceptance criterion" in told("jordan/suite")
+    assert "drain the response of every request, close the server, close the database" in told("tester/suite")
+    assert "One test per acceptance criterion" in told("tester/suite")
 
 
 def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
-    assert PLACEHOLDER in TEXTS["alex/delivery"]
+    assert PLACEHOLDER in TEXTS["developer/delivery"]
 
 
 @pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
