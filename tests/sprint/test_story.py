@@ -1,0 +1,316 @@
+"""One story from its text to an outcome, with the real personas and checks, a scripted team, and no process."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.memory_workspace import MemoryWorkspace
+from orchestrator.adapters.scripted import ScriptedProvider, load_script
+from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
+from orchestrator.domain.findings import Severity
+from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.domain.story import Story
+from orchestrator.domain.testing import CommandResult, RunProblem, TestReport
+from orchestrator.errors import WorkspaceError
+from orchestrator.settings import Policies, Settings
+from orchestrator.sprint.dry_run import maximal_calls
+from orchestrator.wiring.team import story_body, story_payload
+from tests.prompts.packaged import packaged_library
+from tests.support import Team, suite_text, task
+
+A = "US-1"
+LIBRARY = packaged_library()
+RED = report(failed=["test_us_1"], message="us_1.py: assert 2 == 1")
+
+
+class Stand:
+    """A story's whole surroundings; `run` may be called for several stories of one workspace."""
+
+    def __init__(self, folder: Path, *, base: dict[str, str] | None = None, **runs: Any) -> None:
+        self.team, self.folder = Team(), folder
+        self.workspace = MemoryWorkspace(base_files=base or {})
+        self.runner = SimulatedRunner(**runs)
+        self.sink = MemorySink()
+        self.step: SimulatedStep
+
+    async def run(self, replies: ScriptedProvider, story: str = A, **policies: Any) -> StoryOutcome:
+        self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story)
+        brief = StoryBrief(story=Story(id=story, title="A value"), sprint="sprint")
+        body = story_body(LIBRARY, self.workspace, self.runner)
+        return await body(self.step, story_payload(brief, Policies.model_validate(policies)))
+
+    @property
+    def asked(self) -> list[str]:
+        return [f"{prompt.key.purpose} {prompt.turn}" for prompt in self.step.prompts]
+
+
+def statuses(outcome: StoryOutcome) -> dict[str, TaskStatus]:
+    return {done.id: done.status for done in outcome.tasks}
+
+
+def codes(outcome: StoryOutcome) -> set[str]:
+    return {finding.code for finding in outcome.findings}
+
+
+def good(module: str = "us_1", value: int = 1) -> dict[str, str]:
+    return {f"{module}.py": f"def value():\n    return {value}\n"}
+
+
+async def good_provider(folder: Path) -> ScriptedProvider:
+    team = Team()
+    team.good(A)
+    return await provider(team, folder)
+
+
+async def provider(team: Team, folder: Path) -> ScriptedProvider:
+    return ScriptedProvider(await asyncio.to_thread(load_script, team.write(folder / "team.jsonl")))
+
+
+async def test_a_story_without_trouble_is_merged(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert outcome.attempts == 1
+    assert statuses(outcome) == {"T-US-1-01": TaskStatus.DONE}
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+    assert set(stand.workspace.result) == {"us_1.py", "tests/test_us_1.py"}
+    assert outcome.branch == "orchestrator/sprint/US-1"
+    assert outcome.commit
+    assert stand.runner.ran == [("tests/test_us_1.py",), None]
+
+
+async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, task(A, 1, ["one.py"], dependencies=[]), task(A, 2, ["us_1.py"]), task(A, 3, [], "make it"))
+    stand.team.deliver(A, 1, {"one.py": "X = 1\n"})
+    stand.team.deliver(A, 2, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.runner.commanded == ["make it"]
+    done = stand.step.prompts[2].text
+    assert "T-US-1-01 (done)" in done
+
+
+async def test_a_red_suite_is_analysed_mended_and_run_again(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED])
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good(value=2))
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    stand.team.analyse(A, ("us_1.py", "return 1"))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, outcome.attempts) == (StoryStatus.DONE, 2)
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2"]
+    again = stand.step.prompts[-1].text
+    assert "return 1" in again
+    assert "return 2" in again
+    assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
+
+
+async def test_attempts_end_and_what_is_there_waits_for_a_person(tmp_path: Path) -> None:
+    hung = TestReport(problem=RunProblem.TIMEOUT, output="us_1.py hangs")
+    stand = Stand(tmp_path, stories=[RED, RED, hung])
+    stand.team.plan(A, ["us_1.py"])
+    for _ in range(3):
+        stand.team.deliver(A, 1, good(value=2))
+        stand.team.analyse(A, ("us_1.py", "return 1"))
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, outcome.attempts) == (StoryStatus.NEEDS_ATTENTION, 3)
+    assert "test.timeout" in codes(outcome)
+    assert stand.asked.count("analysis 3") == 0
+    assert stand.workspace.result == {}
+    assert outcome.commit == await stand.workspace.head(A)
+
+
+async def test_an_analysis_without_use_hands_on_the_output(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED])
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good(value=2))
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    for _ in range(3):
+        stand.team.say("jordan", A, "analysis", "no idea")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert "us_1.py: assert 2 == 1" in stand.step.prompts[-1].text
+
+
+async def test_answers_that_never_become_valid_fail_the_story(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    for _ in range(9):
+        stand.team.say("mike", A, "breakdown", "I will think about it")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert all(finding.severity.blocks for finding in outcome.findings)
+    assert stand.asked == ["breakdown 1", "repair 1", "breakdown 2", "breakdown 3"]
+
+
+async def test_plans_that_break_a_rule_are_revised_then_mended(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    for _ in range(3):
+        stand.team.plan(A, ["us_1.py", "tests/test_us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked[:3] == ["breakdown 1", "breakdown 2", "breakdown 3"]
+    assert "## Plan Revision Required" in stand.step.prompts[1].text
+    assert [event.data["route"] for event in stand.sink.named("plan_judged")] == ["revise", "revise", "escalate"]
+
+
+async def test_a_plan_that_cannot_be_mended_waits_for_a_person(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    for _ in range(3):
+        stand.team.plan(A, task(A, 1, ["us_1.py"], "pip install leftpad"))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "breakdown.undeclared_package" in codes(outcome)
+
+
+async def test_a_conflict_is_told_in_its_own_words(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    texts = {name: f"the {name}" for name in ("current_architecture", "story_requirement", "conflict_reason")}
+    conflict = {"detected": True, **texts, "recommended_action": "split it"}
+    stand.team.plan(A, architectural_conflict=conflict)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.CONFLICTED
+    assert "split it" in outcome.findings[-1].message
+    assert stand.asked == ["breakdown 1"]
+
+
+async def test_a_violation_that_survives_the_retries_fails_the_story_and_nothing_is_written(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, base={"old.py": "X = 1\n"})
+    stand.team.plan(A, ["us_1.py"])
+    for _ in range(3):
+        stand.team.deliver(A, 1, {**good(), "evil.py": "Y = 1\n"})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert any(code.startswith("contract.") for code in codes(outcome))
+    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"]
+    assert await stand.workspace.files(A) == ("old.py",)
+    assert "Corrections Required" in stand.step.prompts[2].text
+
+
+async def test_a_command_that_keeps_failing_leaves_the_task_partial(tmp_path: Path) -> None:
+    bad = CommandResult(argv=("sh",), exit_code=2, output="no such thing")
+    stand = Stand(tmp_path, commands=[bad, bad, bad])
+    stand.team.plan(A, task(A, 1, ["us_1.py"], "check it"))
+    for _ in range(3):
+        stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert statuses(outcome) == {"T-US-1-01": TaskStatus.PARTIAL}
+    assert "command.failed" in codes(outcome)
+    assert "us_1.py" in await stand.workspace.files(A)
+    assert "no such thing" in stand.step.prompts[2].text
+
+
+async def test_red_together_is_not_merged(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, wholes=[report(failed=["test_old"]), report(passed=["test_old"])])
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert "merge.red" in codes(outcome)
+    assert stand.runner.ran == [("tests/test_us_1.py",), None, None]
+    assert stand.workspace.result == {}
+
+
+async def test_two_stories_that_change_one_file_are_in_conflict(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    await stand.workspace.open("US-2")
+    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+    stand.team.plan("US-2", ["us_1.py"])
+    stand.team.deliver("US-2", 1, good(value=2))
+    stand.team.suite("US-2", suite_text(A, 2), "tests/test_two.py")
+    outcome = await stand.run(await provider(stand.team, tmp_path), "US-2")
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    (finding,) = [finding for finding in outcome.findings if finding.code == "merge.conflict"]
+    assert "us_1.py" in finding.message
+    assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
+
+
+async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tmp_path: Path) -> None:
+    both = report(passed=["test_us_1"], failed=["test_old"])
+    stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
+    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+
+
+async def test_no_suite_within_the_budget_fails(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    for _ in range(3):
+        stand.team.suite(A, "def test_us_1():\n    pass\n")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert "suite.no_assertion" in codes(outcome)
+    assert statuses(outcome) == {"T-US-1-01": TaskStatus.DONE}
+
+
+async def test_a_missing_entry_prints_its_key_and_bad_credentials_stop_the_sprint(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    (finding,) = outcome.findings
+    assert (outcome.status, finding.code, finding.severity) == (StoryStatus.FAILED, "script.missing", Severity.CRITICAL)
+    assert "persona=mike story=US-1 task=None purpose=breakdown turn=1" in finding.message
+    assert not outcome.stop_sprint
+    stand.team.say("mike", A, "breakdown", "", error="auth")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert outcome.stop_sprint
+
+
+class Tampered(MemoryWorkspace):
+    """Somebody makes a link while nobody looks; or git fails at the end."""
+
+    async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
+        link = DiffEntry(path="out", status="A", old_mode="000000", new_mode="120000")
+        return (*await super().diff(story_id), link)
+
+
+class Broken(MemoryWorkspace):
+    """git does not answer."""
+
+    async def open(self, story_id: str) -> Any:
+        raise WorkspaceError("git worktree add: no space left on device")
+
+
+async def test_the_final_diff_is_judged_as_it_is(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.workspace = Tampered()
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert any(code.startswith("contract.") for code in codes(outcome))
+    assert stand.workspace.result == {}
+
+
+async def test_a_failure_of_git_is_an_outcome(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.workspace = Broken()
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.FAILED
+    assert outcome.branch is None
+    assert "no space left" in outcome.findings[0].message
+    assert outcome.findings[0].code == "story.workspaceerror"
+
+
+async def test_the_worst_team_makes_no_more_calls_than_the_dry_run_says(tmp_path: Path) -> None:
+    stand = Stand(tmp_path, stories=[RED] * 9)
+    stand.team.say("mike", A, "breakdown", "no")
+    for number in range(12):
+        stand.team.plan(A, ["us_1.py"] if number > 7 else ["us_1.py", "tests/test_x.py"])
+        stand.team.say("alex", A, "delivery", "no" if number % 3 < 2 else {"files": []}, task=1)
+        stand.team.say("jordan", A, "suite", "no") if number < 2 else stand.team.suite(A, suite_text(A))
+        stand.team.say("jordan", A, "analysis", "no")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status in {StoryStatus.NEEDS_ATTENTION, StoryStatus.FAILED}
+    settings = Settings.model_validate({"plan": {"expected_tasks": 1}, "provider": {"max_attempts": 1}})
+    assert len(stand.asked) <= maximal_calls(settings)
+    for purpose in ("breakdown", "delivery", "suite", "analysis"):
+        turns = [int(one.split()[1]) for one in stand.asked if one.split()[0] == purpose]
+        assert turns == list(range(1, len(turns) + 1)), "attempts and iterations never reset a turn"

@@ -1,0 +1,105 @@
+"""The story's suite: whom a failure concerns, what is told of a run."""
+
+import pytest
+
+from orchestrator.adapters.simulated import report
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.findings import Severity
+from orchestrator.domain.stages import Analysed
+from orchestrator.domain.testing import (
+    CaseResult,
+    FailureInstruction,
+    ReportedCase,
+    RunProblem,
+    TestCase,
+    TestReport,
+    TestSuite,
+)
+from orchestrator.sprint import trial
+from orchestrator.sprint.trial import failure_text, orders, red_finding, story_files, summary, unassigned
+from tests.support import breakdown, task
+
+PLAN = Breakdown.model_validate(
+    breakdown("A", task("A", 1, ["a.py", "shared.py"]), task("A", 2, ["b.py", "shared.py"]), task("A", 3, [], "true"))
+)
+
+
+def told(*files: str) -> Analysed:
+    return Analysed(instructions=tuple(FailureInstruction(file=file, issue="i", fix="f") for file in files))
+
+
+def asked(analysed: Analysed, run: TestReport) -> dict[str, tuple[str, ...]]:
+    made = orders(PLAN, analysed, run, 2)
+    assert all(order.attempt == 2 for order in made)
+    return {order.task.task_id: tuple(i.file for i in order.instructions) for order in made}
+
+
+def test_each_task_gets_the_instructions_for_its_own_files() -> None:
+    red = report(failed=["test_a"])
+    assert asked(told("b.py", "elsewhere.py"), red) == {"T-A-02": ("b.py",)}
+    assert asked(told("a.py", "shared.py"), red) == {"T-A-01": ("a.py", "shared.py"), "T-A-02": ("shared.py",)}
+
+
+def test_without_instructions_the_files_named_in_the_output_decide() -> None:
+    named = orders(PLAN, Analysed(), report(failed=["test_a"], message="in b.py: wrong"), 2)
+    assert [order.task.task_id for order in named] == ["T-A-02"]
+    assert "in b.py: wrong" in named[0].failure_output
+    everybody = orders(PLAN, told("elsewhere.py"), report(failed=["test_a"], message="wrong"), 2)
+    assert [order.task.task_id for order in everybody] == ["T-A-01", "T-A-02"]
+
+
+def test_instructions_for_nobody_are_said() -> None:
+    (finding,) = unassigned(PLAN, told("a.py", "elsewhere.py").instructions)
+    assert (finding.code, finding.severity, finding.where.file) == (
+        "analysis.outside_tasks",
+        Severity.MINOR,
+        "elsewhere.py",
+    )
+
+
+def test_files_of_the_story_come_once() -> None:
+    assert story_files(PLAN) == ["a.py", "shared.py", "b.py"]
+
+
+SUITE = TestSuite(
+    test_file="tests/test_a.py",
+    test_content="",
+    test_cases=(TestCase(name="test_a", criterion="C1"), TestCase(name="test_gone", criterion="C2")),
+    expected_names=("test_a", "test_gone"),
+)
+
+
+def test_expected_tests_that_did_not_run_are_missing_and_parameters_count_singly() -> None:
+    cases = [ReportedCase(name="test_a", id=f"t::test_a[{n}]", result=CaseResult.PASSED) for n in (1, 2)]
+    run = TestReport(cases=tuple(cases), problem=RunProblem.MISSING_NAMES, missing_names=("test_gone",))
+    outcome = trial.tests_outcome(SUITE, run)
+    assert (outcome.run, outcome.passed, outcome.failed) == (2, 2, 0)
+    assert [(case.name, case.criterion, case.result) for case in outcome.cases] == [
+        ("test_a", "C1", "passed"),
+        ("test_a", "C1", "passed"),
+        ("test_gone", "C2", "missing"),
+    ]
+    assert not run.green
+    assert summary(run) == "expected tests did not run: test_gone"
+
+
+@pytest.mark.parametrize(
+    ("run", "code", "text"),
+    [
+        (report(passed=["a"], failed=["b"]), "test.failed", "1 passed, 1 failed"),
+        (TestReport(problem=RunProblem.TIMEOUT, output="x" * 9000 + "END"), "test.timeout", "test.timeout_s"),
+        (TestReport(problem=RunProblem.NO_TESTS), "test.no_tests", "no test was run"),
+    ],
+)
+def test_why_a_suite_stays_red(run: TestReport, code: str, text: str) -> None:
+    finding = red_finding(run, 3)
+    assert finding.code == code
+    assert finding.severity is Severity.MAJOR
+    assert text in finding.message
+    assert "after 3 attempts" in finding.message
+
+
+def test_the_text_of_a_failure_is_messages_or_the_end_of_the_output_and_is_capped() -> None:
+    assert failure_text(report(failed=["b"], message="assert 1 == 2")) == "suite::b: assert 1 == 2"
+    assert failure_text(TestReport(problem=RunProblem.NO_REPORT, output="x" * 90_000 + "END")).endswith("END")
+    assert len(failure_text(report(failed=["b"], message="m" * 90_000))) < 7000
