@@ -3,7 +3,6 @@
 import asyncio
 import resource
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,11 +13,11 @@ from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, p
 from orchestrator.adapters.event_store import EventReader, sqlite_url
 from orchestrator.adapters.memory_workspace import MemoryWorkspace
 from orchestrator.adapters.scripted import ScriptedProvider
+from orchestrator.adapters.simulated import SimulatedRunner
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import BacklogContent
-from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, TestReport
 from orchestrator.ports import SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings, load
@@ -53,22 +52,6 @@ class Load:
         return max(one_story, self.calls * self.latency_ms / 1000 / self.turns)
 
 
-class GreenSuites:
-    """`ports.SuiteRunner` that runs nothing: every expected name has passed."""
-
-    async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
-    ) -> TestReport:
-        """See the port."""
-        file = files[0] if files else ""
-        cases = [ReportedCase(name=n, id=f"{file}::{n}", file=file, result=CaseResult.PASSED) for n in expected_names]
-        return TestReport(cases=tuple(cases), exit_code=0, output=f"{len(cases)} passed")
-
-    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
-        """See the port."""
-        return CommandResult(argv=(command,), exit_code=0, output="")
-
-
 class MeteredRun(Run):
     """`run` with suites that are green at once, so that the engine is what is measured."""
 
@@ -81,7 +64,7 @@ class MeteredRun(Run):
         return meter
 
     def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
-        return GreenSuites()
+        return SimulatedRunner()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +106,7 @@ class Sprint:
         listed = MeteredRun(options, settings, self.environment, tell=print, listen=lambda _event: None)
         provider = ScriptedProvider(samples.script(self.load.stories, self.load.tasks, self.load.latency_ms))
         chosen = Chosen(record=record, continued=False, content=self.content)
-        library = prompt_library(settings, self.environment)
+        library = await asyncio.to_thread(prompt_library, settings, self.environment)
         return await listed.drive(chosen, provider, library, MemoryWorkspace(sprint=record.sprint))
 
     def outcomes(self) -> tuple[int, int, int]:
@@ -156,7 +139,7 @@ def run(load_: Load) -> Result:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         sprint = Sprint.make(Path(folder), load_)
         before_mb = peak_rss_mb()
-        faults = resource.getrusage(resource.RUSAGE_SELF).ru_oublock
+        written = resource.getrusage(resource.RUSAGE_SELF).ru_oublock
         meter, lag = asyncio.run(_measured(sprint))
         done, calls, events = sprint.outcomes()
         if (done, calls) != (load_.stories, load_.calls):
@@ -175,7 +158,7 @@ def run(load_: Load) -> Result:
             Figure(name="loop lag p99", value=lag.percentile(99), unit="ms"),
             Figure(name="events", value=events),
             Figure(
-                name="written", value=(resource.getrusage(resource.RUSAGE_SELF).ru_oublock - faults) / 2048, unit="MB"
+                name="written", value=(resource.getrusage(resource.RUSAGE_SELF).ru_oublock - written) / 2048, unit="MB"
             ),
             Figure(name="memory before", value=before_mb, unit="MB"),
             Figure(name="memory peak", value=peak_rss_mb(), unit="MB"),

@@ -1,0 +1,48 @@
+"""Benchmarks stay runnable and count what they claim to; their times are nobody's business here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks import demo, engine
+from benchmarks.measure import Result
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def figures(result: Result) -> dict[str, float]:
+    return {figure.name: figure.value for figure in result.figures}
+
+
+def test_the_engine_runs_every_story_and_call() -> None:
+    load = engine.Load(stories=3, tasks=2, latency_ms=5, turns=2)
+    said = figures(engine.run(load))
+    assert (said["stories done"], said["calls"]) == (3, 12)
+    assert said["ideal critical path"] == 12 * 0.005 / 2
+    assert said["wall"] >= said["ideal critical path"]
+    assert 0 < said["processor time per call"] < 10_000
+
+
+def test_one_story_cannot_be_faster_than_its_own_calls() -> None:
+    assert engine.Load(stories=1, tasks=8, latency_ms=2000, turns=50).ideal_s == 20
+    assert engine.Load(stories=100, tasks=8, latency_ms=2000, turns=50).ideal_s == 40
+
+
+def test_the_critical_path_follows_the_longest_chain() -> None:
+    needs = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
+    assert demo.critical_path_s({"a": 1.0, "b": 5.0, "c": 2.0, "d": 1.0}, needs) == 7.0
+
+
+def test_the_command_prints_a_table_and_writes_the_numbers(tmp_path: Path) -> None:
+    target = tmp_path / "numbers.json"
+    argv = [sys.executable, "-m", "benchmarks", "git", "backlog", "--stories", "2", "--json", str(target)]
+    ended = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
+    assert ended.returncode == 0, ended.stderr
+    numbers = json.loads(target.read_text())
+    assert [result["name"] for result in numbers["results"]] == ["git", "backlog"]
+    git = {figure["name"]: figure["value"] for figure in numbers["results"][0]["figures"]}
+    assert git["git processes per story"] > 10
+    assert git["tests per story"] > 0
+    assert "commit a task" in ended.stdout
+    assert numbers["machine"]["sqlite"]
