@@ -20,8 +20,10 @@ def load_script(path: Path) -> Script:
     """Read a script. Raises ConfigError naming file and line for anything that is not a usable entry."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the script {path}: {error}") from error
+    except OSError as error:
+        raise ConfigError(f"cannot read the script {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the script {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
     script: Script = {}
     where: dict[tuple[str, str, str | None, str, int], int] = {}
     for number, line in enumerate(lines, start=1):
@@ -42,7 +44,10 @@ def _entry(line: str, place: str) -> ScriptEntry:
         raise ConfigError(f"{place}: not JSON ({error.msg} at column {error.colno})") from error
     except ValidationError as error:
         detail = error.errors()[0]
-        raise ConfigError(f"{place}: {'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+        field = ".".join(map(str, detail["loc"]))
+        if not field:
+            raise ConfigError(f"{place}: a line holds one JSON object with persona, story, purpose …") from error
+        raise ConfigError(f"{place}: {field}: {detail['msg']}") from error
 
 
 class CallLog:
@@ -52,14 +57,24 @@ class CallLog:
         self._path = path
         self._clock = clock
 
+    def check(self) -> None:
+        """Make the file if it is absent. Raises ConfigError when it cannot be appended to."""
+        try:
+            os.close(self._open())
+        except OSError as error:
+            raise ConfigError(f"cannot write the call log {self._path}: {error.strerror}") from error
+
     def write(self, prompt: Prompt) -> None:
         """Append the line of this call in one system call, so that lines of parallel calls never mix."""
         line = {**prompt.key.model_dump(mode="json"), "turn": prompt.turn, "time": self._clock.now().isoformat()}
-        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        descriptor = self._open()
         try:
             os.write(descriptor, (json.dumps(line) + "\n").encode())
         finally:
             os.close(descriptor)
+
+    def _open(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
 
 class ScriptedProvider:

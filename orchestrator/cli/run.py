@@ -67,6 +67,8 @@ def run_command(
     if plan is not None:
         fail("--plan is not available yet: a story's plan comes from the architect")
     chosen = tuple(name.strip() for name in (stories or "").split(",") if name.strip())
+    if stories is not None and not chosen:
+        fail("--stories names no story: name some, or leave it out to run all")
     options = RunOptions(
         backlog=backlog, repo=repo, sprint=sprint, stories=chosen, provider=provider, script=script,
         call_log=call_log, push_to=push_to, strict=strict,

@@ -99,6 +99,8 @@ def _validated(tree: dict[str, Any]) -> Settings:
 
 def _explain(detail: Any) -> str:
     name = ".".join(str(part) for part in detail["loc"])
+    if detail["type"] in {"model_type", "dict_type"}:
+        return f"configuration {name} holds names and values, not {detail['input']!r}"
     if detail["type"] != "extra_forbidden":
         return f"configuration {name}: {detail['msg']} (got {detail['input']!r})"
     nearest = process.extractOne(name, _leaf_names(Settings))

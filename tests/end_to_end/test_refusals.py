@@ -1,0 +1,181 @@
+"""What cannot be run is refused in one message that says what to do: exit 2, no traceback, nothing made."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from tests.support import Team, make_repo, plain_environment, play, run_cli, write_backlog
+
+HEADER = "Story_ID,Title,Dependencies,Acceptance_Criteria,Priority,Sprint_ID,Execution_Status\n"
+ROWS = "A-1,x,,,,,\nA-2,x,A-1,,,,\nA-3,x,,,,,\n"
+ENTRY = '{"persona":"mike","story":"A-1","purpose":"breakdown"}\n'
+Cli = Callable[..., Result]
+
+BACKLOGS: dict[str, tuple[str | bytes, Sequence[str]]] = {
+    "cycle": (f"{HEADER}A-1,x,A-3,,,,\nA-2,x,A-1,,,,\nA-3,x,A-2,,,,\n", ["A-1 → A-3 → A-2 → A-1", "line 2", "line 4"]),
+    "unknown": (f"{HEADER}A-1,x,A-9,,,,\n", ["A-1 (line 2) depends on A-9", "did you mean A-1?"]),
+    "doubled": (f"{HEADER}A-1,x,,,,,\nA-2,x,,,,,\nA-1,x,,,,,\n", ["A-1 (line 4)", "A-1 (line 2)", "another id"]),
+    "without": (f"{HEADER}A-1,x,,,,,\n,x,,,,,\n", ["line 3 has no Story_ID"]),
+    "reserved": (f"{HEADER}result,x,,,,,\n", ["`result` is reserved", "rename"]),
+    "columns": ("Foo,Bar\n1,2\n", ["no column Story_ID", "Foo, Bar"]),
+    "empty": ("", ["is empty"]),
+    "rowless": (HEADER, ["no rows"]),
+    "latin": (f"{HEADER}A-1,caf\xe9,,,,,\n".encode("latin-1"), ["not UTF-8", "byte 0xe9 in line 2"]),
+    "wide": (f"{HEADER}A-1,x,,,,,\n".encode("utf-16"), ["not UTF-8"]),
+    "unclosed": (f'{HEADER}A-1,"x,,,,,\n', ["starts in line 2 is never closed"]),
+}
+SCRIPTS = {
+    f"{ENTRY}{{oops}}\n": ["bad.jsonl:2", "not JSON"],
+    f"\n{ENTRY.replace('breakdown', 'brakdown')}": ["bad.jsonl:2", "purpose", "'breakdown'"],
+    ENTRY * 2: ["bad.jsonl:2", "line 1"],
+    "[1]\n": ["bad.jsonl:1", "one JSON object"],
+}
+OPTIONS: dict[tuple[str, ...], Sequence[str]] = {
+    ("--stories", "A-1,A-O2"): ["no story 'A-O2'", "did you mean A-2?"],
+    ("--stories", " , "): ["names no story"],
+    ("--sprint", "../x"): ["bad sprint id '../x'"],
+    ("--stories", "A-2", "--strict"): ["A-2 (line 3) depends on A-1 (line 2)", "not in this run"],
+    ("--set", "build.max_atempts=3"): ["build.max_atempts", "did you mean build.max_attempts?"],
+    ("--set", "build.max_attempts=none at all"): ["build.max_attempts", "integer", "none at all"],
+    ("--set", "build"): ["--set name.of.setting=VALUE"],
+    ("--set", "build=3"): ["build holds names and values"],
+    ("--config", "broken.yaml"): ["broken.yaml, line 3"],
+    ("--config", "unknown.yaml"): ["build.max_attemps", "did you mean build.max_attempts?"],
+    ("--config", "none.yaml"): ["none.yaml", "No such file"],
+    ("--provider", "claude"): ["unknown provider claude", "scripted"],
+    ("--script", "none.jsonl"): ["none.jsonl", "No such file"],
+    ("--call-log", "/nonexistent/calls.jsonl"): ["call log /nonexistent/calls.jsonl"],
+    ("--log-format", "xml"): ["--log-format xml"],
+    ("--repo", "files"): ["files is no git repository"],
+}
+
+
+@pytest.fixture
+def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line in this process, in a folder with a good backlog and an empty script."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ok.csv").write_text(HEADER + ROWS)
+    (tmp_path / "team.jsonl").write_text("")
+    (tmp_path / "broken.yaml").write_text("build:\n  max_attempts: 3\n bad: [\n")
+    (tmp_path / "unknown.yaml").write_text("build:\n  max_attemps: 3\n")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "mine.txt").write_text("mine\n")
+    environment = {name: None for name in os.environ} | {**plain_environment()}
+
+    def invoke(*args: str) -> Result:
+        return CliRunner().invoke(app, list(args), env=environment)
+
+    return invoke
+
+
+def refused(result: Result, *said: str) -> None:
+    """One message on stderr with these texts, exit 2, no traceback."""
+    assert result.exit_code == 2, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert "Traceback" not in result.output
+    assert result.stderr.startswith("error: ")
+    assert result.stderr.count("error:") == 1, result.stderr
+    for text in said:
+        assert text in result.stderr, result.stderr
+
+
+def test_a_backlog_that_cannot_be_run(cli: Cli, tmp_path: Path) -> None:
+    for name, (content, said) in BACKLOGS.items():
+        (tmp_path / f"{name}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        refused(cli("run", f"{name}.csv", "--repo", "new"), *said)
+        assert not (tmp_path / "new").exists(), "nothing is made for a backlog that cannot be run"
+    refused(cli("run", "absent.csv"), "absent.csv", "No such file")
+    refused(cli("run", "."), "directory")
+
+
+def test_the_dry_run_of_a_bad_backlog_prints_its_object_all_the_same(cli: Cli, tmp_path: Path) -> None:
+    for name, (content, said) in BACKLOGS.items():
+        (tmp_path / f"{name}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+        result = cli("run", f"{name}.csv", "--dry-run", "--json")
+        assert result.exit_code == 2
+        shown = json.loads(result.stdout)
+        assert list(shown) == ["stories", "waves", "problems", "calls"]
+        assert set(shown["calls"]) == {"expected", "maximal"}
+        assert {problem["severity"] for problem in shown["problems"]} & {"major", "critical"}
+        assert all(set(problem) == {"code", "severity", "message", "where", "fix"} for problem in shown["problems"])
+        for text in said:
+            assert text in result.stderr, (name, result.stderr)
+    cycle = f"{HEADER}A-1,x,A-2,,,,\nA-2,x,A-1,,,,\nB-1,x,,,,,\nB-2,x,B-1,,,,\n"
+    (tmp_path / "half.csv").write_text(cycle)
+    assert json.loads(cli("run", "half.csv", "--dry-run", "--json").stdout)["waves"] == [["B-1"], ["B-2"]]
+
+
+def test_the_dry_run_of_a_good_backlog(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "note.csv").write_text(f"{HEADER}A-1,x,ISO-27001,,,,\nA-2,x,A-1,,,,completed\nA-3,x,A-2,,,,\n")
+    result = cli("run", "note.csv", "--dry-run", "--json")
+    shown = json.loads(result.stdout)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [problem["severity"] for problem in shown["problems"]] == ["minor"]
+    assert (shown["stories"], shown["waves"]) == (3, [["A-1"], ["A-2"], ["A-3"]])
+    assert 0 < shown["calls"]["expected"] <= shown["calls"]["maximal"]
+    assert json.loads(cli("run", "ok.csv", "--dry-run", "--json", "--stories", "A-3").stdout)["waves"] == [["A-3"]]
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["files"], "nothing is made"
+
+
+def test_options_configuration_and_scripts_that_cannot_be_used(cli: Cli, tmp_path: Path) -> None:
+    for args, said in OPTIONS.items():
+        script = () if "--script" in args else ("--script", "team.jsonl")
+        repo = () if "--repo" in args else ("--repo", "new")
+        refused(cli("run", "ok.csv", *args, *script, *repo), *said)
+    refused(cli("run", "ok.csv"), "--script FILE", "provider.script")
+    for content, said in SCRIPTS.items():
+        (tmp_path / "bad.jsonl").write_text(content)
+        refused(cli("run", "ok.csv", "--script", "bad.jsonl"), *said)
+
+
+def test_nothing_to_run_says_why(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "done.csv").write_text(f"{HEADER}A-1,x,,,,,completed\n")
+    refused(cli("run", "done.csv", "--script", "team.jsonl"), "every row is completed")
+    (tmp_path / "taken.csv").write_text(f"{HEADER}A-1,x,,,,SP-007,\n")
+    refused(cli("run", "taken.csv", "--script", "team.jsonl"), "SP-007", "--sprint SP-007")
+    refused(cli("run", "taken.csv", "--sprint", "SP-8", "--script", "team.jsonl"), "no row carries SP-8")
+    refused(cli("status"), "no sprint", "orchestrator run")
+    refused(cli("show", "A-1"), "no sprint")
+    refused(cli("reset", "A-1"), "neither a sprint nor a story")
+
+
+def test_a_backlog_that_cannot_be_written(tmp_path: Path) -> None:
+    """A warning and a sidecar; the outcome is what it would have been."""
+    folder = tmp_path / "sealed"
+    folder.mkdir()
+    team = Team()
+    team.good("ONE")
+    backlog = write_backlog(folder / "backlog.csv", "ONE")
+    before = backlog.read_bytes()
+    backlog.chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        played = play(tmp_path, team, backlog)
+    finally:
+        folder.chmod(0o755)
+    assert played.status("ONE") == "done"
+    if backlog.read_bytes() == before:  # root may write anywhere
+        assert any("warning" in line and "backlog.csv" in line for line in played.told), played.told
+        assert list((tmp_path / "state").rglob("*backlog*"))
+
+
+def test_the_process_itself(tmp_path: Path) -> None:
+    """Once as a user meets it: a real process, its exit code and streams."""
+    (tmp_path / "cycle.csv").write_text(str(BACKLOGS["cycle"][0]))
+    done = run_cli(["run", "cycle.csv", "--dry-run", "--json"], tmp_path)
+    assert (done.returncode, list(json.loads(done.stdout))) == (2, ["stories", "waves", "problems", "calls"])
+    assert "A-1 → A-3 → A-2 → A-1" in done.stderr
+    make_repo(tmp_path / "repo", {"app.py": "APP = 1\n"})
+    (tmp_path / "ok.csv").write_text(HEADER + ROWS)
+    (tmp_path / "team.jsonl").write_text(ENTRY)
+    args = ["run", "ok.csv", "--repo", "repo", "--script", "team.jsonl", "--push-to", "main"]
+    done = run_cli(args, tmp_path)
+    assert (done.returncode, done.stdout.count("turn")) == (2, 0)
+    assert "checked out" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,106 @@
+"""The user's repository in every state: looked at, never touched, and refused before anything is spent."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import RepositoryError
+from tests.support import Team, git, make_repo, play, write_backlog
+
+HOOKS = ("pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "update", "pre-receive")
+
+
+def snapshot(repo: Path) -> dict[str, str]:
+    """Everything of a checkout that a user would miss: files, index, HEAD, stash, configuration, but no objects."""
+    kept = [path for path in repo.rglob("*") if path.is_file() and not path.is_symlink()]
+    watched = [path for path in kept if ".git/" not in f"{path.relative_to(repo)}/" or path.name in {"index", "config"}]
+    told = {str(path.relative_to(repo)): hashlib.sha256(path.read_bytes()).hexdigest() for path in watched}
+    head = (repo / ".git" / "HEAD").read_text()
+    return {**told, "HEAD": head, "status": git(repo, "--no-optional-locks", "status", "--porcelain", "--ignored")}
+
+
+def trapped(path: Path, marker: Path) -> Path:
+    """A repository with uncommitted work, a detached HEAD, hooks and a filter that would leave `marker`."""
+    repo = make_repo(path, {"app.py": "APP = 1\n", "notes.md": "notes\n", ".gitattributes": "*.md filter=trap\n"})
+    for name in HOOKS:
+        hook = repo / ".git" / "hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho {name} >> {marker}\nexit 1\n")
+        hook.chmod(0o755)
+    git(repo, "-c", "core.hooksPath=/dev/null", "branch", "ahead")
+    git(repo, "-c", "core.hooksPath=/dev/null", "checkout", "--quiet", "--detach", "HEAD")
+    git(repo, "config", "filter.trap.clean", f"sh -c 'echo filter >> {marker}; cat'")
+    git(repo, "config", "core.fsmonitor", f"sh -c 'echo fsmonitor >> {marker}'")
+    (repo / "app.py").write_text("APP = 2  # not committed\n")
+    (repo / "untracked.txt").write_text("mine\n")
+    return repo
+
+
+def test_a_checkout_at_work_is_left_byte_for_byte(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    repo = trapped(tmp_path / "repo", marker)
+    git(repo, "config", "--unset", "core.fsmonitor")
+    before = snapshot(repo)
+    marker.unlink(missing_ok=True)
+    git(repo, "config", "core.fsmonitor", f"sh -c 'echo fsmonitor >> {marker}'")
+    base = git(repo, "-c", "core.fsmonitor=false", "rev-parse", "HEAD")
+    team = Team()
+    team.good("ONE")
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="ahead")
+    assert played.status("ONE") == "done"
+    assert any("uncommitted files (1 changed, 1 untracked)" in line for line in played.told), played.told
+    assert not marker.exists(), marker.read_text()
+    git(repo, "config", "--unset", "core.fsmonitor")
+    assert snapshot(repo) == before
+    assert played.text("result", "app.py") == "APP = 1", "the sprint starts from the commit"
+    assert git(repo, "merge-base", "ahead", base) == base
+    assert git(repo, "show", "ahead:one.py").startswith("def value")
+    team.good("TWO")
+    with pytest.raises(RepositoryError, match="ahead"):
+        play(tmp_path, team, write_backlog(tmp_path / "c.csv", "TWO"), repo=repo, push_to="ahead")
+    assert not [call for call in (tmp_path / "calls.jsonl").read_text().splitlines() if "TWO" in call], "diverged"
+
+
+def test_nothing_is_spent_on_a_branch_that_cannot_be_pushed_to(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"app.py": "APP = 1\n"})
+    team = Team()
+    team.good("ONE")
+    backlog = write_backlog(tmp_path / "b.csv", "ONE")
+    for branch, said in (("main", "checked out"), ("no..name", "no name for a branch"), ("-x", "no name")):
+        with pytest.raises(RepositoryError, match=said):
+            play(tmp_path, team, backlog, repo=repo, push_to=branch)
+    assert (tmp_path / "calls.jsonl").read_text() == ""
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty", "unborn"])
+def test_a_repository_without_commits_starts_from_an_empty_tree(tmp_path: Path, kind: str) -> None:
+    repo = tmp_path / "deep" / "repo"
+    if kind != "absent":
+        repo.mkdir(parents=True)
+    if kind == "unborn":
+        git(repo, "init", "--quiet", "--initial-branch=trunk")
+    team = Team()
+    team.good("ONE")
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="result")
+    assert played.status("ONE") == "done"
+    assert git(repo, "ls-tree", "-r", "--name-only", "result").splitlines() == ["one.py", "tests/test_one.py"]
+    assert [path.name for path in repo.iterdir()] == [".git"], "nothing is checked out"
+
+
+def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine\n")
+    (tmp_path / "file").write_text("a file\n")
+    inside = make_repo(tmp_path / "outer", {"sub/app.py": "APP = 1\n"}) / "sub"
+    team = Team()
+    backlog = write_backlog(tmp_path / "b.csv", "ONE")
+    for place, said in (
+        (folder, "no git repository"),
+        (tmp_path / "file", "cannot be used"),
+        (inside, "give that one"),
+    ):
+        with pytest.raises(RepositoryError, match=said):
+            play(tmp_path, team, backlog, repo=place)
+    assert [path.name for path in folder.iterdir()] == ["mine.txt"]
