@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -72,6 +72,14 @@ class EventReader:
                 return
 
 
+class _Item(NamedTuple):
+    """An event on its way to the writer."""
+
+    event: Event
+    body: str
+    done: asyncio.Future[bool]
+
+
 class EventStore:
     """`ports.EventSink`: one writer task commits what has queued up as one transaction.
 
@@ -81,7 +89,7 @@ class EventStore:
     def __init__(self, url: str, *, on_event: Callable[[Event], None] | None = None) -> None:
         self._url = url
         self._on_event = on_event
-        self._queue: asyncio.Queue[tuple[Event, asyncio.Future[bool]] | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue()
         self._writer: asyncio.Task[None] | None = None
         self._engine: sa.Engine | None = None
 
@@ -100,10 +108,10 @@ class EventStore:
             await asyncio.to_thread(self._engine.dispose)
 
     async def emit(self, event: Event) -> bool:
-        """Store durably; True when it was new."""
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((event, done))
-        return await done
+        """Store durably; True when it was new. Raises ValueError for data that is no JSON."""
+        item = _Item(event, json.dumps(event.model_dump(mode="json")), asyncio.get_running_loop().create_future())
+        self._queue.put_nowait(item)
+        return await item.done
 
     def _open(self) -> sa.Engine:
         engine = _connect(self._url)
@@ -121,19 +129,19 @@ class EventStore:
             if items:
                 await self._write_batch(items)
 
-    async def _write_batch(self, items: Sequence[tuple[Event, asyncio.Future[bool]]]) -> None:
+    async def _write_batch(self, items: Sequence[_Item]) -> None:
         try:
-            fresh = await asyncio.to_thread(self._insert, [event for event, _ in items])
+            fresh = await asyncio.to_thread(self._insert, items)
         except sa.exc.SQLAlchemyError as error:
-            for _, done in items:
-                if not done.cancelled():
-                    done.set_exception(error)
+            for item in items:
+                if not item.done.cancelled():
+                    item.done.set_exception(error)
             return
-        for (event, done), new in zip(items, fresh, strict=True):
+        for item, new in zip(items, fresh, strict=True):
             if new:
-                self._show(event)
-            if not done.cancelled():
-                done.set_result(new)
+                self._show(item.event)
+            if not item.done.cancelled():
+                item.done.set_result(new)
 
     def _show(self, event: Event) -> None:
         if self._on_event is None:
@@ -143,14 +151,14 @@ class EventStore:
         except Exception:  # noqa: BLE001 - the event sink: a closed pipe ends the printing, never the record
             self._on_event = None
 
-    def _insert(self, events: Sequence[Event]) -> list[bool]:
+    def _insert(self, items: Sequence[_Item]) -> list[bool]:
         assert self._engine is not None
         dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
         fresh = []
         with self._engine.begin() as connection:
-            for event in events:
-                body = json.dumps(event.model_dump(mode="json"))
-                row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": body}
+            for item in items:
+                event = item.event
+                row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": item.body}
                 result = connection.execute(dialect.insert(EVENTS).values(row).on_conflict_do_nothing())
                 fresh.append(result.rowcount == 1)
         return fresh

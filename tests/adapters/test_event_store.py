@@ -1,0 +1,108 @@
+"""The event log: each id once, in order, also from many writers at once, and never stopped by who listens."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
+from orchestrator.domain.events import Event, Level
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def event(number: int | str, sprint: str = "SP-001", **data: Any) -> Event:
+    return Event(id=f"{sprint}/A:{number}", time=NOW, name="told", message="m", sprint=sprint, story="A", data=data)
+
+
+def read(url: str, sprint: str | None = None, after: int = 0) -> list[tuple[int, Event]]:
+    reader = EventReader(url)
+    try:
+        return list(reader.read(sprint, after))
+    finally:
+        reader.close()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return sqlite_url(tmp_path / "events.sqlite")
+
+
+async def test_an_event_is_stored_and_shown_once_and_the_first_stays(url: str) -> None:
+    shown: list[Event] = []
+    first = event(1, text="half \ud83d", findings=[{"code": "x"}], none=None)
+    async with EventStore(url, on_event=shown.append) as store:
+        assert await store.emit(first)
+        assert not await store.emit(event(1, text="later"))
+    async with EventStore(url, on_event=shown.append) as store:
+        assert not await store.emit(first)
+    assert shown == [first]
+    assert [stored for _, stored in await asyncio.to_thread(read, url)] == [first]
+
+
+async def test_many_at_once_are_all_there_each_once(url: str) -> None:
+    shown: list[str] = []
+    async with EventStore(url, on_event=lambda one: shown.append(one.id)) as store:
+        results = await asyncio.gather(*(store.emit(event(number % 300)) for number in range(900)))
+    assert sum(results) == 300
+    stored = await asyncio.to_thread(read, url)
+    assert [one.id for _, one in stored] == shown
+    assert len(set(shown)) == 300
+
+
+async def test_two_stores_write_one_log(url: str) -> None:
+    async with EventStore(url) as one, EventStore(url) as two:
+        calls = [store.emit(event(f"{name}{n}")) for n in range(60) for name, store in (("a", one), ("b", two))]
+        both = [store.emit(event(f"both{n}")) for n in range(20) for store in (one, two)]
+        results = await asyncio.gather(*calls, *both)
+    assert sum(results) == 140
+    assert len(await asyncio.to_thread(read, url)) == 140
+
+
+async def test_reading_by_sprint_and_from_a_place_on(url: str) -> None:
+    async with EventStore(url) as store:
+        await asyncio.gather(*(store.emit(event(n, "SP-001" if n % 2 else "SP-002")) for n in range(5000)))
+    mine = await asyncio.to_thread(read, url, "SP-002")
+    assert len(mine) == 2500
+    assert [seq for seq, _ in mine] == sorted(seq for seq, _ in mine)
+    rest = await asyncio.to_thread(read, url, "SP-002", mine[2000][0])
+    assert rest == mine[2001:]
+
+
+async def test_a_listener_that_fails_ends_the_showing_not_the_record(url: str) -> None:
+    calls: list[Event] = []
+
+    def closed_pipe(one: Event) -> None:
+        calls.append(one)
+        raise BrokenPipeError
+
+    async with EventStore(url, on_event=closed_pipe) as store:
+        assert await asyncio.wait_for(store.emit(event(1)), 5)
+        assert await asyncio.wait_for(store.emit(event(2)), 5)
+    assert len(calls) == 1
+    assert len(await asyncio.to_thread(read, url)) == 2
+
+
+async def test_what_is_queued_is_stored_before_the_end_also_when_the_emitter_is_gone(url: str) -> None:
+    async with EventStore(url) as store:
+        task = asyncio.create_task(store.emit(event(1)))
+        await asyncio.sleep(0)
+        task.cancel()
+    assert len(await asyncio.to_thread(read, url)) == 1
+
+
+async def test_an_event_that_is_no_json_fails_its_emitter_only(url: str) -> None:
+    async with EventStore(url) as store:
+        with pytest.raises(ValueError, match="serialize"):
+            await asyncio.wait_for(store.emit(event(1, what=object())), 5)
+        assert await asyncio.wait_for(store.emit(event(2)), 5)
+
+
+def test_a_log_that_is_not_there_is_empty(url: str) -> None:
+    assert read(url) == []
+
+
+def test_levels_rise() -> None:
+    assert [level.rank for level in (Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR)] == [0, 1, 2, 3]
