@@ -6,6 +6,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from orchestrator.adapters.leftovers import leftovers, named
+
 _ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -25,9 +27,13 @@ def is_read_only(path: Path) -> bool:
 def stage(path: Path, data: bytes) -> Path:
     """Write `data` to a new file beside `path`, synced, with the mode and owner of `path` if it exists.
 
-    Raises OSError; nothing is left behind then.
+    What killed processes left there of the same is removed. Raises OSError; nothing is left behind then.
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".tmp", dir=path.parent)
+    prefix = f".{path.name[:100]}."
+    for left in leftovers(path.parent, prefix):
+        with contextlib.suppress(OSError):
+            left.unlink()
+    handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
     beside = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
+from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.domain.testing import CommandResult
 from orchestrator.settings.model import CommandSettings
 
@@ -19,6 +20,7 @@ FILE_MB = 1024
 """Largest file a command may write."""
 OPEN_FILES = 4096
 NOT_STARTED = 127
+_SCRATCH = "orchestrator-"
 
 
 class LimitedCommandRunner:
@@ -138,11 +140,17 @@ async def _settled(job: "asyncio.Future[CommandResult]") -> None:
 @contextlib.asynccontextmanager
 async def scratch_folder() -> AsyncIterator[Path]:
     """A fresh folder outside every tree, removed at the end whatever was done to its permissions."""
-    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix="orchestrator-")).resolve())
+    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=named(_SCRATCH))).resolve())
     try:
         yield folder
     finally:
         await asyncio.shield(asyncio.to_thread(remove_tree, folder))
+
+
+def remove_old_scratch(parent: Path) -> None:
+    """Remove the scratch folders of processes that were killed from the folder for temporary files. Blocks."""
+    for folder in leftovers(parent, _SCRATCH):
+        remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:

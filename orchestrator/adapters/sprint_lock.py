@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 
+from orchestrator.adapters.leftovers import is_alive
 from orchestrator.errors import SprintLocked
 
 ORPHAN_WAIT_S = 30.0
@@ -40,7 +41,7 @@ class SprintLock:
         deadline = time.monotonic() + ORPHAN_WAIT_S
         while not self._taken():
             pid = self._holder()
-            if pid and _alive(pid):
+            if pid and is_alive(pid):
                 self._close()
                 raise SprintLocked(
                     f"another process (pid {pid}) is at work on this sprint; wait for it or end it", pid=pid
@@ -71,25 +72,12 @@ class SprintLock:
 def holder(path: Path) -> int | None:
     """Pid of the living process that holds the lock, else None."""
     try:
+        with path.open("rb") as file:
+            # The pid alone would not do: after a kill it may belong to any other process.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return None
+    except BlockingIOError:
         text = path.read_text().strip()
     except OSError:
         return None
-    return int(text) if text.isdigit() and _alive(int(text)) else None
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return not _zombie(pid)
-
-
-def _zombie(pid: int) -> bool:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[:1] == ["Z"]
+    return int(text) if text.isdigit() and is_alive(int(text)) else None

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 from orchestrator import __version__
 from orchestrator.adapters.backlog_writer import BacklogWriter
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.command_runner import LimitedCommandRunner, remove_old_scratch
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.project_texts import ProjectTexts
@@ -103,6 +104,7 @@ class Run:
                 object_format=repository.object_format,
             )
             try:
+                await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
                 if options.push_to:
                     await workspace.check_push(repository.path, options.push_to)

@@ -253,6 +253,8 @@ class Bench:
         assert list(self.mirror_folder.rglob("tmp_*")) == []
         assert list(self.folder.glob(".backlog.csv*")) == [], "a half-written backlog is left beside it"
         assert list(self.state.glob("sprints/*/worktrees/.trash/*")) == []
+        assert list(self.state.rglob(".*.tmp")) == []
+        assert list((self.folder / "tmp").glob("orchestrator-*")) == [], "scratch folders of killed runs"
 
     def _report(self) -> Any:
         def same(value: Any) -> Any:

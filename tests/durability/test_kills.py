@@ -1,15 +1,18 @@
 """`kill -9` at chosen moments, the same command again, and nothing of it shows in the end."""
 
-import os
 import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, STORIES, TESTS_RUN
 
+pytestmark = pytest.mark.timeout(300)
 
-def test_killed_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
+
+def test_ended_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     bench = Bench(tmp_path)
     # the engine's database is being made, nothing is asked for yet
     bench.kill_when((bench.state / "engine.sqlite").exists)
@@ -20,12 +23,16 @@ def test_killed_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     # a call has ended with an error and the next one waits for the backoff
     bench.kill_when(lambda: bench.journalled("US-002", "error") >= 1)
     # a command of a task is alive
-    bench.kill_when(bench.appears(f"US-001/{COMMAND_RUNS}"))
+    stopped = bench.kill_when(bench.appears(f"US-001/{COMMAND_RUNS}"), number=signal.SIGINT)
+    assert "the same command goes on" in stopped.stderr
+    assert bench.processes() == []
     # a story is merged, its step is not checkpointed
     bench.kill_when(bench.ref_moves("result"))
     # a test run is alive
     bench.kill_when(bench.appears(f"US-003/{TESTS_RUN}"))
     bench.wait_for(lambda: bench.processes() == [], timeout=5)
+    bench.kill_when(bench.appears(f"US-003/{TESTS_RUN}"), number=signal.SIGTERM)
+    assert bench.processes() == []
     ended = bench.finish()
     assert bench.aftermath(ended.code) == undisturbed
 
@@ -36,29 +43,15 @@ def test_killed_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     assert bench.aftermath(again.code) == undisturbed
 
 
-def test_interrupted_watched_and_joined_by_a_second_run(tmp_path: Path, undisturbed: Aftermath) -> None:
-    bench = Bench(tmp_path)
-    ended = bench.kill_when(lambda: bench.journalled("NFR-001") == 1, number=signal.SIGINT)
-    assert "the same command goes on" in ended.stderr
-    assert bench.processes() == []
-
-    alive = bench.appears(f"US-001/{COMMAND_RUNS}")
-    process = bench.start()
-    bench.wait_for(alive, process)
-    _look(bench, process)
-    process.send_signal(signal.SIGTERM)
-    _, error = process.communicate(timeout=30)
-    assert process.returncode == 130, error
-    assert bench.processes() == []
-    ended = bench.finish()
-    assert f"sprint {SPRINT}" in ended.stdout
-    assert bench.aftermath(ended.code) == undisturbed
-
-
-def test_killed_between_the_last_outcome_and_what_is_told_of_it(tmp_path: Path, undisturbed: Aftermath) -> None:
+def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Path, undisturbed: Aftermath) -> None:
     bench = Bench(tmp_path)
     with bench.cells_held_up():
-        bench.kill_when(lambda: bench.finished() == len(STORIES), timeout=60)
+        process = bench.start()
+        bench.wait_for(lambda: bench.finished() == len(STORIES), process, timeout=60)
+        _look(bench, process)
+        process.kill()
+        process.communicate(timeout=30)
+    assert "not running" in bench.command("status").stdout
     calls = bench.calls()
     # Without its name the sprint still counts as unfinished: neither the cells nor the report were written.
     ended = bench.finish(named=False)
@@ -71,21 +64,17 @@ def test_killed_between_the_last_outcome_and_what_is_told_of_it(tmp_path: Path, 
 
 
 def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:
-    """What other commands say while the sprint is at work; the work is held still, so that they see one moment."""
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        second = bench.finish()
-        assert second.code == 2
-        assert f"pid {process.pid}" in second.stderr
-        status = bench.command("status")
-        assert status.code == 0
-        assert "US-003" in status.stdout
-        assert str(process.pid) in status.stdout
-        shown = bench.command("show", "US-001")
-        assert shown.code == 0
-        assert "us_001_probe.py" in shown.stdout
-        logs = bench.command("logs", "--story", "US-001")
-        assert logs.code == 0
-        assert "T-US-001-01 is done" in logs.stdout
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
+    """What other commands say while the run is alive."""
+    second = bench.finish()
+    assert second.code == 2
+    assert f"pid {process.pid}" in second.stderr
+    status = bench.command("status")
+    assert status.code == 0
+    assert "US-003" in status.stdout
+    assert str(process.pid) in status.stdout
+    shown = bench.command("show", "US-001")
+    assert shown.code == 0
+    assert "us_001_probe.py" in shown.stdout
+    logs = bench.command("logs", "--story", "US-001")
+    assert logs.code == 0
+    assert "T-US-001-01 is done" in logs.stdout
