@@ -6,7 +6,7 @@ from functools import partial
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding, minor
+from orchestrator.domain.findings import Finding, Severity, minor
 from orchestrator.domain.stages import Planned, StoryBrief
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer
@@ -64,11 +64,13 @@ class Mike:
             if more.extraction.value is not None:
                 before = len(plan.tasks)
                 plan, said = merge_missing(plan, more.extraction.value)
-                findings.extend(said)
+                # What is wrong with the rest leaves the plan as good as it was: it is told, and the plan is judged.
+                findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
                 cut_off = more.cut_off
+                came = len(plan.tasks) - before
                 await self._desk.step.emit(
-                    "breakdown_completed",
-                    f"{NAME} was asked for the missing tasks only: {len(plan.tasks) - before} came",
+                    "breakdown_completed" if came else "breakdown_left_short",
+                    f"{NAME} was asked for the missing tasks only: {came or 'none'} came",
                     persona=NAME,
                 )
         if cut_off:
