@@ -70,7 +70,7 @@ class PythonEnvironments:
                 return EnvironmentResult(python=Path(sys.executable), own=True)
             home = self._folder / key
             python = home / "venv" / "bin" / "python"
-            digest = _digest(wanted)
+            digest = await asyncio.to_thread(_digest, wanted)
             if await asyncio.to_thread(_is_ready, home, digest):
                 return EnvironmentResult(python=python)
             failed = await self._build(home, python, wanted)

@@ -86,8 +86,10 @@ class StateFolder:
             return SprintRecord.model_validate(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"cannot read {path}: {error}; move it away to start anew") from error
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+        except ValueError as error:
+            raise ConfigError(f"{path} holds no sprint record; move it away to start anew") from error
 
     def save(self, record: SprintRecord) -> None:
         """Write a record whole or not at all."""

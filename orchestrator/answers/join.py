@@ -10,12 +10,12 @@ def join(cut: str, continuation: str) -> str:
     The longest overlap wins. Linear: a prefix function over at most 2 x MAX_OVERLAP characters finds it.
     """
     head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
-    text = f"{head}\0{tail}"
+    text = [*head, None, *tail]
     borders = [0] * len(text)
     for index in range(1, len(text)):
         length = borders[index - 1]
         while length and text[index] != text[length]:
             length = borders[length - 1]
         borders[index] = length + (text[index] == text[length])
-    overlap = min(borders[-1], len(head)) if tail else 0
+    overlap = borders[-1] if tail else 0
     return cut + continuation[overlap:]

@@ -1,0 +1,84 @@
+"""The state folder: records whole or not at all, paths that never meet, readable complaints."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.findings import minor
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError
+
+
+def record(sprint: str, hours: int = 0) -> SprintRecord:
+    return SprintRecord(
+        sprint=sprint,
+        backlog="/b.csv",
+        repo="/r\udce9po",
+        base="0" * 40,
+        story_ids=("A", "B"),
+        needs={"B": ("A",), "A": ()},
+        warnings=(minor("backlog.x", "ü"),),
+        started_at=datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=hours),
+    )
+
+
+def test_a_record_comes_back_as_it_was_also_with_a_path_that_is_no_text(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "home")
+    folder.save(record("SP-001"))
+    assert folder.record("SP-001") == record("SP-001")
+    changed = record("SP-001").reset(("A",))
+    folder.save(changed)
+    again = folder.record("SP-001")
+    assert again == changed
+    assert again is not None
+    assert (again.workflow_id("A"), again.workflow_id("B")) == ("SP-001/A@2", "SP-001/B")
+    assert [path.name for path in folder.sprint("SP-001").iterdir()] == ["sprint.json"]
+
+
+def test_records_come_oldest_first(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    assert folder.records() == []
+    for name, hours in (("SP-003", 1), ("SP-001", 2), ("SP-002", 0)):
+        folder.save(record(name, hours))
+    folder.sprint("half").mkdir()
+    assert [found.sprint for found in folder.records()] == ["SP-002", "SP-003", "SP-001"]
+    assert folder.record("half") is None
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"sprint": 1}', b"\xff"])
+def test_a_record_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    folder = StateFolder(tmp_path)
+    folder.sprint("SP-001").mkdir(parents=True)
+    (folder.sprint("SP-001") / "sprint.json").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"sprint\.json.*move it away"):
+        folder.records()
+
+
+def test_it_hides_from_a_repository_around_it(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "deep" / "home")
+    folder.make()
+    folder.make()
+    assert (folder.home / ".gitignore").read_text() == "*\n"
+
+
+def test_a_home_that_is_no_folder_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for home in (tmp_path / "file", tmp_path / "file" / "home"):
+        with pytest.raises(ConfigError, match="cannot use the state folder"):
+            StateFolder(home).make()
+
+
+def test_names_of_two_places_never_meet(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    assert folder.mirror(Path("/one/app")) != folder.mirror(Path("/two/app"))
+    assert folder.sidecar(Path("/one/b.csv")) != folder.sidecar(Path("/two/b.csv"))
+    assert len(folder.mirror(Path("/" + "x" * 250)).name) < 100
+    assert folder.mirror(Path("/")).name.startswith("root-")
+
+
+def test_the_report_is_replaced_whole(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    folder.save_report("SP-001", "{}")
+    assert folder.save_report("SP-001", '{"a": 1}').read_text() == '{"a": 1}'

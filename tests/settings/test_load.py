@@ -1,0 +1,110 @@
+"""Settings: --set before environment before file before default; what is wrong is named."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Settings, load, packaged
+
+
+def loaded(folder: Path, *overrides: str, text: str | None = None, **variables: str) -> Settings:
+    if text is not None:
+        (folder / "config.yaml").write_text(text, encoding="utf-8")
+    return load(None, overrides, variables, folder)[0]
+
+
+def test_the_packaged_default_is_the_default_of_every_name(tmp_path: Path) -> None:
+    assert loaded(tmp_path) == Settings()
+
+
+def test_the_order_of_sources(tmp_path: Path) -> None:
+    text = "test:\n  max_attempts: 4\n  mode: smoke\nplan: {max_iterations: 4}\n"
+    settings = loaded(
+        tmp_path,
+        "test.max_attempts=6",
+        text=text,
+        ORCHESTRATOR_TEST__MAX_ATTEMPTS="5",
+        ORCHESTRATOR_PLAN__MAX_ITERATIONS="5",
+    )
+    assert (settings.test.max_attempts, settings.plan.max_iterations) == (6, 5)
+    assert settings.test.mode == "smoke"
+    assert settings.build.max_attempts == 3
+
+
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("test.max_atempts=3", "unknown configuration name test.max_atempts; did you mean test.max_attempts?"),
+        ("tests.mode=smoke", "unknown configuration name tests"),
+        ("test.max_attempts=0", "test.max_attempts: .*greater than or equal to 1"),
+        ("test.max_attempts=many", "test.max_attempts.*got 'many'"),
+        ("test.mode=loud", "test.mode"),
+        ("test.max_attempts", "write it as --set name.of.setting=VALUE"),
+        ("=3", "write it as"),
+        ("test.mode=[", "--set test.mode, line 1: not valid YAML"),
+        ("test=3", "configuration test"),
+        ("test..mode=smoke", "unknown configuration name"),
+    ],
+)
+def test_a_bad_override_is_one_clear_sentence(tmp_path: Path, override: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        loaded(tmp_path, override)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"test: [\n", r"config.yaml, line \d: not valid YAML"),
+        (b"- a\n", "must be a mapping"),
+        (b"\xff\xfe", "is not UTF-8"),
+        (b"test: {mode: auto, mode: smoke}", "not valid YAML"),
+        (b"nonsense: 1\n", "unknown configuration name nonsense"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path: Path, content: bytes, told: str) -> None:
+    (tmp_path / "config.yaml").write_bytes(content)
+    with pytest.raises(ConfigError, match=told):
+        load(None, (), {}, tmp_path)
+
+
+def test_a_config_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot read configuration"):
+        load(tmp_path / "none.yaml", (), {}, tmp_path)
+
+
+def test_an_empty_file_changes_nothing_and_tags_run_no_code(tmp_path: Path) -> None:
+    assert loaded(tmp_path, text="# nothing\n") == Settings()
+    with pytest.raises(ConfigError):
+        loaded(tmp_path, text="test: !!python/object/apply:os.system ['true']\n")
+
+
+def test_unknown_variables_of_ours_are_errors_and_others_are_not(tmp_path: Path) -> None:
+    assert loaded(tmp_path, ORCHESTRATOR_HOME="x", PATH="y", A__B="z") == Settings()
+    with pytest.raises(ConfigError, match=r"test.max_atempts"):
+        loaded(tmp_path, ORCHESTRATOR_TEST__MAX_ATEMPTS="3")
+
+
+def test_where_the_state_folder_is(tmp_path: Path) -> None:
+    inside = tmp_path / "project"
+    inside.mkdir()
+    file = inside / "other.yaml"
+    file.write_text("test: {mode: smoke}\n")
+    settings, environment = load(file, (), {}, tmp_path)
+    assert settings.test.mode == "smoke"
+    assert (environment.home, environment.base_dir) == (inside / ".orchestrator", inside)
+    _, elsewhere = load(file, (), {"ORCHESTRATOR_HOME": str(tmp_path / "home"), "DATABASE_URL": ""}, tmp_path)
+    assert (elsewhere.home, elsewhere.database_url) == (tmp_path / "home", None)
+    _, bare = load(None, (), {}, tmp_path)
+    assert bare.home == tmp_path / ".orchestrator"
+    assert bare.config_file is None
+
+
+def test_variables_do_not_show_in_a_representation(tmp_path: Path) -> None:
+    _, environment = load(None, (), {"ANTHROPIC_API_KEY": "sk-secret"}, tmp_path)
+    assert "sk-secret" not in repr(environment)
+
+
+@pytest.mark.parametrize("name", ["system_prompts", "contracts", "examples", "config.yaml"])
+def test_packaged_files_are_there(name: str) -> None:
+    assert packaged(name).exists()
