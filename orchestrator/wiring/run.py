@@ -47,6 +47,7 @@ from orchestrator.wiring.sprints import (
     finished,
     histories_of,
     new_sprint,
+    require_rows,
 )
 from orchestrator.wiring.team import StoryBody, prompt_library, story_body, story_payload
 
@@ -143,6 +144,7 @@ class Run:
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             await self._write_cells(record, histories)
             return None
+        require_rows(chosen, histories)
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)

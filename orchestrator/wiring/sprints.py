@@ -1,7 +1,7 @@
 """Which sprint a command is about: continued, finished, or begun anew (DESIGN 7, Continuing)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import BacklogContent
-from orchestrator.errors import ConfigError
+from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory, fold, is_finished
@@ -127,3 +127,16 @@ def _reported(folder: StateFolder, record: SprintRecord) -> set[tuple[str, Story
     except (OSError, ValueError):
         return set()
     return {(story.id, story.status, story.commit) for story in report.stories}
+
+
+def require_rows(chosen: Chosen, histories: Mapping[str, StoryHistory]) -> None:
+    """Raises BacklogError when a story that still has work before it has no row in the backlog any more."""
+    gone = [
+        story for story, history in histories.items() if history.outcome is None and chosen.content.story(story) is None
+    ]
+    if gone:
+        sprint, names = chosen.record.sprint, ", ".join(gone)
+        raise BacklogError(
+            f"{chosen.record.backlog} has no row {names} any more, which sprint {sprint} is about; "
+            f"put it back, or start another sprint with --sprint"
+        )

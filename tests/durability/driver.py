@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -215,6 +215,13 @@ class Bench:
                 continue
             if line and int(entry.name) != os.getpid() and (needle in line or place.startswith(needle)):
                 yield int(entry.name), line
+
+    def kill_everything(self, process: "subprocess.Popen[str]") -> None:
+        """Kill the run with all that it started at once, as the end of a container does."""
+        process.kill()
+        for pid, _ in list(self._processes()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     # ---- what is left in the end
 

@@ -23,7 +23,10 @@ def test_killed_by_the_clock(tmp_path: Path, undisturbed: Aftermath) -> None:
         for _ in range(chance.randint(2, 6)):
             process = bench.start()
             time.sleep(chance.uniform(0.3, 6))
-            process.kill()
+            if chance.random() < 0.4:
+                bench.kill_everything(process)
+            else:
+                process.kill()
             out, error = process.communicate(timeout=30)
             bench.output.append(f"{out}\n{error}")
             kills += 1
@@ -38,8 +41,7 @@ def test_killed_by_its_own_deeds(tmp_path: Path, undisturbed: Aftermath) -> None
     while kills < KILLS:
         bench = Bench(tmp_path / f"deeds-{SEED}-{kills}")
         for _ in range(chance.randint(2, 6)):
-            early = chance.random() < 0.3
-            bench.die_at(chance.randint(1, 60 if early else 500))
+            bench.die_at(chance.randint(1, chance.choice([70, 200, 600])))
             kills += 1
         _went_on(bench, undisturbed)
 

@@ -16,6 +16,7 @@ def test_ended_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     bench = Bench(tmp_path)
     # the engine's database is being made, nothing is asked for yet
     bench.kill_when((bench.state / "engine.sqlite").exists)
+    _without_a_row(bench)
     # a reply is in the journal, its step is not checkpointed
     bench.kill_when(lambda: bench.journalled("NFR-001") == 1)
     # a commit has been made, its step is not checkpointed
@@ -61,6 +62,17 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     again = bench.finish(named=False)
     assert again.code == 2, "nothing is left to select"
     assert bench.calls() == calls
+
+
+def _without_a_row(bench: Bench) -> None:
+    """A row that is taken away between two runs of a sprint is asked for, before anything is spent."""
+    whole = bench.backlog.read_bytes()
+    bench.backlog.write_bytes(whole[: whole.index(b'US-003,"Story')])
+    ended = bench.finish()
+    assert ended.code == 2
+    assert "no row US-003" in ended.stderr
+    assert bench.calls() == []
+    bench.backlog.write_bytes(whole)
 
 
 def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:
