@@ -1,0 +1,86 @@
+"""Importing our modules does nothing, and commands import only what they need."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import plain_environment
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted(
+    str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+    for path in (ROOT / "orchestrator").rglob("*.py")
+    if path.name != "__main__.py"
+)
+WATCH = """
+import importlib, json, os, sys, threading
+
+# What the libraries do when they are imported is theirs: they come first, without our watch.
+for name in json.loads(sys.argv[2]):
+    importlib.import_module(name)
+seen = []
+WATCHED = {"socket.connect", "socket.bind", "subprocess.Popen", "os.mkdir", "os.rename", "os.remove", "os.putenv",
+           "os.system", "os.fork", "os.posix_spawn", "shutil.rmtree", "os.chdir", "sqlite3.connect", "signal.signal"}
+
+def hook(event, args):
+    if "__pycache__" in str(args):
+        return
+    if event == "open" and isinstance(args[1], str) and set(args[1]) & set("wax+"):
+        seen.append(f"open {args[0]}")
+    elif event in WATCHED:
+        seen.append(f"{event} {args}")
+
+environment, threads, files = dict(os.environ), threading.active_count(), sorted(os.listdir())
+sys.addaudithook(hook)
+for name in json.loads(sys.argv[1]):
+    before = len(seen)
+    importlib.import_module(name)
+    seen[before:] = [f"{name}: {what}" for what in seen[before:]]
+if dict(os.environ) != environment:
+    seen.append("the environment changed")
+if threading.active_count() != threads:
+    seen.append("a thread was started")
+if sorted(os.listdir()) != files:
+    seen.append("files were made")
+print(json.dumps(seen))
+"""
+LIBRARIES = ["dbos", "sqlalchemy", "sqlalchemy.dialects.postgresql", "pydantic", "typer", "rich.live", "ruamel.yaml"]
+LIBRARIES += ["rapidfuzz.process", "tenacity", "packaging.requirements", "tree_sitter", "tree_sitter_javascript"]
+
+
+def python(code: str, *args: str, cwd: Path) -> str:
+    """What a fresh interpreter prints."""
+    env = plain_environment(PYTHONPATH=str(ROOT), PYTHONDONTWRITEBYTECODE="1")
+    command = [sys.executable, "-c", code, *args]
+    done = subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_everything_has_no_side_effects(tmp_path: Path) -> None:
+    printed = python(WATCH, json.dumps(MODULES), json.dumps(LIBRARIES), cwd=tmp_path)
+    assert json.loads(printed) == []
+
+
+LOADED = """
+import sys
+sys.argv = ["orchestrator", *sys.argv[1:]]
+from orchestrator.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print()
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+"""
+
+
+@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["extract", "answer.txt"]], ids=" ".join)
+def test_light_commands_load_neither_the_engine_nor_a_provider(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "answer.txt").write_text('{"a": 1}')
+    loaded = set(python(LOADED, *command, cwd=tmp_path).splitlines()[-1].split())
+    assert "orchestrator" in loaded
+    assert loaded.isdisjoint({"dbos", "anthropic", "openai"})
