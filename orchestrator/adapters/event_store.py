@@ -31,7 +31,11 @@ def sqlite_url(path: Path) -> str:
 
 
 def _connect(url: str) -> sa.Engine:
-    engine = sa.create_engine(url)
+    parsed = sa.make_url(url)
+    if parsed.drivername in {"postgres", "postgresql"}:
+        # The driver that the engine brings; SQLAlchemy's default would be another package.
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(parsed)
     if engine.dialect.name == "sqlite":
 
         @sa.event.listens_for(engine, "connect")
