@@ -278,7 +278,7 @@ class GitWorkspace:
         base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
         refs = await self._mirror.refs(base_ref, head_ref)
         if len(refs) < 2:
-            raise WorkspaceError(f"{name} has no branch in sprint {self._sprint}: open it first")
+            raise WorkspaceError(f"{name} has no branch in sprint {self._sprint}")
         return refs[base_ref], refs[head_ref]
 
     def _clear_locks(self) -> None:

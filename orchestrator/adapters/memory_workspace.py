@@ -180,7 +180,7 @@ class MemoryWorkspace:
     def _branch(self, story_id: str) -> _Branch:
         branch = self._branches.get(story_id)
         if branch is None:
-            raise WorkspaceError(f"{story_id} has no branch in sprint {self.sprint}: open it first")
+            raise WorkspaceError(f"{story_id} has no branch in sprint {self.sprint}")
         return branch
 
     async def _shown(self, tree: Tree, work: Callable[[Path], Awaitable[T]]) -> T:

@@ -143,15 +143,20 @@ def _lines(shown: dict[str, Any]) -> list[str]:
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )
     lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
-    lines += [f"  {Finding.model_validate(finding)}" for finding in shown["findings"]] or ["  none"]
+    lines += [line for finding in shown["findings"] for line in _finding_lines(finding)] or ["  none"]
     lines += ["", "Tests:"]
     lines += [f"  {case['result']:<8} {case['name']}  {case['criterion']}" for case in shown["tests"]["cases"]] or [
         "  none were run"
     ]
-    lines += ["", "Changes:", shown["diff_stat"]]
+    lines += ["", "Changes:", shown["diff_stat"] or "  none"]
     if shown["test_output"]:
         lines += ["", "Output of the failing tests:", shown["test_output"]]
     return lines
+
+
+def _finding_lines(raw: dict[str, Any]) -> list[str]:
+    finding = Finding.model_validate(raw)
+    return [f"  {finding}", *([f"      to do: {finding.fix}"] if finding.fix else [])]
 
 
 def _contract_line(contract: dict[str, Any] | None) -> str:

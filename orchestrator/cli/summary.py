@@ -38,7 +38,8 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
         return
     serious = blocking(story.findings)
     for finding in serious[-3:] or story.findings[-1:]:
-        yield f"      {finding.code}: {finding.message.splitlines()[0][:200]}"
+        place = f" ({finding.where.file})" if finding.where.file else ""
+        yield f"      {finding.code}{place}: {finding.message.splitlines()[0][:200]}"
 
 
 def _totals_line(result: "RunResult") -> str:

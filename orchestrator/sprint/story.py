@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.domain.breakdown import Breakdown, Task
-from orchestrator.domain.findings import Finding, blocking, critical
+from orchestrator.domain.findings import Finding, blocking, critical, major
 from orchestrator.domain.gitfacts import Branch
 from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TaskOutcome, TestsOutcome
@@ -103,6 +103,7 @@ async def conclude(stage: Stage, progress: Progress, trial: Trial) -> StoryOutco
         progress.note_findings([red_finding(trial.report, trial.attempts)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
     if unfinished:
+        progress.note_findings([_unfinished(unfinished)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
     merged = await merge_story(stage, trial.suite)
     if not merged.merged:
@@ -134,6 +135,14 @@ def outcome(
         branch=progress.branch.name if progress else None,
         commit=commit,
         stop_sprint=stop_sprint,
+    )
+
+
+def _unfinished(tasks: Sequence[str]) -> Finding:
+    return major(
+        "story.unfinished",
+        f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check",
+        fix="look at the branch: finish it by hand, or reset the story",
     )
 
 

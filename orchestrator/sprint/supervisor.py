@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.findings import critical, major
+from orchestrator.domain.findings import blocking, critical, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, step_to
@@ -153,7 +153,8 @@ class Supervisor:
     async def _record_outcome(self, outcome: StoryOutcome) -> None:
         self._status[outcome.id] = step_to(self._status[outcome.id], outcome.status)
         good = _done(outcome.status)
-        why = "" if good or not outcome.findings else f": {outcome.findings[-1].message}"
+        telling = blocking(outcome.findings) or outcome.findings
+        why = "" if good or not telling else f": {telling[-1].message}"
         time = await self._emit(
             outcome.id,
             FINISHED,

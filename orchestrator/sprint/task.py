@@ -127,6 +127,7 @@ class TaskRun:
         blocked = blocking(delivered.findings)
         violations = [finding for finding in blocked if _violates(finding)]
         if violations:
+            await self._ended(task, TaskStatus.FAILED)
             raise StoryStopped(StoryStatus.FAILED, violations)
         progress.note_findings([_softened(finding) for finding in delivered.findings])
         if delivered.delivery is None:

@@ -84,6 +84,8 @@ def test_a_task_without_a_valid_file_is_partial_and_needs_a_person(played: Playe
     assert played.status("NOFILES") == "needs_attention"
     assert played.tasks("NOFILES") == ["done", "partial"]
     assert played.asked("NOFILES", "alex") == ["delivery 1", "delivery 1", "delivery 2", "delivery 3"]
+    assert "T-NOFILES-02" in played.finding("NOFILES", "story.unfinished").message
+    assert "T-NOFILES-02" in played.told_of("NOFILES", "story_finished")[0].message
     assert any("broken.py" in str(finding) for finding in played.story("NOFILES").findings)
     assert "broken.py" not in played.tree("NOFILES")
     assert "nofiles.py" in played.tree("NOFILES")

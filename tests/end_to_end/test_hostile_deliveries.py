@@ -80,6 +80,7 @@ def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: P
         assert code in played.codes(story), (story, played.codes(story))
         assert played.asked(story) == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"], story
         assert code in played.sent_back(story), story
+        assert played.tasks(story) == ["failed"]
         assert played.story(story).branch, "the branch is kept"
         assert played.tree(story) == ["door", "keep.py", "single.py"], (story, "nothing of the delivery was committed")
 
