@@ -23,7 +23,9 @@ from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.domain.events import Event, Level
+from orchestrator.domain.findings import blocking
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.stages import StoryBrief
@@ -85,12 +87,12 @@ class Run:
     async def go(self) -> RunResult:
         """The whole run. Raises UserError before anything is spent."""
         options = self._options
-        provider = self._provider()
-        library = prompt_library(self._settings, self._environment)
-        backlog = open_backlog(options.backlog, self._settings, self._folder)
-        content = await asyncio.to_thread(backlog.read)
-        self._folder.make()
-        repository = await open_repository(options.repo or default_repository())
+        content = await asyncio.to_thread(self._read)
+        provider = await asyncio.to_thread(self._provider)
+        library = await asyncio.to_thread(prompt_library, self._settings, self._environment)
+        await asyncio.to_thread(self._folder.make)
+        default = await asyncio.to_thread(default_repository)
+        repository = await open_repository(options.repo or default)
         chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)
         for warning in (*repository.warnings, *(str(finding) for finding in chosen.record.warnings)):
             self._tell(f"warning: {warning}")
@@ -114,6 +116,14 @@ class Run:
                 return await asyncio.to_thread(self._result, chosen, workspace, paused, pushed)
             finally:
                 workspace.close()
+
+    def _read(self) -> BacklogContent:
+        """The backlog; a broken one is told before anything else is looked at or made. Raises BacklogError."""
+        content = open_backlog(self._options.backlog, self._settings, self._folder).read()
+        problems = all_problems(content)
+        if blocking(problems):
+            raise refusal(content.source, problems)
+        return content
 
     def _settled(self, chosen: Chosen) -> Chosen:
         """What counts once the lock is held: another process may have begun this very sprint meanwhile."""
@@ -239,6 +249,8 @@ class Run:
         if script is None:
             raise ConfigError("the provider `scripted` needs --script FILE or provider.script in the configuration")
         log = CallLog(self._options.call_log, self._clock) if self._options.call_log else None
+        if log is not None:
+            log.check()
         return ScriptedProvider(load_script(script), log)
 
 
