@@ -85,10 +85,10 @@ def _since(text: str | None) -> datetime | None:
     if text is None:
         return None
     ago = _AGO.match(text)
-    if ago:
-        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago:
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         time_given = datetime.fromisoformat(text)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise ConfigError(f"--since {text}: give an ISO time or a span such as 90s, 15m, 2h, 1d") from error
     return time_given if time_given.tzinfo else time_given.replace(tzinfo=UTC)

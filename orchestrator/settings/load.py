@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -103,7 +103,7 @@ def _explain(detail: Any) -> str:
         return f"configuration {name} holds names and values, not {detail['input']!r}"
     if detail["type"] != "extra_forbidden":
         return f"configuration {name}: {detail['msg']} (got {detail['input']!r})"
-    nearest = process.extractOne(name, _leaf_names(Settings))
+    nearest = process.extractOne(name, _leaf_names(Settings), scorer=fuzz.ratio)
     return f"unknown configuration name {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 

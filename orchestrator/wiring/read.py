@@ -1,5 +1,6 @@
 """What `status`, `show`, `logs` and `contract` read; never launches the engine (DESIGN 5.1c)."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ class Reader:
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
         """`git diff --stat` of the story's branch, or why there is none."""
         mirror = self._folder.mirror(Path(record.repo))
-        if not mirror.exists():
+        if not await asyncio.to_thread(mirror.exists):
             return "no branch yet"
         workspace = GitWorkspace(
             mirror=mirror, folder=self._folder.worktrees(record.sprint), sprint=record.sprint, base=record.base

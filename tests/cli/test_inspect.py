@@ -1,0 +1,204 @@
+"""`status`, `show`, `logs`, `contract` and `reset` over what one small real run left."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from click.testing import Result
+from typer.testing import CliRunner
+
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.cli.inspect import contract_command, show_command, status_command
+from orchestrator.cli.logs import logs_command
+from orchestrator.cli.reset import reset_command
+from tests.support import Played, Team, cells, git, play, suite_text, write_backlog
+
+Invoke = Callable[..., Result]
+
+
+def commands() -> typer.Typer:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command("status")(status_command)
+    app.command("show")(show_command)
+    app.command("contract")(contract_command)
+    app.command("logs")(logs_command)
+    app.command("reset")(reset_command)
+    return app
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("sprint")
+
+
+@pytest.fixture(scope="module")
+def played(place: Path) -> Played:
+    """US-1 is done after a refused file, US-2 stays red, US-3 waits for it, US-4 has no plan."""
+    team = Team()
+    team.plan("US-1", ["us_1.py"])
+    team.deliver("US-1", 1, {"us_1.py": "X = 1\n", "evil.py": "Y = 1\n"})
+    team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
+    team.suite("US-1", suite_text("US-1"))
+    team.plan("US-2", ["us_2.py"])
+    team.deliver("US-2", 1, {"us_2.py": "def value():\n    return 2\n"})
+    team.suite("US-2", suite_text("US-2"))
+    return play(
+        place, team, write_backlog(place / "b.csv", "US-1", "US-2", "US-3 < US-2", "US-4"), "test.max_attempts=1"
+    )
+
+
+@pytest.fixture
+def invoke(played: Played, place: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    monkeypatch.chdir(place)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    app = commands()
+
+    def run(*args: str, home: Path | None = None) -> Result:
+        result = CliRunner().invoke(app, args, env={"ORCHESTRATOR_HOME": str(home or place / "state")})
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return run
+
+
+def read(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, played: Played) -> None:
+    text = invoke("status").stdout
+    assert "not running" in text
+    for story, status in (("US-1", "done"), ("US-2", "needs_attention"), ("US-3", "blocked"), ("US-4", "failed")):
+        assert any(story in row and status in row for row in text.splitlines())
+    report = read(invoke("status", "--json"))
+    assert report.pop("running_pid") is None
+    told = json.loads(played.result.report_path.read_text())
+    for story in told["stories"]:
+        story["title"] = ""
+    assert report == told
+
+
+def test_show_prints_plan_contract_findings_changes_and_the_failing_test(invoke: Invoke) -> None:
+    text = invoke("show", "US-2").stdout
+    for part in (
+        "T-US-2-01 [done]",
+        "us_2.py",
+        "test.failed",
+        "test_us_2",
+        "Output of the failing tests:",
+        "assert 2 == 1",
+    ):
+        assert part in text
+    shown = read(invoke("show", "US-2", "--json"))
+    assert shown["plan"]["tasks"][0]["task_id"] == "T-US-2-01"
+    assert shown["contract"]["declared_files"] == ["us_2.py"]
+    assert "2 files changed" in shown["diff_stat"]
+    assert shown["history"][0]["event"] == "story_started"
+
+
+def test_show_of_stories_that_did_not_come_far(invoke: Invoke) -> None:
+    blocked = invoke("show", "US-3").stdout
+    assert "blocked by US-2 (needs_attention)" in blocked
+    assert "no branch yet" in blocked
+    failed = invoke("show", "US-4").stdout
+    assert "script.missing" in failed
+    assert "none: no plan was accepted" in failed
+
+
+def test_contract_tells_what_is_allowed_and_what_was_refused(invoke: Invoke) -> None:
+    text = invoke("contract", "US-1").stdout
+    assert "T-US-1-01 may write: us_1.py" in text
+    assert "evil.py" in text
+    held = read(invoke("contract", "US-1", "--json"))
+    assert held["task_files"] == {"T-US-1-01": ["us_1.py"]}
+    assert len(held["hash"]) == 64
+    assert any("evil.py" in refused["message"] for refused in held["refused"])
+    none = invoke("contract", "US-3")
+    assert none.exit_code == 2
+    assert "US-3 has no contract" in none.stderr
+
+
+def lines(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_logs_filter_by_every_option(invoke: Invoke, played: Played) -> None:
+    everything = lines(invoke("logs", "--json", "--level", "debug"))
+    assert len(everything) == len(played.events)
+    assert {line["story"] for line in lines(invoke("logs", "--json", "--story", "US-1"))} == {"US-1"}
+    assert {line["persona"] for line in lines(invoke("logs", "--json", "--persona", "alex"))} == {"alex"}
+    assert {line["task"] for line in lines(invoke("logs", "--json", "--task", "T-US-1-01"))} == {"T-US-1-01"}
+    assert {line["level"] for line in lines(invoke("logs", "--json", "--level", "warn"))} <= {"warn", "error"}
+    assert len(lines(invoke("logs", "--json", "--level", "debug", "--since", "1h"))) == len(everything)
+    middle = everything[len(everything) // 2]["timestamp"]
+    later = lines(invoke("logs", "--json", "--level", "debug", "--since", middle))
+    assert 0 < len(later) < len(everything)
+    assert all(line["timestamp"] >= middle for line in later)
+    assert lines(invoke("logs", "--json", "--since", "2999-01-01")) == []
+    assert "US-1 is done" in invoke("logs").stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["show", "US-11"], "did you mean US-1?"),
+        (["show", "US-1", "--sprint", "SP-01"], "unknown sprint SP-01; did you mean SP-001?"),
+        (["status", "--sprint", "nope"], "unknown sprint nope"),
+        (["logs", "--sprint", "nope"], "unknown sprint nope"),
+        (["logs", "--level", "loud"], "use one of debug, info, warn, error"),
+        (["logs", "--since", "yesterday"], "give an ISO time or a span"),
+        (["logs", "--since", "999999999999d"], "--since"),
+        (["contract", "US-9"], "did you mean"),
+        (["reset", "US-9"], "US-9 is neither a sprint nor a story of one"),
+        (["reset", "US-1", "--sprint", "SP-9"], "neither a sprint nor a story"),
+        (["status", "--set", "log.levle=warn"], "did you mean log.level?"),
+        (["status", "--config", "none.yaml"], "cannot read configuration"),
+    ],
+)
+def test_what_is_not_there_is_told_with_the_nearest(invoke: Invoke, args: list[str], told: str) -> None:
+    result = invoke(*args)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.output
+
+
+def test_a_folder_without_sprints_says_how_to_start_one(invoke: Invoke, tmp_path: Path) -> None:
+    for args in (["status"], ["show", "US-1"], ["contract", "US-1"]):
+        result = invoke(*args, home=tmp_path / "none")
+        assert result.exit_code == 2
+        assert "orchestrator run" in result.stderr
+    assert invoke("logs", home=tmp_path / "none").exit_code == 0
+    assert not (tmp_path / "none").exists(), "reading makes nothing"
+
+
+def test_reset_clears_a_story_with_what_it_blocked(invoke: Invoke, played: Played, place: Path) -> None:
+    before = git(played.mirror, "rev-parse", played.ref("result"))
+    reset = read(invoke("reset", "US-2", "--json"))
+    assert reset == {"sprint": "SP-001", "stories": ["US-2", "US-3"]}
+    rows = cells(place / "b.csv")
+    for story in ("US-2", "US-3"):
+        assert (rows[story]["Execution_Status"], rows[story]["Sprint_ID"]) == ("", "SP-001")
+    assert rows["US-1"]["Execution_Status"] == "completed"
+    report = read(invoke("status", "--json"))
+    assert [story["status"] for story in report["stories"]] == ["done", "pending", "pending", "failed"]
+    assert "US-2" not in git(played.mirror, "branch", "--list")
+    assert git(played.mirror, "rev-parse", played.ref("result")) == before
+    assert "tests_finished" in invoke("logs", "--story", "US-2", "--json").stdout, "what came before stays in the log"
+    assert read(invoke("show", "US-2", "--json"))["plan"] is None
+
+
+def test_reset_of_the_whole_sprint_leaves_the_log_only(invoke: Invoke, played: Played, place: Path) -> None:
+    text = invoke("reset", "SP-001").stdout
+    assert "reset in sprint SP-001: US-1, US-2, US-3, US-4" in text
+    assert git(played.mirror, "branch", "--list", "orchestrator/*") == ""
+    assert {row["Sprint_ID"] + row["Execution_Status"] for row in cells(place / "b.csv").values()} == {""}
+    assert invoke("status").exit_code == 2
+    record = StateFolder(place / "state").record("SP-001")
+    assert record is not None
+    assert record.cleared
