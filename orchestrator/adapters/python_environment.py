@@ -92,7 +92,7 @@ class PythonEnvironments:
             return _failure("The dependencies could not be installed", installed)
         if await asyncio.to_thread(_has_pytest, home):
             return None
-        version = importlib.metadata.version(_PYTEST)
+        version = await asyncio.to_thread(importlib.metadata.version, _PYTEST)
         added = await self._run([*install, f"{_PYTEST}=={version}"], home)
         return None if added.ok else _failure(f"pytest {version} could not be added", added)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.checks.suite import read_analysis
@@ -132,6 +132,7 @@ async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() 
     assert GOOD in at.segment(2, "feedback")
 
 
+@settings(max_examples=50)
 @given(texts=st.lists(st.sampled_from([GOOD, REFUSED, INVALID, CUT]), min_size=5, max_size=5), budget=st.integers(1, 5))
 async def test_no_sequence_of_answers_exceeds_the_budgets(texts: list[str], budget: int) -> None:
     at = said(*texts)

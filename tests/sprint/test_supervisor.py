@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.adapters.clock import SystemClock
@@ -239,6 +239,7 @@ def sprints(draw: Callable[[Any], Any]) -> tuple[dict[str, list[str]], dict[str,
     return needs, ends, draw(st.integers(1, 4))
 
 
+@settings(max_examples=50)
 @given(sprint=sprints())
 async def test_every_story_ends_as_its_needs_allow(
     sprint: tuple[dict[str, list[str]], dict[str, StoryStatus], int],

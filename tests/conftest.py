@@ -1,0 +1,58 @@
+"""Guards around every test: no network beyond loopback, nobody's git environment, no blocking call on an event loop."""
+
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from blockbuster import blockbuster_ctx
+from hypothesis import settings
+
+settings.register_profile("shared", deadline=None)  # a machine shared with others is slow at times, which is no failure
+settings.load_profile("shared")
+
+for _name in list(os.environ):
+    if _name.startswith(("GIT_", "ORCHESTRATOR_")):
+        del os.environ[_name]
+
+MAY_BLOCK = (
+    ("orchestrator/adapters/reply_journal.py", {"_record"}),  # a paid reply is written down before any await
+    ("orchestrator/adapters/scripted.py", {"write"}),  # the call log, for the same reason
+    ("dbos/_dbos.py", {"__new__", "__init__", "_launch"}),  # has to be launched on the loop it works for
+    ("tests/adapters/test_workspace.py", {"look", "red", "agree", "broken"}),  # a test's callback, called by us
+)
+"""Where our code may block an event loop, by file and function."""
+
+
+def is_local(address: Any) -> bool:
+    """Whether a socket address is on this machine; paths of local sockets are."""
+    return not isinstance(address, tuple) or str(address[0]).startswith(("127.", "::1", "localhost"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_network() -> Iterator[None]:
+    """A connection to another machine fails at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("connect", "connect_ex"):
+            patch.setattr(socket.socket, name, _guarded(getattr(socket.socket, name)))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_blocking(no_network: None) -> Iterator[None]:
+    """A blocking call of our code on a running event loop raises BlockingError."""
+    with blockbuster_ctx("orchestrator") as guard:
+        for function in guard.functions.values():
+            for file, names in MAY_BLOCK:
+                function.can_block_in(file, names)
+        yield
+
+
+def _guarded(connect: Any) -> Any:
+    def guarded(self: socket.socket, address: Any) -> Any:
+        if not is_local(address):
+            raise AssertionError(f"a test tried to reach {address}")
+        return connect(self, address)
+
+    return guarded

@@ -1,0 +1,34 @@
+"""The guards of conftest.py really guard."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockingError
+
+from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.reply_journal import WorkflowJournal
+from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Segment, TurnKey
+
+
+async def test_a_blocking_call_of_ours_on_the_loop_fails(tmp_path: Path) -> None:
+    with pytest.raises(BlockingError):
+        replace_content(tmp_path / "file", b"text")
+
+
+async def test_the_journal_may_block_and_only_where_it_writes(tmp_path: Path) -> None:
+    with pytest.raises(BlockingError):
+        WorkflowJournal(tmp_path / "journal")
+    journal = object.__new__(WorkflowJournal)
+    journal.__dict__.update(_folder=tmp_path, _entries={})
+    key = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
+    prompt = Prompt(key=key, turn=1, segments=(Segment(name="role", text="x"),))
+    journal.record_failure(1, prompt, FailedCall(turn=1, kind="timeout", message="late"))
+    assert (tmp_path / "1-1.json").exists()
+
+
+def test_no_network_and_no_git_environment() -> None:
+    with socket.socket() as one, pytest.raises(AssertionError, match="tried to reach"):
+        one.connect(("192.0.2.1", 80))
+    assert not [name for name in os.environ if name.startswith("GIT_")]
