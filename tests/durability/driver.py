@@ -11,15 +11,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.state_folder import StateFolder
-from tests.durability.team import HEADER, OURS, team, write_backlog
-from tests.support import Team
+from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
 
 ROOT = Path(__file__).resolve().parents[2]
 SPRINT = "S1"
@@ -52,7 +51,7 @@ class Aftermath:
 class Bench:
     """One folder with backlog, script, repository and state, and the processes that work on it."""
 
-    def __init__(self, folder: Path, script: Team | None = None) -> None:
+    def __init__(self, folder: Path, stories: Mapping[str, str] = STORIES) -> None:
         self.folder = folder
         self.state = folder / ".orchestrator"
         self.mirror_folder = self.state / "mirrors"
@@ -61,8 +60,8 @@ class Bench:
         self.output: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "tmp").mkdir(exist_ok=True)
-        write_backlog(self.backlog)
-        (script or team()).write(folder / "team.jsonl")
+        write_backlog(self.backlog, stories)
+        team().write(folder / "team.jsonl")
         self.original = self.rows()
 
     def start(self, *, die_at: int | None = None, named: bool = True) -> "subprocess.Popen[str]":

@@ -2,6 +2,9 @@
 
 A deed is an audit event that touches the world: a file opened for writing, renamed or removed, a folder made, a process
 started, a database opened. K = 0 never dies. The number of deeds goes to the file $DEEDS at the end.
+
+It never dies between the end of a call and its entry in the reply journal: a kill in those 0.2 ms costs one call, which
+is accepted, because no order of the two writes would cost none.
 """
 
 import os
@@ -23,6 +26,10 @@ def _is_deed(event: str, arguments: tuple[Any, ...]) -> bool:
     return event in DEEDS
 
 
+def _keeps_a_reply(arguments: tuple[Any, ...]) -> bool:
+    return "/replies/" in str(arguments[0]) and str(arguments[0]).endswith(".tmp")
+
+
 def main() -> None:
     last, done = int(sys.argv.pop(1)), 0
 
@@ -30,7 +37,7 @@ def main() -> None:
         nonlocal done
         if _is_deed(event, arguments):
             done += 1
-            if done == last:
+            if done >= last > 0 and not _keeps_a_reply(arguments):
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)

@@ -1,6 +1,7 @@
 """The small sprint that the durability tests kill: four stories, two of them side by side, and the team's answers."""
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +69,12 @@ def team(latency_ms: int = 120) -> Team:
     return script
 
 
-def write_backlog(path: Path) -> None:
+def write_backlog(path: Path, stories: Mapping[str, str]) -> None:
     """The backlog: quoted cells, commas and line breaks inside some, so that a careless rewrite shows."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow(HEADER)
-        for story, needs in STORIES.items():
+        for story, needs in stories.items():
             cells = {
                 "Story_ID": story, "Title": f"Story, {story}", "User_Story": "As a user,\nI want it",
                 "Dependencies": needs, "Acceptance_Criteria": "1. it works", "Priority": "High", "Status": "Backlog",

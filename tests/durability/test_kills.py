@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.durability.driver import SPRINT, Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS, STORIES, TESTS_RUN
+from tests.durability.team import COMMAND_RUNS, TESTS_RUN
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -44,11 +44,11 @@ def test_ended_at_every_stage(tmp_path: Path, undisturbed: Aftermath) -> None:
     assert bench.aftermath(again.code) == undisturbed
 
 
-def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Path, undisturbed: Aftermath) -> None:
-    bench = Bench(tmp_path)
+def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"NFR-001": "None"})
     with bench.cells_held_up():
         process = bench.start()
-        bench.wait_for(lambda: bench.finished() == len(STORIES), process, timeout=60)
+        bench.wait_for(lambda: bench.finished() == 1, process)
         _look(bench, process)
         process.kill()
         process.communicate(timeout=30)
@@ -58,7 +58,10 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     ended = bench.finish(named=False)
     assert f"sprint {SPRINT} is finished" in ended.stdout
     assert bench.calls() == calls
-    assert bench.aftermath(ended.code) == undisturbed
+    left = bench.aftermath(ended.code)
+    assert left.code == 0
+    assert left.cells[0]["Execution_Status"] == "completed"
+    assert left.report["totals"]["done"] == 1
     again = bench.finish(named=False)
     assert again.code == 2, "nothing is left to select"
     assert bench.calls() == calls
@@ -82,11 +85,11 @@ def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:
     assert f"pid {process.pid}" in second.stderr
     status = bench.command("status")
     assert status.code == 0
-    assert "US-003" in status.stdout
+    assert "NFR-001" in status.stdout
     assert str(process.pid) in status.stdout
-    shown = bench.command("show", "US-001")
+    shown = bench.command("show", "NFR-001")
     assert shown.code == 0
-    assert "us_001_probe.py" in shown.stdout
-    logs = bench.command("logs", "--story", "US-001")
+    assert "nfr_001.py" in shown.stdout
+    logs = bench.command("logs", "--story", "NFR-001")
     assert logs.code == 0
-    assert "T-US-001-01 is done" in logs.stdout
+    assert "T-NFR-001-01 is done" in logs.stdout
