@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from orchestrator import __version__
 from orchestrator.adapters.backlog_writer import BacklogWriter
@@ -15,7 +14,6 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import LimitedCommandRunner, remove_old_scratch
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.project_texts import ProjectTexts
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.reply_journal import ReplyJournal
@@ -28,19 +26,19 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.stages import StoryBrief
-from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, RepositoryError
 from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
 from orchestrator.sprint.report import build_report
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.sprints import (
     Chosen,
@@ -51,7 +49,7 @@ from orchestrator.wiring.sprints import (
     new_sprint,
     require_rows,
 )
-from orchestrator.wiring.team import StoryBody, prompt_library, story_body, story_payload
+from orchestrator.wiring.team import StoryBody, prompt_library, story_body
 
 Listener = Callable[[Event], None]
 
@@ -110,7 +108,7 @@ class Run:
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
                 if options.push_to:
-                    await workspace.check_push(repository.path, options.push_to)
+                    await self._check_push(chosen, workspace, repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
                 pushed = await self._push(workspace, repository.path)
                 return await asyncio.to_thread(self._result, chosen, workspace, paused, pushed)
@@ -124,6 +122,17 @@ class Run:
         if blocking(problems):
             raise refusal(content.source, problems)
         return content
+
+    async def _check_push(self, chosen: Chosen, workspace: GitWorkspace, repo: Path, branch: str) -> None:
+        """Raises RepositoryError; a sprint that this command was to begin has then not begun, its base is not fixed."""
+        try:
+            await workspace.check_push(repo, branch)
+        except RepositoryError:
+            if not chosen.continued:
+                await workspace.remove_result()
+                cleared = chosen.record.model_copy(update={"cleared": True})
+                await asyncio.to_thread(self._folder.save, cleared)
+            raise
 
     def _settled(self, chosen: Chosen) -> Chosen:
         """What counts once the lock is held: another process may have begun this very sprint meanwhile."""
@@ -252,39 +261,6 @@ class Run:
         if log is not None:
             log.check()
         return ScriptedProvider(load_script(script), log)
-
-
-class Briefs:
-    """What each story's personas are told, read once when the story starts."""
-
-    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
-        rows = {story.id: story for story in chosen.content.stories}
-        self._record = chosen.record
-        # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
-        self._others = tuple(
-            Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
-            for story in chosen.record.story_ids
-            if (row := rows.get(story)) is not None
-        )
-        self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
-        self._policies = Policies.of(settings)
-
-    async def payload(self, story: Story) -> dict[str, Any]:
-        """The frozen input of the story's workflow."""
-        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
-
-    def of(self, story: Story) -> StoryBrief:
-        """The brief of one story."""
-        vision, vision_findings = self._texts.vision()
-        wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
-        return StoryBrief(
-            story=story,
-            sprint=self._record.sprint,
-            sprint_stories=tuple(other for other in self._others if other.id != story.id),
-            vision=vision,
-            wireframe=wireframe,
-            findings=(*vision_findings, *wireframe_findings),
-        )
 
 
 def default_repository() -> Path:

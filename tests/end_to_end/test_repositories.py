@@ -71,6 +71,12 @@ def test_nothing_is_spent_on_a_branch_that_cannot_be_pushed_to(tmp_path: Path) -
         with pytest.raises(RepositoryError, match=said):
             play(tmp_path, team, backlog, repo=repo, push_to=branch)
     assert (tmp_path / "calls.jsonl").read_text() == ""
+    (repo / "app.py").write_text("APP = 2\n")
+    git(repo, "commit", "--quiet", "--all", "--message", "Next")
+    played = play(tmp_path, team, backlog, repo=repo)
+    assert not [line for line in played.told if "goes on" in line], "a refused start has begun nothing"
+    assert played.result.report.sprint == "SP-001"
+    assert (played.status("ONE"), played.text("result", "app.py")) == ("done", "APP = 2")
 
 
 @pytest.mark.parametrize("kind", ["absent", "empty", "unborn"])

@@ -1,0 +1,44 @@
+"""What each story's personas are told."""
+
+import asyncio
+from typing import Any
+
+from orchestrator.adapters.project_texts import ProjectTexts
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.story import Story
+from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.wiring.sprints import Chosen
+from orchestrator.wiring.team import story_payload
+
+
+class Briefs:
+    """What each story's personas are told, read once when the story starts."""
+
+    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
+        rows = {story.id: story for story in chosen.content.stories}
+        self._record = chosen.record
+        # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
+        self._others = tuple(
+            Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
+            for story in chosen.record.story_ids
+            if (row := rows.get(story)) is not None
+        )
+        self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
+        self._policies = Policies.of(settings)
+
+    async def payload(self, story: Story) -> dict[str, Any]:
+        """The frozen input of the story's workflow."""
+        return story_payload(await asyncio.to_thread(self.of, story), self._policies)
+
+    def of(self, story: Story) -> StoryBrief:
+        """The brief of one story."""
+        vision, vision_findings = self._texts.vision()
+        wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
+        return StoryBrief(
+            story=story,
+            sprint=self._record.sprint,
+            sprint_stories=tuple(other for other in self._others if other.id != story.id),
+            vision=vision,
+            wireframe=wireframe,
+            findings=(*vision_findings, *wireframe_findings),
+        )
