@@ -24,6 +24,13 @@ class Choice:
     changes: tuple[Change, ...] = ()
     refused: str = ""
     """Code of the refusal: answer.none | unfit | unreadable | too_many; empty when there is an answer."""
+    fit: Fit | None = None
+    """How well a whole answer fits."""
+
+    @property
+    def certain(self) -> bool:
+        """Whether it is an answer that has all the contract requires."""
+        return self.fit is not None and self.fit.whole
 
 
 def choose(scan: Scan) -> Choice:
@@ -32,17 +39,24 @@ def choose(scan: Scan) -> Choice:
     if scan.overrun:
         return Choice(refused="answer.too_many")
     whole = _best_whole(candidates, contract)
-    start = whole.reading.start if whole and whole.reading else -1
     lost = _lost(candidates, contract)
     if lost is not None and (whole is None or not _stands_beside(lost, whole, contract)):
         return Choice(reading=lost, refused="answer.unreadable")
     cut = _last_cut(candidates, contract, whole)
-    if cut is not None and cut.reading.start > start:
+    if cut is not None and _outweighs(cut.reading, whole, contract):
         return Choice(cut.reading, "truncation", cut.reading.value, cut.reading.changes)
     if whole is not None:
         return whole
     unfit = next((c.reading for c in reversed(candidates) if c.reading.outcome == "whole"), None)
     return Choice(reading=unfit, refused="answer.unfit" if unfit else "answer.none")
+
+
+def _outweighs(cut: Reading, whole: Choice | None, contract: Shape) -> bool:
+    """Whether a cut answer counts more than the best whole one: it came later, or it shows more of the contract."""
+    if whole is None or whole.reading is None or whole.fit is None or cut.start > whole.reading.start:
+        return True
+    shown = sum(any(name in cut.shown for name in group) for group in contract.required)
+    return not whole.fit.whole and shown > whole.fit.present
 
 
 def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
@@ -98,7 +112,7 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
             changes = reading.changes
             if way:
                 changes += (Change("wrapper", reading.start, ".".join(way), ""),)
-            best = (found, Choice(reading, candidate.layer, value, changes))
+            best = (found, Choice(reading, candidate.layer, value, changes, fit=found))
     return best[1] if best else None
 
 
@@ -132,4 +146,4 @@ def _repeats(reading: Reading, whole: Choice | None) -> bool:
     """Without a contract: whether the cut text is an answer of its own (the first, or one with the same keys)."""
     if whole is None or not isinstance(whole.value, dict):
         return reading.keyed or bool(reading.value)
-    return isinstance(reading.value, dict) and any(key in whole.value for key in reading.value)
+    return any(key in whole.value for key in reading.shown)

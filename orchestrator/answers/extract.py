@@ -66,7 +66,7 @@ def _scanned(text: str, shape: Shape) -> Extraction:
     """Layers `scan`, `repair`, `guided` and `truncation`, then `decoded`: what stands somewhere in the text."""
     scan = Scan(text, shape).run()
     choice = choose(scan)
-    if choice.refused or shape is ANYTHING:
+    if shape is ANYTHING or not choice.certain:
         decoded = _decoded(text, shape, scan, choice)
         if decoded is not None:
             return decoded
@@ -83,7 +83,7 @@ def _decoded(text: str, shape: Shape, scan: Scan, plain: Choice) -> Extraction |
             continue
         inner = Scan(decoded.text, shape).run()
         choice = choose(inner)
-        if choice.reading is None or choice.refused:
+        if choice.reading is None or choice.refused or not (plain.refused or choice.certain):
             continue
         moved = tuple(change._replace(offset=decoded.original(change.offset)) for change in choice.changes)
         layer = "truncation" if choice.layer == "truncation" else "decoded"
@@ -94,7 +94,7 @@ def _decoded(text: str, shape: Shape, scan: Scan, plain: Choice) -> Extraction |
 
 def _stands_free(offset: int, scan: Scan, plain: Choice) -> bool:
     """Whether what begins at `offset` is no part of an object of the undecoded text, nor older than its answer."""
-    if not plain.refused and plain.reading is not None and plain.reading.start < offset:
+    if plain.certain and plain.reading is not None and plain.reading.start < offset:
         return False
     return not any(
         reading.start < offset and (reading.end > offset or reading.outcome != "whole")
@@ -166,7 +166,7 @@ def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0)
     elif choice.refused == "answer.too_many":
         problem = major(
             "answer.too_many",
-            f"The text holds too many broken objects and lists to be an answer ({seen} were looked at).",
+            f"The text holds too many objects and lists to be an answer ({seen} were looked at).",
             where=place(text, start),
             fix="Answer with one JSON object and nothing else.",
         )

@@ -89,10 +89,10 @@ class Reading:
     """Whether a key that the contract names was seen (always true without a contract)."""
     ends: tuple[int, ...] = ()
     """Where strings were ended by the contract's decision."""
+    shown: frozenset[str] = frozenset()
+    """Keys of the outermost object that were seen, when it is cut."""
     gap: bool = False
     """Cut by an ellipsis: more of the text belongs to it."""
-    nested: bool = False
-    """Whether more than the outermost container was open when it ended."""
     deep: bool = False
     """Broken because containers nest too deep."""
 

@@ -7,8 +7,12 @@ from orchestrator.answers.frames import Frame
 from orchestrator.answers.model import Change
 
 _KEY = re.compile(r"""(["'“]?)([^"'“”\\\n:,{}\[\]]{1,120})(["'”]?)\s*+:""")
-_SWALLOWED = re.compile(r""",\s*+"([^"\\\n]{1,100})"\s*+:""")
-_BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++|//[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)*+")
+_SWALLOWED = re.compile(r"""(?:,\s*+["']|["']\s*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
+_GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
+"""Closers repeated after the answer, too few to be a part of it."""
+_BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
+_NEXT_ITEM = re.compile(r"""["']\s*+,\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 UNDECIDED = -2
 """Instead of an offset: nobody can know where this string ends."""
 
@@ -66,6 +70,8 @@ class Guide:
     def _member(self, frame: Frame, at: int, kind: str) -> bool:
         """Whether a member (or, after a trailing comma, a closer) follows the comma before `at`."""
         place = self._skip(at)
+        if tokens.ELLIPSIS.match(self.text, place):
+            return True
         if frame.is_object:
             return self._next_key(frame, place) or self.text.startswith(frame.closer, place)
         items = frame.shape.items
@@ -86,10 +92,12 @@ class Guide:
             return False
         if name in frame.shape.props:
             return True
-        if not frame.shape.props:
-            return bool(match[1])
+        # In a free map or a wrapper the contract says nothing of the keys: any quoted one may follow.
+        free = not any(known in frame.shape.props for known in (*frame.value, frame.key))
+        if free and match[1]:
+            return True
         line = self.text.rfind("\n", max(0, place - 200), place)
-        return line >= 0 and bool(match[1]) and self.text[line + 1 : place] == frame.indent
+        return line >= 0 and (free or bool(match[1])) and self.text[line + 1 : place] == frame.indent
 
     def _closers(self, stack: list[Frame], place: int) -> bool:
         """Whether exactly the closers of what is open stand at `place`, up to a next member or the end."""
@@ -112,7 +120,8 @@ class Guide:
         needed = root.shape.required if root.is_object else ()
         have = {*root.value, root.key}
         complete = all(any(name in have for name in names) for names in needed)
-        return complete and self.text[place : place + 1] not in tuple("\"',;:)+")
+        goes_on = self.text[place : place + 1] in tuple("\"',;:)+")
+        return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
 
     def _new_line_member(self, frame: Frame, place: int) -> bool:
         """A member on a new line whose comma is missing."""
@@ -123,4 +132,9 @@ class Guide:
         for match in _SWALLOWED.finditer(self.text, start, end):
             if any(frame.wants(match[1]) for frame in stack):
                 return True
-        return False
+        items = [frame.shape.items.props for frame in stack if not frame.is_object and frame.shape.items]
+        begun = (match[1] for match in _NEXT_ITEM.finditer(self.text, start, end)) if items else ()
+        if any(name in props for name in begun for props in items):
+            return True
+        fresh = _FRESH.finditer(self.text, start, end) if stack[0].is_object else ()
+        return any(match[1] in stack[0].shape.required_names for match in fresh)

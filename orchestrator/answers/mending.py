@@ -18,6 +18,8 @@ MAX_DIGITS = 4000
 NEXT_KEY = re.compile(r"""\s*+["'“]([^"'”\\\n]{1,200})["'”]\s*+:""")
 _PROSE = re.compile(r"```|~~~|<|[A-Za-z*_#>-]")
 _UP_TO_BRACKET = re.compile(r"[^{}\[\]]*+")
+_ESCAPED = re.compile(r"""\\[n"]""")
+"""What only the inside of a string holds: a line comment with it is code that an unescaped quote laid bare."""
 _GAP_COMMENT = re.compile(r"(?://|#|/\*)\s*(?:\.{2,}|…)")
 
 
@@ -42,6 +44,8 @@ def skip_foreign(reader: Reader) -> bool:
     character = text[at]
     if character in "/#":
         match, kind = tokens.COMMENT.match(text, at), "comment"
+        if match and character + text[at + 1 : at + 2] != "/*" and _ESCAPED.search(match.group()):
+            return False
         if match and _GAP_COMMENT.match(match.group()) and reader.stack[-1].value:
             raise gap(reader, at)
     elif character > "~" or character in "\x0b\x0c":

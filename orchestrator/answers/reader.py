@@ -52,10 +52,15 @@ class Reader:
             keyed=self.keyed,
             fitting=outcome == "whole" or answering(self.stack, self.contract) >= 0,
             ends=tuple(self.guide.ends) if self.guide else (),
+            shown=self.shown() if outcome == "cut" else frozenset(),
             gap=gap,
-            nested=len(self.stack) > 1,
             deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
         )
+
+    def shown(self) -> frozenset[str]:
+        """The keys of the outermost object, the one whose value is cut included."""
+        outermost = self.stack[0]
+        return frozenset({*outermost.value, outermost.key or ""}) if outermost.is_object else frozenset()
 
     # -- containers
 

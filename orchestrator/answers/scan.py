@@ -16,7 +16,9 @@ MAX_GUESSES = 8
 """Readings of one broken object with other string ends."""
 SERIOUS = 60
 """Characters read before a failure that make even a text without keys an answer that did not parse."""
-MAX_LENIENT = 5000
+MAX_CANDIDATES = 20_000
+"""Objects and lists, valid ones included, beyond which a text is no answer."""
+MAX_LENIENT = 2000
 """Objects and lists that are read leniently; a text with more is no answer."""
 MAX_STRICT_FAILURES = 100
 """Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
@@ -24,7 +26,7 @@ MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
 _BLANK = rf"(?:/|\#|\Z|{UNSEEN.pattern})"
-_KEY = "|".join(rf"{q}(?:[^{q}\\\n]|\\.){{0,200}}+(?:{q}\s*+:|\Z)" for q in "\"'")
+_KEY = "|".join(rf"{q}(?:[^{q}\\\n]|\\.)*+(?:{q}\s*+:|\Z)" for q in "\"'")
 _MEMBER = rf"(?:{_KEY}|[`“”„‘}},.…]|[^\W\d][\w$.-]*+\s*+:|{_BLANK})"
 _ITEM = rf"(?:[\"'`“”„‘\],.…\-\w]|{_BLANK})"
 _OPENER = re.compile(
@@ -111,7 +113,7 @@ class Scan:
     def _candidate(self, start: int) -> int:
         """Read what begins at `start`; where the text goes on after it."""
         self.seen += 1
-        if self.lenient >= MAX_LENIENT:
+        if self.lenient >= MAX_LENIENT or self.seen > MAX_CANDIDATES:
             self.overrun = True
             return len(self.text)
         candidate = self._strictly(start) or self._leniently(start)
@@ -138,6 +140,9 @@ class Scan:
         except (ValueError, RecursionError):
             self.failures += 1
             return None
+        found = fit(value, self.contract)
+        if found is not None and not found.whole:
+            return None
         if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value) or has_gap(value, self.contract):
             return None
         return Candidate(
@@ -161,10 +166,12 @@ class Scan:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
         if not first.keyed or not first.fitting:
             return
+        if first.outcome == "whole" and fit(first.value, self.contract) is None:
+            return
         mended = any(change.kind == "missing_closer" for change in first.changes)
-        if (first.outcome == "cut" or first.nested or mended) and self._spend(first.end - start):
+        if (first.outcome != "whole" or mended) and self._spend(first.end - start):
             yield Candidate(Reader(self.text, start, self.contract, reclose=True).read(), "repair")
-        if first.outcome != "broken":
+        if first.outcome == "cut":
             return
         banned: frozenset[int] = frozenset()
         for _ in range(MAX_GUESSES):
@@ -174,7 +181,7 @@ class Scan:
             self._spend(reading.end - start)
             yield Candidate(_settled(reading, self.text), "guided")
             fresh = [end for end in reading.ends if end not in banned]
-            if reading.outcome == "whole" or not fresh:
+            if reading.outcome == "whole" or reading.gap or not fresh:
                 return
             banned |= {fresh[-1]}
 

@@ -58,6 +58,11 @@ class Shape:
         return tuple((name, *_aliases(props.get(name))) for name in names if isinstance(name, str))
 
     @cached_property
+    def required_names(self) -> frozenset[str]:
+        """All spellings of all required keys."""
+        return frozenset(name for group in self.required for name in group)
+
+    @cached_property
     def items(self) -> "Shape | None":
         """Shape of list items, None when nothing is said."""
         return self._below("items")

@@ -34,7 +34,7 @@ def extract_command(file: FileArgument, contract: ContractOption = None, as_json
     """
     extraction = extract(_text_of(file), _schema_of(contract) if contract is not None else None)
     if as_json:
-        print_json(extraction.model_dump(mode="json"))
+        print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}))
     else:
         _show(extraction)
     raise typer.Exit(EXIT_OF[extraction.status])
