@@ -95,6 +95,8 @@ class Supervisor:
         while changed:
             changed = False
             for story_id in self._open():
+                if self._status[story_id] is not StoryStatus.PENDING:
+                    continue
                 failed = [n for n in self._needs(story_id) if self._status[n].final and not _done(self._status[n])]
                 if failed:
                     changed = True
@@ -104,7 +106,9 @@ class Supervisor:
         for story_id in self._open():
             if len(self._running) >= self._at_once or self.paused:
                 return
-            if all(_done(self._status[need]) for need in self._needs(story_id)):
+            # What had begun goes on, also when a story it waited for was reset since.
+            begun = self._status[story_id] is StoryStatus.EXECUTING
+            if begun or all(_done(self._status[need]) for need in self._needs(story_id)):
                 await self._start(story_id)
 
     async def _start(self, story_id: str) -> None:

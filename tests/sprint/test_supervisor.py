@@ -204,6 +204,19 @@ async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None
     assert completed == {name: row["Execution_Status"] for name, row in before.items()}
 
 
+async def test_what_had_begun_goes_on_also_when_what_it_waited_for_was_reset_and_fails_now() -> None:
+    play = Play({"A": [], "B": ["A"], "C": ["A"]})
+    await play.run()
+    kept = ("SP-001/A:", "SP-001/B:story_started")
+    play.sink.events[:] = [event for event in play.sink.events if event.id.startswith(kept)]
+    play.sink._ids = {event.id for event in play.sink.events}
+    play.record = play.record.reset(("A",))
+    play.runner = Runner({"A": FAILED})
+    await play.run()
+    assert play.statuses() == {"A": "failed", "B": "done", "C": "blocked"}
+    assert sorted(play.runner.started) == ["SP-001/A@2", "SP-001/B"]
+
+
 async def test_ending_early_ends_the_running_stories() -> None:
     cancelled = []
 
