@@ -54,7 +54,7 @@ class BreakdownAnswer(AnswerValue):
 
 
 class BreakdownMissingAnswer(AnswerValue):
-    """The architect's answer to purpose `breakdown_missing`: the tasks that were not there yet (known ones may repeat)."""
+    """The architect's answer to purpose `breakdown_missing`: the tasks that were missing (known ones may repeat)."""
 
     tasks: list[WireTask]
     story_id: str | None = None
