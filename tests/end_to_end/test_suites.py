@@ -7,7 +7,7 @@ import pytest
 from tests.support import Played, Team, make_repo, play, suite_text, write_backlog
 
 ENDINGS = {
-    "HANGS": "    while True:\n        pass\n",
+    "HANGS": "    import time\n    time.sleep(600)\n",
     "ABORTS": "    import os\n    os.abort()\n",
     "EXITS": "    import os\n    os._exit(0)\n",
     "QUITS": "    raise SystemExit(0)\n",
