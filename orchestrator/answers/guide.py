@@ -7,7 +7,7 @@ from orchestrator.answers.frames import Frame
 from orchestrator.answers.model import Change
 
 _KEY = re.compile(r"""(["'“]?)([^"'“”\\\n:,{}\[\]]{1,120})(["'”]?)\s*+:""")
-_SWALLOWED = re.compile(r"""(?:,\s*+["']|["']\s*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
+_SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
@@ -31,7 +31,7 @@ class Guide:
         """
         inner: list[int] = []
         end = tokens.string_end(self.text, start + 1, closing)
-        while end >= 0 and (end in self.banned or not self._ends(stack, end + 1, bool(inner))):
+        while end >= 0 and (end in self.banned or not self._ends(stack, start, end, bool(inner))):
             inner.append(end)
             end = tokens.string_end(self.text, end + 1, closing)
         if end >= 0:
@@ -43,11 +43,16 @@ class Guide:
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
         return end
 
-    def _ends(self, stack: list[Frame], at: int, later: bool) -> bool:
-        """Whether a string ends before `at`; at its first delimiter even a key that comes twice may follow."""
-        if self.may_end(stack, at):
+    def _ends(self, stack: list[Frame], start: int, end: int, later: bool) -> bool:
+        """Whether the string begun at `start` ends at `end`.
+
+        At its first delimiter even a key that comes twice may follow, or a colon that shows it to be a key.
+        """
+        if self.may_end(stack, end + 1):
             return True
-        place = self._skip(at)
+        place = self._skip(end + 1)
+        if not later and not stack[-1].is_object and len(stack) > 1 and self.text.startswith(":", place):
+            return stack[-2].wants(self.text[start + 1 : end])
         if later or not stack[-1].is_object or not self.text.startswith(",", place):
             return False
         match = _KEY.match(self.text, self._skip(place + 1))
@@ -58,7 +63,7 @@ class Guide:
         place = self._skip(at)
         character = self.text[place : place + 1]
         if character == ",":
-            return self._member(stack[-1], place + 1, "string")
+            return self._member(stack, place + 1, "string")
         if character in ("}", "]"):
             return self._closers(stack, place)
         return "\n" in self.text[at:place] and stack[-1].is_object and self._next_key(stack[-1], place)
@@ -67,20 +72,23 @@ class Guide:
         match = _BETWEEN.match(self.text, at)
         return match.end() if match else at
 
-    def _member(self, frame: Frame, at: int, kind: str) -> bool:
-        """Whether a member (or, after a trailing comma, a closer) follows the comma before `at`."""
+    def _member(self, stack: list[Frame], at: int, kind: str) -> bool:
+        """Whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
+        frame = stack[-1]
         place = self._skip(at)
         if tokens.ELLIPSIS.match(self.text, place):
             return True
+        if self.text.startswith(frame.closer, place):
+            return self._closers(stack, place)
         if frame.is_object:
-            return self._next_key(frame, place) or self.text.startswith(frame.closer, place)
+            return self._next_key(frame, place)
         items = frame.shape.items
         character = self.text[place : place + 1]
         if character == "{":
             return items is None or items.allows("object")
         if character in tokens.CLOSING_QUOTE:
             return items is None or items.allows("string")
-        return character == "]" or (kind != "string" and character == "[")
+        return kind != "string" and character == "["
 
     def _next_key(self, frame: Frame, place: int) -> bool:
         """Whether a key that this object may still get stands at `place`."""
@@ -110,7 +118,7 @@ class Guide:
                 return self._is_over(stack[0], place)
             character = self.text[place : place + 1]
             if character == ",":
-                return self._member(stack[level - 1], place + 1, "container")
+                return self._member(stack[:level], place + 1, "container")
             if character not in ("}", "]"):
                 return "\n" in self.text[after:place] and self._new_line_member(stack[level - 1], place)
         return False

@@ -22,6 +22,8 @@ MAX_LENIENT = 2000
 """Objects and lists that are read leniently; a text with more is no answer."""
 MAX_STRICT_FAILURES = 100
 """Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
+MIN_LEFT = 40
+"""Characters behind an object that can be a part of it."""
 MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
@@ -38,6 +40,7 @@ _OPENER = re.compile(
 _MEMBER_BEFORE = re.compile(r"""(?:["'”`]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"</(think|thinking|reasoning)\s*>", re.IGNORECASE)
+_LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
@@ -152,7 +155,7 @@ class Scan:
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
-        best = Candidate(Reader(self.text, start, self.contract).read(), "repair")
+        best = Candidate(_checked(Reader(self.text, start, self.contract).read(), self.text), "repair")
         if best.reading.outcome == "template" or self.contract is ANYTHING or self._fits(best.reading):
             return best
         for candidate in self._decided(start, best.reading):
@@ -168,9 +171,9 @@ class Scan:
             return
         if first.outcome == "whole" and fit(first.value, self.contract) is None:
             return
-        mended = any(change.kind == "missing_closer" for change in first.changes)
-        if (first.outcome != "whole" or mended) and self._spend(first.end - start):
-            yield Candidate(Reader(self.text, start, self.contract, reclose=True).read(), "repair")
+        if (first.outcome != "whole" or _reclosed(first)) and self._spend(first.end - start):
+            reading = Reader(self.text, start, self.contract, reclose=True).read()
+            yield Candidate(_checked(reading, self.text), "repair")
         if first.outcome == "cut":
             return
         banned: frozenset[int] = frozenset()
@@ -220,6 +223,21 @@ class Scan:
 
 def _rank(reading: Reading) -> int:
     return {"whole": 3, "cut": 2}.get(reading.outcome, 1)
+
+
+def _reclosed(reading: Reading) -> bool:
+    return any(change.kind == "missing_closer" for change in reading.changes)
+
+
+def _checked(reading: Reading, text: str) -> Reading:
+    """A reading that closed more than the text did, with more of an object after it, ended inside a string: broken."""
+    if reading.outcome != "whole" or not _reclosed(reading) or len(text) - reading.end < MIN_LEFT:
+        return reading
+    tail = text[max(reading.end, len(text) - 400) :].rstrip().rstrip("`~").rstrip()
+    if not tail.endswith(("}", "]")) and _LEFT.search(text, reading.end, reading.end + 4000) is None:
+        return reading
+    why = "what is closed here goes on behind it"
+    return replace(reading, outcome="broken", value=None, why=why, changes=())
 
 
 def _settled(reading: Reading, text: str) -> Reading:

@@ -77,6 +77,12 @@ REPAIRED: dict[str, tuple[str, Any, Any, str]] = {
     "one unescaped quote before a closer of code": (
         r'{"test_file": "t.py", "test_content": "f({\"k\": 1, "x\"})", "test_cases": ["works"]}', SuiteAnswer,
         {"test_file": "t.py", "test_content": 'f({"k": 1, "x"})', "test_cases": ["works"]}, "unescaped_quote"),
+    "an unescaped quote before two closers of code": (
+        delivery(r'<b style={{ width: 7 + \"%" }}>' + " and so on, line after line of it;" * 2), DeliveryAnswer,
+        files('<b style={{ width: 7 + "%" }}>' + " and so on, line after line of it;" * 2), "unescaped_quote"),
+    "a comma and closers of code after a backquote": (
+        '{"files": [{"path": "src/0.js", "content": `f({a: `b`,\n});`}]}', DeliveryAnswer, files("f({a: `b`,\n});"),
+        "unescaped_quote"),
     "template literals": (
         PLAN_TEXT.replace("Show the shelf", 'Render `<li class="${cls}">${name}</li>`\nand "quote" {braces}'),
         BreakdownAnswer,
