@@ -58,6 +58,13 @@ class EventReader:
         """Let go of the database."""
         self._engine.dispose()
 
+    def sprints(self) -> frozenset[str]:
+        """Every sprint the log knows."""
+        if not sa.inspect(self._engine).has_table(EVENTS.name):
+            return frozenset()
+        with self._engine.connect() as connection:
+            return frozenset(connection.execute(sa.select(EVENTS.c.sprint).distinct()).scalars())
+
     def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet."""
         if not sa.inspect(self._engine).has_table(EVENTS.name):

@@ -74,6 +74,8 @@ def contract_command(
 ) -> None:
     """What a story's developer may write and depend on, and what was refused.
 
+    --json prints the contract alone, as contracts/architecture.schema.json describes it.
+
     Example: orchestrator contract US-003 --json
     """
     _, environment = configured(config, overrides)
@@ -83,9 +85,8 @@ def contract_command(
     if frozen is None:
         raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
     contract = ArchitectureContract.model_validate(frozen)
-    refused = _refusals(history)
     if as_json:
-        print_json({**contract.model_dump(mode="json"), "refused": refused})
+        print_json(contract.model_dump(mode="json"))
         return
     print(f"Contract of {story}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}")
     for task, files in contract.task_files.items():
@@ -93,7 +94,7 @@ def contract_command(
     print(f"  files already there: {len(contract.baseline_files)}")
     print(f"  packages declared: {', '.join(contract.declared_dependencies) or 'none'}")
     print(f"  packages already there: {', '.join(contract.baseline_dependencies) or 'none'}")
-    for finding in refused:
+    for finding in _refusals(history):
         print(redact(f"  refused: {Finding.model_validate(finding)}"))
 
 

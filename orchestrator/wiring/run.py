@@ -48,6 +48,7 @@ from orchestrator.wiring.sprints import (
     histories_of,
     new_sprint,
     require_rows,
+    sprints_elsewhere,
 )
 from orchestrator.wiring.team import StoryBody, prompt_library, story_body
 
@@ -148,7 +149,13 @@ class Run:
             self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
             return Chosen(record=known, continued=True, content=content)
         record = new_sprint(
-            self._options, content, self._folder, repo=repo, base=base, clock=self._clock, cleared=known
+            self._options,
+            content,
+            self._folder,
+            repo=repo,
+            base=base,
+            clock=self._clock,
+            elsewhere=sprints_elsewhere(self._environment, self._folder),
         )
         self._tell(f"sprint {record.sprint}: {len(record.story_ids)} stories")
         return Chosen(record=record, continued=False, content=content)

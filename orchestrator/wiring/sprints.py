@@ -1,7 +1,7 @@
 """Which sprint a command is about: continued, finished, or begun anew (DESIGN 7, Continuing)."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,17 +71,21 @@ def new_sprint(
     repo: Path,
     base: str,
     clock: Clock,
-    cleared: SprintRecord | None,
+    elsewhere: Collection[str],
 ) -> SprintRecord:
-    """The record of a sprint that begins now. Raises BacklogError, ConfigError."""
-    taken = {record.sprint for record in folder.records() if not record.cleared}
+    """The record of a sprint that begins now; `elsewhere` are sprints of other state folders in a shared database.
+
+    Raises BacklogError, ConfigError.
+    """
+    if options.sprint in elsewhere:
+        raise ConfigError(
+            f"the database of DATABASE_URL holds a sprint {options.sprint} of another state folder; give it another id"
+        )
+    taken = {record.sprint for record in folder.records() if not record.cleared} | set(elsewhere)
     selection = select(
         content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
     )
     known = folder.record(selection.sprint)
-    generations = dict(known.generations) if known is not None else {}
-    if cleared is not None:
-        generations |= cleared.generations
     return SprintRecord(
         sprint=selection.sprint,
         backlog=str(options.backlog.absolute()),
@@ -92,7 +96,7 @@ def new_sprint(
         done_ids=selection.done_ids,
         requested=tuple(options.stories),
         warnings=selection.warnings,
-        generations=generations,
+        generations=known.generations if known is not None else {},
         started_at=clock.now(),
     )
 
@@ -109,6 +113,17 @@ def _same(record: SprintRecord, options: RunOptions, repo: Path) -> None:
             f"the selection of sprint {record.sprint} was frozen at its first start ({asked}); "
             f"leave --stories out to go on, or start another sprint"
         )
+
+
+def sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozenset[str]:
+    """Sprints in the database of DATABASE_URL that this state folder knows nothing of. Blocks."""
+    if environment.database_url is None:
+        return frozenset()
+    reader = EventReader(environment.database_url)
+    try:
+        return reader.sprints() - {record.sprint for record in folder.records()}
+    finally:
+        reader.close()
 
 
 def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:

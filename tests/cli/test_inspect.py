@@ -116,7 +116,7 @@ def test_contract_tells_what_is_allowed_and_what_was_refused(invoke: Invoke) -> 
     held = read(invoke("contract", "US-1", "--json"))
     assert held["task_files"] == {"T-US-1-01": ["us_1.py"]}
     assert len(held["hash"]) == 64
-    assert any("evil.py" in refused["message"] for refused in held["refused"])
+    assert "refused" not in held
     none = invoke("contract", "US-3")
     assert none.exit_code == 2
     assert "US-3 has no contract" in none.stderr
