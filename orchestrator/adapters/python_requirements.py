@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.poetry_requirements import poetry_lines
 from orchestrator.domain.base import Value
+from orchestrator.domain.file_kinds import is_manifest
 
 Read = Callable[[str], str | None]
 """Text of a file by its path relative to the project's root; None when there is no such readable file inside it."""
@@ -36,7 +37,8 @@ def gather(root_files: Sequence[str], read: Read) -> Requirements:
     """Collect the requirements of every manifest in the project's root.
 
     Run-time dependencies, and the groups or extras test, tests, testing and dev. Only plain requirements are taken:
-    other package indexes, URLs, paths and editable installs become refusals, as does what cannot be understood.
+    other package indexes, URLs, paths and editable installs become refusals, as does what cannot be understood, and the
+    inclusion of a file that `is_manifest` does not know: the contract would not see what it asks for.
     """
     collector = _Collector(read)
     for name in sorted(root_files):
@@ -88,10 +90,13 @@ class _Collector:
         included = re.match(r"^(-r|--requirement|-c|--constraint)[= ]?\s*(\S+)$", line)
         if included:
             path = _joined(name, included[2])
+            only_versions = constraint or included[1] in {"-c", "--constraint"}
             if path is None:
                 self.refuse(name, f"`{line[:200]}` leads out of the project")
+            elif not only_versions and not is_manifest(path):
+                self.refuse(name, f"`{line[:200]}` includes a file that is not named like requirements-x.txt")
             else:
-                self.requirements_file(path, constraint=constraint or included[1] in {"-c", "--constraint"})
+                self.requirements_file(path, constraint=only_versions)
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)

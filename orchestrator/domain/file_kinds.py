@@ -10,7 +10,7 @@ _TEST_PATTERN = re.compile(
     r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
     r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
 )
-_REQUIREMENTS = re.compile(r"^(.+[-_.])?requirements([-_.].+)?\.(txt|in)$")
+_REQUIREMENTS = re.compile(r"^(.+[-_.])?requirements.*\.(txt|in)$")
 _BINARY = re.compile(
     r"\.(png|jpe?g|gif|bmp|ico|webp|avif|tiff?|psd|pdf|zip|t?gz|bz2|xz|zst|7z|rar|tar|[jw]ar|whl|egg|exe|dll|so|dylib|a|o"
     r"|obj|lib|bin|dat|class|py[cod]|wasm|woff2?|ttf|otf|eot|mp[34]|wav|ogg|flac|avi|mov|mkv|webm|db|sqlite3?|mdb"

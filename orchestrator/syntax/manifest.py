@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from posixpath import basename
+from posixpath import basename, dirname, join, normpath
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -53,7 +53,7 @@ def read_manifest(path: str, text: str, *, code: str = "manifest.unreadable") ->
     text = text.removeprefix("\ufeff")
     reader = {"package.json": _package_json, "pyproject.toml": _pyproject, "setup.cfg": _setup_cfg}.get(name)
     try:
-        found = reader(text) if reader else _requirements(text)
+        found = reader(text) if reader else _requirements(text, dirname(path))
     except (ValueError, RecursionError, configparser.Error) as error:
         message = f"the manifest cannot be read: {error}"
         problem = major(code, message, where=Where(file=path), fix="Write the whole manifest anew, well-formed.")
@@ -163,10 +163,10 @@ def _setup_cfg(text: str) -> _Found:
     return found
 
 
-def _requirements(text: str) -> _Found:
+def _requirements(text: str, folder: str) -> _Found:
     found = _Found()
     for line in _logical_lines(text.splitlines()):
-        _requirement_line(line, found)
+        _requirement_line(line, folder, found)
     return found
 
 
@@ -181,10 +181,10 @@ def _logical_lines(lines: Iterable[str]) -> Iterator[str]:
     yield held.strip()
 
 
-def _requirement_line(line: str, found: _Found) -> None:
+def _requirement_line(line: str, folder: str, found: _Found) -> None:
     include = _INCLUDE.match(line)
-    if include and "://" not in include["file"]:
-        return  # the included file is a manifest of its own
+    if include and "://" not in include["file"] and is_manifest(normpath(join(folder, include["file"]))):
+        return  # the included file is a manifest of its own; one that is none would hide what it asks for
     if not line or line.startswith(_HARMLESS_OPTIONS) or line == "--require-hashes":
         return
     editable = _EDITABLE.match(line)

@@ -10,6 +10,7 @@ from packaging.specifiers import SpecifierSet
 from orchestrator.adapters.poetry_requirements import specifier
 from orchestrator.adapters.python_requirements import Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.domain.file_kinds import is_manifest
 
 
 def of(files: dict[str, str]) -> Requirements:
@@ -19,16 +20,16 @@ def of(files: dict[str, str]) -> Requirements:
 def test_requirements_files_with_includes_constraints_hashes_and_comments() -> None:
     found = of(
         {
-            "requirements.txt": "\ufeff#\nrequests[socks] >= 2 ; python_version > '3'  #\n-r more/base.txt\n\n--pre",
+            "requirements.txt": "\ufeff#\nrequests[socks]>= 2 ; python_version > '3'  #\n-r x/requirements.in\n\n--pre",
             "requirements-dev.txt": "six==1.16 \\\n  --hash=sha256:00 \\\n  --hash=sha256:11\n-r requirements.txt\n",
-            "more/base.txt": "-c ../limits.txt\nattrs\n",
-            "limits.txt": "attrs<99\n-r more/base.txt\n",
+            "x/requirements.in": "-c ../limits.txt\nattrs\n",
+            "limits.txt": "attrs<99\n-r x/requirements.in\n",
             "notes.txt": "git+https://example.org/x",
         }
     )
     assert found.refusals == ()
     assert found.lines == (
-        *("six==1.16    --hash=sha256:00    --hash=sha256:11", "requests[socks] >= 2 ; python_version > '3'"),
+        *("six==1.16    --hash=sha256:00    --hash=sha256:11", "requests[socks]>= 2 ; python_version > '3'"),
         *("attrs", "--pre"),
     )
     assert found.constraints == ("attrs<99", "attrs")
@@ -40,20 +41,28 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
         *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
         *("-e .", "--editable=.", "git+https://evil/x", "https://evil/x.whl", "./local", "x @ file:///etc/x", "/abs/x"),
         *("x @ git+https://evil/x", "--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
-        *("-r /etc/passwd", "-c https://evil/c.txt", "-r absent.txt", "x --global-option=y", "${TOKEN}", "x; rm -rf /"),
+        *("-r /etc/passwd", "-c https://evil/c.txt", "-r requirements.in", "x --g-option=y", "${TOKEN}", "x; rm -rf /"),
     ],
 )
 def test_everything_but_plain_requirements_is_refused(line: str) -> None:
     found = of({"requirements.txt": f"six\n{line}\n"})
     assert len(found.refusals) == 1
-    assert found.refusals[0].split(":")[0] in {"requirements.txt", "absent.txt"}
+    assert found.refusals[0].split(":")[0] in {"requirements.txt", "requirements.in"}
     assert len(of({"setup.cfg": f"[options]\ninstall_requires =\n  six\n  {line}\n"}).refusals) == 1
 
 
 def test_include_cycles_end_and_includes_are_bounded() -> None:
-    assert of({"requirements.txt": "-r a.txt", "a.txt": "-r requirements.txt\nsix"}).lines == ("six",)
-    chain = {f"r{n}.txt": f"-r r{n + 1}.txt" for n in range(500)}
-    assert of({"requirements.txt": "-r r0.txt", **chain}).refusals
+    there_and_back = {"requirements.txt": "-r x/requirements.txt", "x/requirements.txt": "-r ../requirements.txt\nsix"}
+    assert of(there_and_back).lines == ("six",)
+    chain = {f"x/requirements-{n}.txt": f"-r requirements-{n + 1}.txt" for n in range(500)}
+    assert of({"requirements.txt": "-r x/requirements-0.txt", **chain}).refusals
+
+
+def test_what_the_contract_does_not_read_is_not_installed() -> None:
+    found = of({"requirements.txt": "-r deps.txt\n", "deps.txt": "six\n"})
+    assert (found.lines, len(found.refusals)) == ((), 1)
+    assert is_manifest("requirementsdev.txt")
+    assert of({"requirementsdev.txt": "six\n"}).lines == ("six",)
 
 
 PYPROJECT = """

@@ -167,6 +167,7 @@ def test_dependencies_enter_only_by_declaration() -> None:
     assert codes(deliver("package.json", hidden, task="T2")) == ["dependency"]
     assert codes(deliver("Makefile", "setup:\n\t@pip install \\\n\t  requests flask\n", task="T2")) == ["dependency"]
     assert codes(diff(entry("requirements.txt"), "Flask\nhttps://host/evil.whl\n")) == ["dependency"]
+    assert codes(diff(entry("requirements.txt"), "Flask\n-r README.md\n")) == ["dependency"]
 
 
 def test_a_text_that_cannot_be_read_is_no_pass() -> None:

@@ -19,7 +19,8 @@ def test_requirements_name_what_they_add_even_without_a_name() -> None:
 Flask_Login >= 2 ; python_version > "3.8"   # web
 uvicorn[standard]==0.30 \\
     --hash=sha256:aa
--r base.txt
+-r requirements-base.txt
+-r hidden.txt
 -c constraints.txt
 -e .
 ./local
@@ -35,6 +36,7 @@ https://host/bare.whl
         "named-one",
         "thing",
         "https://host/bare.whl",
+        "-r hidden.txt",
         "--extra-index-url https://evil.example/simple",
     }
     assert found.problems == ()
