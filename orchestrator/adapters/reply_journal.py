@@ -85,10 +85,11 @@ class WorkflowJournal:
     def _record(self, entry: JournalEntry) -> None:
         path = self._folder / f"{entry.step}-{entry.turn}.json"
         temporary = path.with_suffix(".tmp")
-        data = json.dumps(entry.model_dump(mode="json"), ensure_ascii=True).encode()
+        data = memoryview(json.dumps(entry.model_dump(mode="json"), ensure_ascii=True).encode())
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:
-            os.write(descriptor, data)
+            while data:  # a full disk takes a part and says so only when asked for the rest
+                data = data[os.write(descriptor, data) :]
         finally:
             os.close(descriptor)
         os.rename(temporary, path)

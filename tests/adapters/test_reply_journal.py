@@ -1,6 +1,9 @@
 """The reply journal: what ended is on disk whole, nothing else counts."""
 
+import resource
 from pathlib import Path
+
+import pytest
 
 from orchestrator.adapters.reply_journal import ReplyJournal, WorkflowJournal
 from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
@@ -62,3 +65,15 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     journal = WorkflowJournal(tmp_path)
     journal.record_reply(1, prompt(), reply())
     assert (tmp_path / "1-1.json").stat().st_mode & 0o077 == 0
+
+
+def test_a_reply_that_the_disk_did_not_take_whole_is_an_error_and_never_half_a_reply(tmp_path: Path) -> None:
+    journal = WorkflowJournal(tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))
+    try:
+        with pytest.raises(OSError, match="large"):
+            journal.record_reply(1, prompt(), reply(text="x" * 1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not list(tmp_path.glob("*.json"))
