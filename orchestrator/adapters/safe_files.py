@@ -1,4 +1,4 @@
-"""Reading and writing below a directory descriptor, never through a link: the tree may be full of traps.
+"""Writing below a directory descriptor, never through a link: the tree may be full of traps.
 
 Everything here blocks: call it from a thread. Paths are relative, with `/` between their parts.
 """
@@ -17,7 +17,6 @@ from orchestrator.errors import WorkspaceError
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_root(folder: Path) -> int:
@@ -72,25 +71,6 @@ def _plain(path: str, found: os.stat_result) -> None:
         raise WorkspaceError(f"{path} is no regular file")
     if found.st_nlink != 1:
         raise WorkspaceError(f"{path} has a second name somewhere (a hard link)")
-
-
-def read_file(root_fd: int, path: str, *, limit: int) -> bytes:
-    """The bytes of a regular file with a single name, at most `limit` of them. Raises WorkspaceError for all others."""
-    folder, name = _split(_checked(path))
-    try:
-        parent = open_folder(root_fd, folder)
-        try:
-            fd = os.open(name, _READ, dir_fd=parent)
-        finally:
-            os.close(parent)
-        with os.fdopen(fd, "rb") as stream:
-            _plain(path, os.fstat(fd))
-            content = stream.read(limit + 1)
-    except OSError as error:
-        raise _refused("reading", path, error) from error
-    if len(content) > limit:
-        raise WorkspaceError(f"{path} is larger than {limit} bytes")
-    return content
 
 
 @dataclass(slots=True)

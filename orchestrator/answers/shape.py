@@ -103,9 +103,6 @@ class Fit(NamedTuple):
     """All required keys are there with the right types."""
 
 
-NO_FIT = Fit(0, 0, False, False)
-
-
 def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     """The shape of a contract. Raises TypeError when it is neither a pydantic model, a JSON Schema dict, nor None."""
     if contract is None:

@@ -63,11 +63,6 @@ class Finding(Value):
         return f"[{self.severity}] {self.code}{f' ({place})' if place else ''}: {self.message}"
 
 
-def highest(findings: Iterable[Finding]) -> Severity:
-    """The highest severity among `findings`, NONE when there are none."""
-    return max((finding.severity for finding in findings), key=lambda s: s.rank, default=Severity.NONE)
-
-
 def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Only the findings of major severity or worse, in order."""
     return tuple(finding for finding in findings if finding.severity.blocks)

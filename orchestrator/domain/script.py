@@ -8,7 +8,6 @@ from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.exchange import Purpose, StopReason
 
 TRANSIENT_KINDS = frozenset({"rate_limit", "overloaded", "timeout", "connection"})
-PERMANENT_KINDS = frozenset({"auth", "bad_request"})
 
 ErrorKind = Literal["rate_limit", "overloaded", "timeout", "connection", "auth", "bad_request"]
 

@@ -3,7 +3,6 @@
 from enum import StrEnum
 
 from orchestrator.domain.base import AnswerValue, Value
-from orchestrator.domain.findings import Finding
 from orchestrator.domain.paths import RepoPath
 
 
@@ -129,10 +128,3 @@ class CommandResult(Value):
     def ok(self) -> bool:
         """Exit code 0 and no limit hit."""
         return self.exit_code == 0 and self.limit is None
-
-
-class CommandOutcome(Value):
-    """A task's command with what it means for the task."""
-
-    result: CommandResult
-    findings: tuple[Finding, ...] = ()

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote
 from orchestrator.domain.stages import StoryBrief
@@ -35,11 +33,16 @@ class Stage:
     @property
     def environment_key(self) -> str:
         """Names the story's dependency environment."""
-        return self.step.workflow_id.replace("/", "-").replace("@", "-")
+        return environment_of(self.step.workflow_id)
 
     def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
         """Message and trailers of a commit of this story."""
         return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
+
+
+def environment_of(workflow_id: str) -> str:
+    """Name of a workflow's environment: ids hold no two dots in a row, so no two workflows share one."""
+    return workflow_id.replace("/", "..").replace("@", "..")
 
 
 @dataclass
@@ -50,8 +53,6 @@ class Progress:
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
-    breakdown: Breakdown | None = None
-    contract: ArchitectureContract | None = None
 
     def note_findings(self, found: Sequence[Finding]) -> None:
         """Add findings that are not there yet."""

@@ -78,11 +78,6 @@ def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
     return f"SP-{max(numbers, default=0) + 1:03d}"
 
 
-def ready_order(stories: Sequence[Story]) -> tuple[Story, ...]:
-    """The order in which stories that are ready at once start: by priority, then by their place in the backlog."""
-    return tuple(sorted(stories, key=lambda story: (story.priority, story.line)))
-
-
 def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, strict: bool) -> tuple[Finding, ...]:
     """A finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`."""
     by_id = {story.id: story for story in content.stories}

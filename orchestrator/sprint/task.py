@@ -27,7 +27,6 @@ class Order:
     """What is asked of the developer this time."""
 
     task: Task
-    attempt: int = 1
     instructions: tuple[FailureInstruction, ...] = ()
     failure_output: str = ""
 

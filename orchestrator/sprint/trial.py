@@ -85,7 +85,7 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
         analysed = await _analyse(stage, plan, suite, report, history)
         progress.note_findings(unassigned(plan, analysed.instructions))
         history.append(f"attempt {attempt}: {summary(report)}")
-        for order in orders(plan, analysed, report, attempt + 1):
+        for order in orders(plan, analysed, report):
             await redo(order)
 
 
@@ -135,7 +135,7 @@ async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: Test
     return analysed
 
 
-def orders(plan: Breakdown, analysed: Analysed, report: TestReport, attempt: int) -> list[Order]:
+def orders(plan: Breakdown, analysed: Analysed, report: TestReport) -> list[Order]:
     """Which tasks are asked for again: each gets the instructions for its own files only (C4).
 
     Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
@@ -145,13 +145,13 @@ def orders(plan: Breakdown, analysed: Analysed, report: TestReport, attempt: int
     for task in plan.tasks:
         mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)
         if mine:
-            result.append(Order(task=task, attempt=attempt, instructions=mine))
+            result.append(Order(task=task, instructions=mine))
     if result:
         return result
     output = f"The tests failed:\n{failure_text(report)}"
     with_files = [task for task in plan.tasks if task.files_to_create]
     named = [task for task in with_files if any(path in output for path in task.files_to_create)]
-    return [Order(task=task, attempt=attempt, failure_output=output) for task in named or with_files]
+    return [Order(task=task, failure_output=output) for task in named or with_files]
 
 
 def unassigned(plan: Breakdown, instructions: tuple[FailureInstruction, ...]) -> list[Finding]:

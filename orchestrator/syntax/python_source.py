@@ -87,11 +87,6 @@ def imports(text: str) -> tuple[Import, ...] | None:
     return tuple(found for node in ast.walk(tree) for found in _imports_of(node))
 
 
-def imported_modules(text: str) -> tuple[str, ...]:
-    """Dotted names of absolute imports, each once, in order of the tree; () when the text does not parse."""
-    return tuple(dict.fromkeys(found.module for found in imports(text) or () if not found.relative))
-
-
 def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements of a scope with those inside its `if`, `try`, `with` and loops, but not inside definitions."""
     waiting = list(reversed(list(body)))  # a stack, because a chain of elifs nests as deep as it is long

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.domain.graph import find_cycle
-from orchestrator.domain.story import BacklogContent, Priority, Story
+from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.errors import BacklogError
-from orchestrator.sprint.selection import Selection, next_sprint_id, ready_order, select
+from orchestrator.sprint.selection import Selection, next_sprint_id, select
 
 
 def story(story_id: str, needs: str = "", *, sprint: str = "", status: str = "", foundation: bool = False) -> Story:
@@ -164,10 +164,3 @@ def test_needs_never_run_in_a_circle(data: st.DataObject) -> None:
     assert set(chosen.needs) == set(chosen.story_ids)
     assert all(set(needs) <= set(chosen.story_ids) for needs in chosen.needs.values())
     assert find_cycle(chosen.story_ids, chosen.needs) == ()
-
-
-def test_ready_stories_start_by_priority_then_place() -> None:
-    rows = content(story("A"), story("B"), story("C"), story("D")).stories
-    weights = [Priority.LOW, Priority.HIGH, Priority.MEDIUM, Priority.HIGH]
-    weighed = [row.model_copy(update={"priority": weight}) for row, weight in zip(rows, weights, strict=True)]
-    assert [row.id for row in ready_order(weighed[::-1])] == ["B", "D", "C", "A"]

@@ -29,8 +29,7 @@ def told(*files: str) -> Analysed:
 
 
 def asked(analysed: Analysed, run: TestReport) -> dict[str, tuple[str, ...]]:
-    made = orders(PLAN, analysed, run, 2)
-    assert all(order.attempt == 2 for order in made)
+    made = orders(PLAN, analysed, run)
     return {order.task.task_id: tuple(i.file for i in order.instructions) for order in made}
 
 
@@ -41,10 +40,10 @@ def test_each_task_gets_the_instructions_for_its_own_files() -> None:
 
 
 def test_without_instructions_the_files_named_in_the_output_decide() -> None:
-    named = orders(PLAN, Analysed(), report(failed=["test_a"], message="in b.py: wrong"), 2)
+    named = orders(PLAN, Analysed(), report(failed=["test_a"], message="in b.py: wrong"))
     assert [order.task.task_id for order in named] == ["T-A-02"]
     assert "in b.py: wrong" in named[0].failure_output
-    everybody = orders(PLAN, told("elsewhere.py"), report(failed=["test_a"], message="wrong"), 2)
+    everybody = orders(PLAN, told("elsewhere.py"), report(failed=["test_a"], message="wrong"))
     assert [order.task.task_id for order in everybody] == ["T-A-01", "T-A-02"]
 
 
