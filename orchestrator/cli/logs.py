@@ -43,6 +43,8 @@ def logs_command(
     reader = Reader(environment)
     if sprint is not None:
         reader.sprint(sprint)
+    if story is not None and not follow:
+        reader.expect_story(story, sprint)
     wanted = _filter(story, task, persona, _level(level, settings.log.level), _since(since))
     shown = settings.model_copy(update={"log": settings.log.model_copy(update={"level": "debug"})})
     form = "json" if as_json or settings.log.format == "json" else "lines"

@@ -41,7 +41,8 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
 def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:
     if options.sprint is None and not options.stories:
         return None
-    selection = select(content, sprint=options.sprint, stories=options.stories, taken_sprints=(), strict=options.strict)
+    # Not strict: what --strict finds is a problem to print beside the waves, not the end of the dry run.
+    selection = select(content, sprint=options.sprint, stories=options.stories, taken_sprints=(), strict=False)
     chosen = set(selection.story_ids)
     return [story for story in content.stories if story.id in chosen]
 

@@ -52,8 +52,10 @@ async def ask(
         repairs -= heard.repair_asked
         value, findings = _read(heard, read)
         if complete is not None:
-            value, more, spent = await complete(value, heard, request.replies - used)
-            findings, used = [*(findings if value is None else _readable(findings)), *more], used + spent
+            completed, more, spent = await complete(value, heard, request.replies - used)
+            if value is None and completed is not None:
+                findings = []  # what was said about an unreadable answer says nothing once its completion could be read
+            value, findings, used = completed, [*findings, *more], used + spent
         elif heard.cut_off:
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if judge is not None and value is not None and not blocking(findings):
@@ -71,11 +73,6 @@ def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:
         return None, told or [major("answer.refused", "no JSON value could be read", fix="answer with the JSON only")]
     value, findings = read(heard.extraction.value)
     return value, list(findings)
-
-
-def _readable(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings about an unreadable answer say nothing once its completion could be read."""
-    return [finding for finding in findings if not finding.code.startswith("answer.")]
 
 
 async def _send_back(desk: Desk, request: Request, asked: Asked[T], used: int) -> None:

@@ -52,6 +52,13 @@ class Reader:
             raise ConfigError(f"unknown story {story}{_nearest(str(story), known)}")
         return self._view(fitting[-1])
 
+    def expect_story(self, story: str, sprint: str | None) -> None:
+        """Raises ConfigError naming the nearest when no sprint (or not the named one) ever had `story`."""
+        records = [record for record in self._folder.records() if sprint in {None, record.sprint}]
+        known = {name for record in records for name in record.story_ids}
+        if story not in known:
+            raise ConfigError(f"unknown story {story}{_nearest(story, sorted(known))}")
+
     def all(self) -> list[SprintView]:
         """Every sprint, oldest first."""
         return [self._view(record) for record in self._folder.records() if not record.cleared]

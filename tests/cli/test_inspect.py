@@ -150,6 +150,7 @@ def test_logs_filter_by_every_option(invoke: Invoke, played: Played) -> None:
         (["show", "US-1", "--sprint", "SP-01"], "unknown sprint SP-01; did you mean SP-001?"),
         (["status", "--sprint", "nope"], "unknown sprint nope"),
         (["logs", "--sprint", "nope"], "unknown sprint nope"),
+        (["logs", "--story", "US-11"], "unknown story US-11; did you mean US-1?"),
         (["logs", "--level", "loud"], "use one of debug, info, warn, error"),
         (["logs", "--since", "yesterday"], "give an ISO time or a span"),
         (["logs", "--since", "999999999999d"], "--since"),

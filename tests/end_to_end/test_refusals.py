@@ -109,6 +109,11 @@ def test_the_dry_run_of_a_bad_backlog_prints_its_object_all_the_same(cli: Cli, t
     cycle = f"{HEADER}A-1,x,A-2,,,,\nA-2,x,A-1,,,,\nB-1,x,,,,,\nB-2,x,B-1,,,,\n"
     (tmp_path / "half.csv").write_text(cycle)
     assert json.loads(cli("run", "half.csv", "--dry-run", "--json").stdout)["waves"] == [["B-1"], ["B-2"]]
+    (tmp_path / "outside.csv").write_text(f"{HEADER}A-1,x,,,,,\nA-2,x,A-1,,,,\n")
+    strict = cli("run", "outside.csv", "--dry-run", "--json", "--strict", "--stories", "A-2")
+    assert strict.exit_code == 2
+    assert "A-2 (line 3) depends on A-1 (line 2)" in strict.stderr
+    assert [problem["severity"] for problem in json.loads(strict.stdout)["problems"]] == ["major"]
 
 
 def test_the_dry_run_of_a_good_backlog(cli: Cli, tmp_path: Path) -> None:

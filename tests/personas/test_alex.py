@@ -95,6 +95,16 @@ async def test_a_continuation_in_the_middle_of_a_file_is_joined() -> None:
     assert texts(result) == FILES
 
 
+async def test_a_delivery_cut_in_its_first_file_is_completed_by_whole_files_or_by_the_rest() -> None:
+    cut = WHOLE[: WHOLE.index("A = 1") + 3]
+    for rest in (WHOLE, WHOLE[len(cut) :]):
+        at = bench(says(cut), says(rest, "continuation"))
+        result = await delivered(at)
+        assert result.accepted, result.findings
+        assert texts(result) == FILES
+        assert at.asked == ["delivery 1", "continuation 1"]
+
+
 async def test_a_missing_continuation_counts_and_the_loop_goes_on() -> None:
     at = bench(says(CUT), says(WHOLE))
     result = await delivered(at)
