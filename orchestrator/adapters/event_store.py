@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from orchestrator.domain.events import Event
+from orchestrator.errors import ConfigError
 
 _METADATA = sa.MetaData()
 EVENTS = sa.Table(
@@ -30,12 +32,25 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Raises ConfigError for a database that cannot be reached or is none; its address, with a password, stays out."""
+    try:
+        yield
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise ConfigError(f"DATABASE_URL names no database that can be used here: {error}") from error
+    except sa.exc.DatabaseError as error:
+        reason = str(error.orig).split("\n", 1)[0]
+        raise ConfigError(f"the event log cannot be used: {reason}; see DATABASE_URL or the state folder") from error
+
+
 def _connect(url: str) -> sa.Engine:
-    parsed = sa.make_url(url)
-    if parsed.drivername in {"postgres", "postgresql"}:
-        # The driver that the engine brings; SQLAlchemy's default would be another package.
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(parsed)
+    with _usable():
+        parsed = sa.make_url(url)
+        if parsed.drivername in {"postgres", "postgresql"}:
+            # The driver that the engine brings; SQLAlchemy's default would be another package.
+            parsed = parsed.set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(parsed)
     if engine.dialect.name == "sqlite":
 
         @sa.event.listens_for(engine, "connect")
@@ -49,7 +64,7 @@ def _connect(url: str) -> sa.Engine:
 
 
 class EventReader:
-    """Reads the log; blocks, so async callers use a thread."""
+    """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used."""
 
     def __init__(self, url: str) -> None:
         self._engine = _connect(url)
@@ -60,20 +75,20 @@ class EventReader:
 
     def sprints(self) -> frozenset[str]:
         """Every sprint the log knows."""
-        if not sa.inspect(self._engine).has_table(EVENTS.name):
+        if not self._exists():
             return frozenset()
-        with self._engine.connect() as connection:
+        with _usable(), self._engine.connect() as connection:
             return frozenset(connection.execute(sa.select(EVENTS.c.sprint).distinct()).scalars())
 
     def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet."""
-        if not sa.inspect(self._engine).has_table(EVENTS.name):
+        if not self._exists():
             return
         while True:
             query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after)
             if sprint is not None:
                 query = query.where(EVENTS.c.sprint == sprint)
-            with self._engine.connect() as connection:
+            with _usable(), self._engine.connect() as connection:
                 rows = connection.execute(query.order_by(EVENTS.c.seq).limit(_READ_CHUNK)).all()
             for seq, body in rows:
                 after = seq
@@ -81,6 +96,10 @@ class EventReader:
                 yield seq, Event.model_validate(json.loads(body))
             if len(rows) < _READ_CHUNK:
                 return
+
+    def _exists(self) -> bool:
+        with _usable():
+            return sa.inspect(self._engine).has_table(EVENTS.name)
 
 
 class _Item(NamedTuple):
@@ -94,7 +113,8 @@ class _Item(NamedTuple):
 class EventStore:
     """`ports.EventSink`: one writer task commits what has queued up as one transaction.
 
-    `on_event` sees every new event once it is stored; when it raises (a closed pipe) it is not called again.
+    Entering raises ConfigError when the database cannot be used. `on_event` sees every new event once it is stored;
+    when it raises (a closed pipe) it is not called again.
     """
 
     def __init__(self, url: str, *, on_event: Callable[[Event], None] | None = None) -> None:
@@ -126,7 +146,8 @@ class EventStore:
 
     def _open(self) -> sa.Engine:
         engine = _connect(self._url)
-        _METADATA.create_all(engine)
+        with _usable():
+            _METADATA.create_all(engine)
         return engine
 
     async def _write_all(self) -> None:

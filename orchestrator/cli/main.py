@@ -2,6 +2,9 @@
 
 import io
 import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -50,16 +53,21 @@ for command_name, command in (
     app.command(command_name)(command)
 
 
-def main() -> None:
-    """Run the command line; an error of ours that no command turned into a message becomes one here."""
+def main(program: Callable[[], object] = app) -> None:
+    """Run the command line; an error that no command turned into a message becomes one here."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A model's text may hold what no encoding can print; its escape is shown, which is valid in JSON too.
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        program()
     except OrchestratorError as error:
         say(f"error: {error.message}")
         sys.exit(Exit.NOT_DONE)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the CLI top: a defect of ours is one message that says where it is
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        say(f"internal error, please report it: {type(error).__name__}: {error} ({place})")
+        sys.exit(Exit.NOT_DONE)

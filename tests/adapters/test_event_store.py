@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
 from orchestrator.domain.events import Event, Level
+from orchestrator.errors import ConfigError
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -106,3 +107,15 @@ def test_a_log_that_is_not_there_is_empty(url: str) -> None:
 
 def test_levels_rise() -> None:
     assert [level.rank for level in (Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("address", ["secret word", "nosuch://u:secret@h/x", "sqlite:////nonexistent/x.sqlite", "file"])
+async def test_a_database_that_cannot_be_used_is_told_without_its_address(tmp_path: Path, address: str) -> None:
+    (tmp_path / "file").write_text("this is no database, however long one looks at it " * 50)
+    url = sqlite_url(tmp_path / "file") if address == "file" else address
+    with pytest.raises(ConfigError, match="DATABASE_URL") as refused:
+        await asyncio.to_thread(lambda: EventReader(url).sprints())
+    assert "secret" not in refused.value.message
+    with pytest.raises(ConfigError):
+        async with EventStore(url):
+            pass
