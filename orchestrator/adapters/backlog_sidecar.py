@@ -1,12 +1,16 @@
 """The sidecar: cells that have no place in the backlog file, kept as JSON in the state folder (DESIGN 5.9)."""
 
-from collections.abc import Iterator
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from orchestrator.adapters.atomic_file import replace_content
 from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding, Where, minor
+from orchestrator.domain.story import CellUpdate
 
 
 class SidecarCell(Value):
@@ -19,6 +23,10 @@ class SidecarCell(Value):
     def newer_than(self, current: str) -> bool:
         """Whether the file's cell is still as it was; a later change by a person counts more than this value."""
         return current == (self.was or "")
+
+
+Wanted = dict[str, dict[str, SidecarCell]]
+"""Story id → column name → cell."""
 
 
 class SidecarCells(Value):
@@ -50,3 +58,38 @@ def save_sidecar(path: Path, cells: SidecarCells) -> None:
     """Write the sidecar atomically, making its folder. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_content(path, cells.model_dump_json(indent=1).encode("utf-8", "replace") + b"\n")
+
+
+@contextmanager
+def sidecar_to_ourselves(path: Path) -> Iterator[None]:
+    """Keep other processes of this state folder out, where a lock file can be made."""
+    lock = path.with_name(f"{path.name}.lock")
+    with ExitStack() as stack:
+        with suppress(OSError):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context(lock.open("ab")), fcntl.LOCK_EX)
+        yield
+
+
+def merged(unsaved: Wanted, updates: Sequence[CellUpdate]) -> Wanted:
+    """What an earlier write could not store with the new cells over it."""
+    wanted = {story: dict(row) for story, row in unsaved.items()}
+    for update in updates:
+        row = wanted.setdefault(update.story_id, {})
+        row.update({column: SidecarCell(value=value) for column, value in update.cells.items()})
+    return wanted
+
+
+def reading_overlay(path: Path) -> tuple[Callable[[str, str, str], str], list[Finding]]:
+    """How set-aside cells count while a backlog is read (see `newer_than`), and a finding on a broken sidecar."""
+    aside, unreadable = load_sidecar(path)
+    by_column = {story: {name.lower(): cell for name, cell in row.items()} for story, row in aside.cells.items()}
+
+    def overlay(story_id: str, column: str, current: str) -> str:
+        cell = by_column.get(story_id, {}).get(column)
+        return cell.value if cell is not None and cell.newer_than(current) else current
+
+    if not unreadable:
+        return overlay, []
+    fix = "cells set aside earlier are not counted; remove the file"
+    return overlay, [minor("backlog.sidecar", unreadable, where=Where(file=str(path)), fix=fix)]

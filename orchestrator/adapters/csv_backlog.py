@@ -4,21 +4,29 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import commit, is_read_only, stage
-from orchestrator.adapters.backlog_sidecar import SidecarCell, SidecarCells, load_sidecar, save_sidecar
+from orchestrator.adapters.backlog_rows import ReadingRules, build_stories
+from orchestrator.adapters.backlog_sidecar import (
+    SidecarCell,
+    SidecarCells,
+    Wanted,
+    load_sidecar,
+    merged,
+    reading_overlay,
+    save_sidecar,
+    sidecar_to_ourselves,
+)
 from orchestrator.adapters.csv_file import parse_csv
-from orchestrator.adapters.csv_stories import Sheet, build_stories
-from orchestrator.domain.findings import Where, critical, minor
+from orchestrator.adapters.csv_stories import Sheet
+from orchestrator.domain.findings import Where, critical
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.errors import BacklogError
 
 _TRIES = 5
 """How often a write starts again because somebody saved the file meanwhile."""
-
-Wanted = dict[str, dict[str, SidecarCell]]
 
 
 class _ChangedMeanwhile(OSError):
@@ -63,10 +71,10 @@ class CsvBacklog:
     `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
     """
 
-    def __init__(self, path: Path, sidecar: Path, foundation: str) -> None:
+    def __init__(self, path: Path, sidecar: Path, rules: ReadingRules) -> None:
         self._path = path
         self._sidecar = sidecar
-        self._foundation = foundation
+        self._rules = rules
         self._unsaved: Wanted = {}
 
     def read(self) -> BacklogContent:
@@ -78,17 +86,9 @@ class CsvBacklog:
         """
         source = str(self._path)
         sheet = Sheet(parse_csv(_read_bytes(self._path, source), source), source)
-        aside, unreadable = load_sidecar(self._sidecar)
-
-        def overlay(story_id: str, column: str, current: str) -> str:
-            cell = next((c for name, c in aside.cells.get(story_id, {}).items() if name.lower() == column), None)
-            return cell.value if cell is not None and cell.newer_than(current) else current
-
-        stories, found = build_stories(sheet, overlay, self._foundation)
-        problems = [*sheet.shape_findings(), *found]
-        if unreadable:
-            fix = "cells set aside earlier are not counted; remove the file"
-            problems.append(minor("backlog.sidecar", unreadable, where=Where(file=str(self._sidecar)), fix=fix))
+        overlay, broken = reading_overlay(self._sidecar)
+        stories, found = build_stories(sheet.rows(), source, overlay, self._rules)
+        problems = [*sheet.shape_findings(), *found, *broken]
         problems.sort(key=lambda finding: finding.where.line or 0)
         return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
 
@@ -98,8 +98,8 @@ class CsvBacklog:
         Never raises for what the disk does. Cells of columns the file lacks go to the sidecar without a word; when the
         file cannot be changed at all, every cell goes there and the sentence says why.
         """
-        wanted = _merged(self._unsaved, updates)
-        with self._sidecar_to_ourselves():
+        wanted = merged(self._unsaved, updates)
+        with sidecar_to_ourselves(self._sidecar):
             aside, _ = load_sidecar(self._sidecar)
             try:
                 remaining, gone = self._into_file(wanted, aside)
@@ -108,16 +108,6 @@ class CsvBacklog:
                 remaining = self._all_aside(wanted, aside)
                 warning = f"the backlog file {self._path} was not changed ({_reason(error)})"
             return self._keep(remaining, aside, wanted, warning)
-
-    @contextmanager
-    def _sidecar_to_ourselves(self) -> Iterator[None]:
-        """Keep other processes of this state folder out, where a lock file can be made."""
-        lock = self._sidecar.with_name(f"{self._sidecar.name}.lock")
-        with ExitStack() as stack:
-            with suppress(OSError):
-                lock.parent.mkdir(parents=True, exist_ok=True)
-                fcntl.flock(stack.enter_context(lock.open("ab")), fcntl.LOCK_EX)
-            yield
 
     def _keep(self, remaining: Wanted, before: SidecarCells, wanted: Wanted, warning: str | None) -> str | None:
         """Store what the file did not take; what cannot be stored either is tried again with the next write."""
@@ -174,14 +164,6 @@ class CsvBacklog:
                 was = rows[story].get(column.lower(), "") if known else None
                 remaining.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
         return remaining
-
-
-def _merged(unsaved: Wanted, updates: Sequence[CellUpdate]) -> Wanted:
-    wanted = {story: dict(row) for story, row in unsaved.items()}
-    for update in updates:
-        row = wanted.setdefault(update.story_id, {})
-        row.update({column: SidecarCell(value=value) for column, value in update.cells.items()})
-    return wanted
 
 
 def _edits(sheet: Sheet, wanted: Wanted, aside: SidecarCells) -> tuple[dict[tuple[int, int], str], Wanted, list[str]]:

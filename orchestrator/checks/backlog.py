@@ -18,7 +18,9 @@ _SHOWN = 80
 
 
 def named(story: Story) -> str:
-    """A story for people: its id and the line it stands on, where it has one."""
+    """A story for people: its id and where it stands, as far as that is known."""
+    if story.file:
+        return f"{story.id[:_SHOWN]} ({story.file}:{story.line})"
     return f"{story.id[:_SHOWN]} (line {story.line})" if story.line else story.id[:_SHOWN]
 
 
@@ -29,9 +31,9 @@ def nearest(identifier: str, ids: Sequence[str]) -> str:
 
 
 def all_problems(content: BacklogContent) -> tuple[Finding, ...]:
-    """Every finding on a backlog: those of reading it and those of `check_backlog`, by line."""
+    """Every finding on a backlog: those of reading it and those of `check_backlog`, by file and line."""
     found = [*content.problems, *check_backlog(content.stories, source=content.source)]
-    return tuple(sorted(found, key=lambda finding: finding.where.line or 0))
+    return tuple(sorted(found, key=lambda finding: (finding.where.file or "", finding.where.line or 0)))
 
 
 def refusal(source: str, findings: Sequence[Finding]) -> BacklogError:
@@ -58,7 +60,8 @@ def check_backlog(stories: Sequence[Story], *, source: str = "") -> tuple[Findin
 
 
 def _where(story: Story, source: str, field: str | None = None) -> Where:
-    return Where(file=source or None, line=story.line or None, story=story.id, field=field)
+    file = f"{source}/{story.file}" if story.file else source
+    return Where(file=file or None, line=story.line or None, story=story.id, field=field)
 
 
 def _row_findings(stories: Sequence[Story], first: dict[str, Story], source: str) -> Iterator[Finding]:
@@ -66,7 +69,7 @@ def _row_findings(stories: Sequence[Story], first: dict[str, Story], source: str
         where = _where(story, source, "Story_ID")
         problem = id_problem(story.id)
         if problem:
-            place = f" in line {story.line}" if story.line else ""
+            place = f" in {story.file}" if story.file else f" in line {story.line}" if story.line else ""
             yield critical(
                 "backlog.bad_id", f"bad id {story.id[:_SHOWN]!r}{place}: {problem}", where=where, fix="rename it"
             )

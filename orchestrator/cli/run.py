@@ -28,7 +28,7 @@ from orchestrator.wiring.options import RunOptions
 T = TypeVar("T")
 
 FormatOption = Annotated[str | None, typer.Option("--log-format", metavar="plain|json", help="Form of the log lines.")]
-BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="The backlog: a CSV file.")]
+BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, YAML, JSON, or a folder of Markdown.")]
 RepoOption = Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")]
 SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: the next free one.")]
 StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")]

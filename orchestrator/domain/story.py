@@ -39,6 +39,10 @@ class Story(Value):
     execution_status: str = ""
     """The cell as written; `completed` counts as done."""
     foundation: bool = False
+    closes: tuple[str, ...] = ()
+    """Ids that are closed with this story, without duplicates; an id that is no row's is a finding of the checks."""
+    file: str = ""
+    """Name of the story's own file, where the backlog is a folder."""
     line: int = 0
     """1-based line of the row in the backlog file; 0 when it has none."""
 

@@ -25,6 +25,8 @@ class BacklogSettings(Section):
 
     foundation: str = "NFR-001"
     """Id of the tech-stack story the others wait for, when the backlog has it and marks no other."""
+    closes: dict[str, tuple[str, ...]] = {}
+    """Story id → ids of rows that are closed with it, beside what the backlog itself says."""
 
 
 class ConcurrencySettings(Section):

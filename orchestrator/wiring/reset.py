@@ -59,7 +59,7 @@ async def reset(name: str, sprint: str | None, settings: Settings, environment: 
             workspace.close()
         columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
         updates = [CellUpdate(story_id=story, cells=dict.fromkeys(columns, "")) for story in stories]
-        backlog = open_backlog(Path(record.backlog), settings, folder)
+        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         warning = await asyncio.to_thread(backlog.write, updates)
         await _tell(environment, folder, record, stories)
         after = record.reset(stories).model_copy(update={"cleared": whole})

@@ -176,7 +176,7 @@ class Run:
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)
             )
             await sink.emit(self._begun(chosen))
-            backlog = open_backlog(self._options.backlog, settings, self._folder)
+            backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
             body = story_body(library, workspace, self._runner(record, lock_fd))
             engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
@@ -198,7 +198,7 @@ class Run:
 
     async def _write_cells(self, record: SprintRecord, histories: dict[str, StoryHistory]) -> None:
         """The run that finished the sprint may have been killed before the backlog file was written."""
-        backlog = open_backlog(self._options.backlog, self._settings, self._folder)
+        backlog = await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
         warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
         if warning is not None:
             self._tell(f"warning: {warning}")

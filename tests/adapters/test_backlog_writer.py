@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.backlog_writer import BacklogWriter, coalesced
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.domain.story import BacklogContent, CellUpdate
@@ -43,7 +44,7 @@ async def test_many_stories_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "b.csv"
     path.write_bytes(SIMPLE)
     warnings: list[str] = []
-    async with BacklogWriter(CsvBacklog(path, tmp_path / "s.json", ""), warnings.append) as writer:
+    async with BacklogWriter(CsvBacklog(path, tmp_path / "s.json", ReadingRules()), warnings.append) as writer:
 
         async def story(story_id: str) -> None:
             for status in ("executing", "completed"):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.domain.story import CellUpdate, Priority
 from orchestrator.errors import BacklogError
@@ -14,7 +15,7 @@ from tests.adapters.backlog_samples import HEADER, MESSY, SIMPLE
 
 def backlog_of(tmp_path: Path, data: bytes) -> CsvBacklog:
     (tmp_path / "backlog.csv").write_bytes(data)
-    return CsvBacklog(tmp_path / "backlog.csv", tmp_path / "state" / "cells.json", "LIB-900")
+    return CsvBacklog(tmp_path / "backlog.csv", tmp_path / "state" / "cells.json", ReadingRules(foundation="LIB-900"))
 
 
 def update(story_id: str, **cells: str) -> CellUpdate:
@@ -81,7 +82,7 @@ def test_a_write_changes_its_cells_only_and_keeps_the_mode(tmp_path: Path) -> No
     (tmp_path / "backlog.csv").chmod(0o640)
     link = tmp_path / "link.csv"
     link.symlink_to("backlog.csv")
-    linked = CsvBacklog(link, tmp_path / "state" / "cells.json", "")
+    linked = CsvBacklog(link, tmp_path / "state" / "cells.json", ReadingRules())
     event = 'done, "merged"\nat once'
     assert linked.write([update("LIB-001", Execution_Status="completed"), update("LIB-009", last_event=event)]) is None
     after = (tmp_path / "backlog.csv").read_bytes()
@@ -124,7 +125,7 @@ def test_a_read_only_backlog_keeps_its_bytes_and_is_overlaid(tmp_path: Path, wha
     folder.mkdir()
     path = folder / "backlog.csv"
     path.write_bytes(SIMPLE)
-    backlog = CsvBacklog(path, tmp_path / "state" / "cells.json", "")
+    backlog = CsvBacklog(path, tmp_path / "state" / "cells.json", ReadingRules())
     locked, usual = (path, 0o644) if what == "file" else (folder, 0o755)
     locked.chmod(0o444 if what == "file" else 0o555)
     try:
@@ -155,10 +156,11 @@ def test_a_full_disk_leaves_the_file_whole(tmp_path: Path) -> None:
     program = """
 import resource, sys
 from pathlib import Path
+from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.domain.story import CellUpdate
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
-backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), "")
+backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), ReadingRules())
 print(backlog.write([CellUpdate(story_id="B-7", cells={"Last_Event": "done", "Sprint_ID": "SP-001"})]))
 """
     sidecar = tmp_path / "state" / "cells.json"
@@ -205,9 +207,10 @@ def test_processes_do_not_lose_each_others_cells(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
+from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.domain.story import CellUpdate
-backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), "")
+backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), ReadingRules())
 for n in range(int(sys.argv[3]), int(sys.argv[4])):
     assert backlog.write([CellUpdate(story_id=f"C-{n}", cells={"Last_Event": f"e{n}", "Sprint_ID": "S"})]) is None
 """

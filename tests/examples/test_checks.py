@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.checks.backlog import all_problems
@@ -62,7 +63,7 @@ def judged(entry: ScriptEntry, before: Mapping[str, str]) -> list[Finding]:
 
 
 def test_backlog_has_no_findings(tmp_path: Path) -> None:
-    content = CsvBacklog(FOLDER / "backlog.csv", tmp_path / "sidecar.json", "NFR-001").read()
+    content = CsvBacklog(FOLDER / "backlog.csv", tmp_path / "sidecar.json", ReadingRules(foundation="NFR-001")).read()
     assert all_problems(content) == ()
     assert [story.id for story in content.stories if story.foundation] == ["NFR-001"]
     assert all(set(story.dependencies) <= needs(story.id) for story in content.stories)
