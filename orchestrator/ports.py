@@ -13,7 +13,7 @@ from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeRes
 from orchestrator.domain.stages import Analysed, Delivered, FailureBrief, Planned, SuiteBrief, TaskBrief, Written
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.domain.surface import Surface
-from orchestrator.domain.testing import CommandResult, TestReport
+from orchestrator.domain.testing import CommandResult, TestReport, TestSuite
 
 T = TypeVar("T")
 
@@ -218,8 +218,8 @@ class Developer(Protocol):
 class Tester(Protocol):
     """Writes a story's suite and reads its failures. Bound to one story and its Step."""
 
-    async def suite(self, brief: SuiteBrief) -> Written:
-        """A suite that satisfies the checks, or None."""
+    async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
+        """A suite that satisfies the checks and about which `judge` says nothing major, or None."""
         ...
 
     async def analyse(self, brief: FailureBrief) -> Analysed:

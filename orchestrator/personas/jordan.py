@@ -1,6 +1,6 @@
 """Jordan, QA: the suite of a story, and what its failures mean (spec 1 C)."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
@@ -24,12 +24,12 @@ class Jordan:
         self._desk = desk
         self._brief = brief
 
-    async def suite(self, brief: SuiteBrief) -> Written:
+    async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """See ports.Tester: a suite within the answer budget that satisfies every check."""
         wanted = self._required_tests(brief.breakdown)
 
-        async def judge(suite: TestSuite) -> Sequence[Finding]:
-            return check_suite(suite, required_criteria=wanted)
+        async def judged(suite: TestSuite) -> Sequence[Finding]:
+            return [*check_suite(suite, required_criteria=wanted), *await judge(suite)]
 
         asked = await ask(
             self._desk,
@@ -45,7 +45,7 @@ class Jordan:
                 },
             ),
             read=partial(read_suite, story_id=self._brief.story.id),
-            judge=judge,
+            judge=judged,
         )
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 

@@ -72,6 +72,7 @@ _SUITE = {
     "suite.criteria": "One test per acceptance criterion where that is asked for",
     "suite.shape": "one JSON object, never a list",
     "suite.file_name": "named test_*.py",
+    "suite.older_test": "`test_file` is a new path",
     "suite.no_tests": "functions named test_*",
     "suite.no_assertion": "Every test function asserts something",
     "suite.always_true": "No assertion that is always true",

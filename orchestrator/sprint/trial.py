@@ -2,7 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 
+from orchestrator.checks.suite_older import check_older
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
@@ -56,7 +58,8 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
         return await stage.workspace.read(stage.story_id, story_files(plan))
 
     files = await stage.step.step("read", read, dict[str, str])
-    written = await stage.tester.suite(SuiteBrief(breakdown=plan, surface=surface, files=files))
+    brief = SuiteBrief(breakdown=plan, surface=surface, files=files)
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface))
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
@@ -70,6 +73,19 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     done = await stage.step.step("commit", commit, str)
     await stage.step.emit("suite_committed", f"{suite.test_file} with {len(suite.expected_names)} tests", commit=done)
     return suite
+
+
+async def _judge(stage: Stage, plan: Breakdown, surface: Surface, suite: TestSuite) -> list[Finding]:
+    """Older tests change only where the plan says so."""
+    path = suite.test_file
+    if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
+        return []
+
+    async def read(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, [path])
+
+    older = await stage.step.step("read", read, dict[str, str])
+    return check_older(suite, older.get(path))
 
 
 async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, redo: Redo) -> Trial:

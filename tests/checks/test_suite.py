@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.suite_older import check_older
 from orchestrator.domain.findings import Finding, Severity, blocking
 from orchestrator.domain.testing import TestSuite as Suite
 
@@ -154,3 +155,25 @@ def test_an_analysis_gives_its_instructions() -> None:
     for nothing in ({}, {"failure_analysis": []}, None, "x"):
         assert read_analysis(nothing)[0] == ()
         assert blocking(read_analysis(nothing)[1])
+
+
+OLDER = "from a import A, B\nLIMIT = 3\n\n\n@mark\ndef test_a():\n    assert A == LIMIT\n"
+
+
+@pytest.mark.parametrize(
+    ("older", "text", "fine"),
+    [
+        (OLDER, OLDER, True),
+        (OLDER, OLDER.replace("A, B", "A, B, C") + "\ndef test_c():\n    assert C\n", True),
+        (OLDER, OLDER.replace("@mark\n", "@skip\n"), False),
+        (OLDER, OLDER.replace("== LIMIT", ">= LIMIT"), False),
+        (OLDER, OLDER.replace("LIMIT = 3", "LIMIT = 4"), False),
+        (OLDER, OLDER.replace("from a ", "from b "), False),
+        ("def (", OLDER, False),
+        (None, OLDER, False),
+        ("", OLDER, True),
+    ],
+)
+def test_what_a_file_holds_already_stays(older: str | None, text: str, fine: bool) -> None:
+    suite = Suite(test_file="tests/test_a.py", test_content=text)
+    assert (check_older(suite, older) == []) is fine

@@ -7,6 +7,7 @@ import pytest
 
 from orchestrator.adapters.simulated import report
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.findings import Finding
 from orchestrator.domain.stages import FailureBrief, SuiteBrief
 from orchestrator.domain.testing import TestSuite
 from orchestrator.personas.jordan import Jordan
@@ -28,9 +29,13 @@ def a_brief(**fields: Any) -> SuiteBrief:
     return SuiteBrief(breakdown=plan, surface=SURFACE, files={"a.py": "A = 1\n"})
 
 
+async def agrees(_: TestSuite) -> list[Finding]:
+    return []
+
+
 async def test_a_suite_is_accepted_with_its_names_and_sees_the_real_files() -> None:
     at = bench(says(suite(STORY, CONTENT)))
-    written = await Jordan(at.desk, brief()).suite(a_brief())
+    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
     assert written.suite is not None
     assert written.suite.expected_names == ("test_a",)
     assert "### a.py" in at.step.prompts[0].text
@@ -39,7 +44,7 @@ async def test_a_suite_is_accepted_with_its_names_and_sees_the_real_files() -> N
 
 async def test_a_suite_that_asserts_nothing_is_sent_back_until_the_budget_ends() -> None:
     at = bench(*[says(suite(STORY, EMPTY)) for _ in range(4)])
-    written = await Jordan(at.desk, brief()).suite(a_brief())
+    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
     assert written.suite is None
     assert at.asked == ["suite 1", "suite 2", "suite 3"]
     assert "suite.no_assertion" in {finding.code for finding in written.findings}
@@ -53,14 +58,14 @@ async def test_the_mode_decides_how_many_tests_are_wanted(mode: str, criteria: b
     two = CONTENT + "\n\ndef test_b():\n    assert A < 2\n"
     policies = Policies.model_validate({"test": {"mode": mode}})
     at = bench(says(suite(STORY, CONTENT)), says(suite(STORY, two)), policies=policies)
-    written = await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED if criteria else []))
+    written = await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED if criteria else []), agrees)
     assert written.suite is not None
     assert at.asked == asked
 
 
 async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
     at = bench(*[says(suite(STORY, CONTENT))] * 3)
-    await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED))
+    await Jordan(at.desk, brief()).suite(a_brief(acceptance_tests=WANTED), agrees)
     assert "2. In euros\n   Test: look at it" in at.step.prompts[0].text
 
 

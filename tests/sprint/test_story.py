@@ -234,6 +234,20 @@ async def test_two_stories_that_change_one_file_are_in_conflict(tmp_path: Path) 
     assert stand.workspace.result["us_1.py"] == good()["us_1.py"]
 
 
+async def test_an_older_test_is_never_replaced_by_a_suite_of_the_same_name(tmp_path: Path) -> None:
+    older = suite_text(A, 2)
+    for listed, kept in ((False, older), (True, suite_text(A))):
+        stand = Stand(tmp_path, base={"tests/test_us_1.py": older})
+        changes = [{"file": "tests/test_us_1.py", "reason": "one is right"}] if listed else []
+        stand.team.plan(A, ["us_1.py"], tests_to_change=changes)
+        stand.team.deliver(A, 1, good())
+        stand.team.suite(A, suite_text(A))
+        stand.team.suite(A, suite_text(A), "tests/test_us_1_new.py")
+        assert (await stand.run(await provider(stand.team, tmp_path))).status is StoryStatus.DONE
+        assert stand.workspace.result["tests/test_us_1.py"] == kept
+        assert ("tests/test_us_1_new.py" in stand.workspace.result) is not listed
+
+
 async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tmp_path: Path) -> None:
     both = report(passed=["test_us_1"], failed=["test_old"])
     stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
