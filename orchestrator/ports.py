@@ -144,6 +144,10 @@ class Workspace(Protocol):
         """Text of those `paths` that exist on the branch as regular UTF-8 files, read from the branch's tree."""
         ...
 
+    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """CREATE statements of those `paths` that are SQLite databases on the branch; others are left out."""
+        ...
+
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Like `read`, at the story's recorded base commit."""
         ...

@@ -71,8 +71,8 @@ async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
     return contents
 
 
-async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
-    """Text of those `paths` of a commit that are regular UTF-8 files of at most `limit` bytes, in the order asked."""
+async def read_files(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, bytes]:
+    """Content of those `paths` of a commit that are regular files of at most `limit` bytes, in the order asked."""
     if not paths:
         return {}
     entries = await tree_entries(mirror, commit, sizes=True)
@@ -81,8 +81,13 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
         for path in dict.fromkeys(paths)
         if (entry := entries.get(path)) and entry.mode in REGULAR and entry.size <= limit
     }
+    return dict(zip(wanted, await blobs(mirror, list(wanted.values())), strict=True))
+
+
+async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
+    """Like `read_files`, as text; what is no UTF-8 is left out."""
     texts = {}
-    for path, content in zip(wanted, await blobs(mirror, list(wanted.values())), strict=True):
+    for path, content in (await read_files(mirror, commit, paths, limit=limit)).items():
         with suppress(UnicodeDecodeError):
             texts[path] = content.decode("utf-8")
     return texts

@@ -14,6 +14,7 @@ from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.git import require_git
 from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
 from orchestrator.adapters.safe_files import open_root, write_all
+from orchestrator.adapters.sqlite_schema import read_schemas
 from orchestrator.adapters.sweep import discard
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
@@ -177,6 +178,10 @@ class GitWorkspace:
         """Like `read`, at the story's recorded base commit."""
         return await self._texts("base", story_id, paths)
 
+    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """SQL of the tables of those `paths` that are SQLite files on the branch."""
+        return await read_schemas(self._mirror, self._ref("heads", _checked_id(story_id)), paths)
+
     async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
         """Reset the worktree, then write all files or none into it, never through a link. Raises WorkspaceError."""
         contents = list(commits.encoded(changes).items())
@@ -258,11 +263,8 @@ class GitWorkspace:
         await publish.push(self._mirror, self._ref("heads", "result"), user_repo, branch)
 
     def _ref(self, kind: str, name: str) -> str:
-        return (
-            f"refs/orchestrator/base/{self._sprint}/{name}"
-            if kind == "base"
-            else f"refs/heads/orchestrator/{self._sprint}/{name}"
-        )
+        top = "refs/orchestrator/base" if kind == "base" else "refs/heads/orchestrator"
+        return f"{top}/{self._sprint}/{name}"
 
     async def _texts(self, kind: str, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         ref = self._ref(kind, _checked_id(story_id))

@@ -10,6 +10,27 @@ class FileExports(Value):
     names: tuple[str, ...]
 
 
+class Endpoint(Value):
+    """One way into the project by HTTP, as its source declares it."""
+
+    method: str
+    """GET, POST …, WS; ANY when the source does not say; MOUNT when other routes are hung in below `path`."""
+    path: str
+    """As written, behind the prefix of its own file's router; parameters keep their framework's spelling."""
+    file: str
+    target: str = ""
+    """The source's name of what answers, or of what is mounted."""
+
+
+class Table(Value):
+    """One database table, as SQL, a model or a database file declares it."""
+
+    name: str
+    columns: tuple[str, ...]
+    """`name type constraints`, and table constraints, in order."""
+    file: str
+
+
 class Surface(Value):
     """The project at one commit, small enough for a prompt. Paths are relative, sorted."""
 
@@ -20,3 +41,9 @@ class Surface(Value):
     """Names from every manifest, normalised."""
     runtime: str = ""
     """Facts from manifests that matter to a plan, e.g. `requires-python >=3.11`; empty when unknown."""
+    endpoints: tuple[Endpoint, ...] = ()
+    tables: tuple[Table, ...] = ()
+    patterns: tuple[str, ...] = ()
+    """How the code is written, one sentence each, counted from the sources."""
+    test_style: tuple[str, ...] = ()
+    """How the tests are written, one sentence each, counted from the test files."""

@@ -1,6 +1,6 @@
-"""The project as prompt text: surface, files, exports, packages."""
+"""The project as prompt text: surface, files, exports, endpoints, tables, packages."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from orchestrator.domain.surface import FileExports, Surface
@@ -35,7 +35,8 @@ def _exports_line(entry: FileExports) -> str:
 
 
 def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
-    """Runtime, packages, file list and exported names, served in this order when the room is short."""
+    """What the scan found; when the room is short, packages and habits are served first, then tables, endpoints and
+    the file list, then exported names."""
     if not surface.files:
         return "The repository is empty."
     facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
@@ -44,10 +45,34 @@ def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
     exports = _exports_text(surface)
     blocks = [
         ContextBlock(name="packages", text="\n".join(facts), weight=3),
+        ContextBlock(name="code patterns", text=_listed("How the code is written", surface.patterns), weight=3),
+        ContextBlock(name="test style", text=_listed("How the tests are written", surface.test_style), weight=3),
+        ContextBlock(name="database tables", text=_listed("Database tables", _tables(surface)), weight=2),
+        ContextBlock(name="endpoints", text=_listed("Endpoints", _endpoints(surface)), weight=2),
         ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
         ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
     ]
     return fit(blocks, budget_tokens)
+
+
+def _listed(heading: str, lines: Sequence[str]) -> str:
+    return "\n".join((f"{heading}:", *(f"- {line}" for line in lines))) if lines else ""
+
+
+def _tables(surface: Surface) -> list[str]:
+    return [
+        f"{_shown(table.name)} ({', '.join(_shown(text) for text in table.columns)}) in {_shown(table.file)}"
+        for table in surface.tables
+    ]
+
+
+def _endpoints(surface: Surface) -> list[str]:
+    return [
+        f"{entry.method} {_shown(entry.path)}"
+        + (f" → {_shown(entry.target)}" if entry.target else "")
+        + f" in {_shown(entry.file)}"
+        for entry in surface.endpoints
+    ]
 
 
 def _exports_text(surface: Surface, exclude: Container[str] = ()) -> str:

@@ -2,16 +2,22 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.contract.rules import is_test_file
-from orchestrator.domain.surface import FileExports, Surface
-from orchestrator.syntax import javascript_source, python_source
+from orchestrator.domain.surface import Endpoint, FileExports, Surface, Table
+from orchestrator.sprint.patterns import JAVASCRIPT, MAX_TEST_FILES, PYTHON, code_patterns, test_style
+from orchestrator.syntax import javascript_endpoints, javascript_source, python_endpoints, python_source
+from orchestrator.syntax.python_tables import read_models
+from orchestrator.syntax.sql_tables import read_tables
 
 SCAN_LIMIT = 600
-"""Files read at most; manifests first, then those nearest to the root."""
+"""Files read at most; manifests first, then SQL and sources nearest to the root, some tests on top."""
+MAX_DATABASES = 3
+MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
+"""What a Surface holds at most, so that a story's record does not grow with the project."""
 MAX_SOURCE_CHARS = 400_000
 """A longer source is generated or data: it stays in the file list, its exports are not read."""
 
@@ -22,6 +28,9 @@ _EXPORTS: Mapping[str, Callable[[str], tuple[str, ...]]] = {
     ".cjs": javascript_source.exported_names,
     ".jsx": javascript_source.exported_names,
 }
+_TYPESCRIPT = frozenset({".ts", ".tsx", ".mts", ".cts"})
+"""Read for endpoints alone: the JavaScript grammar finds calls in them, not every declaration."""
+_DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
 _VENDORED = frozenset(
     {
         "node_modules",
@@ -47,45 +56,102 @@ def _worth_reading(path: str) -> bool:
     pure = PurePosixPath(path)
     if _vendored(pure) or path.lower().endswith(_GENERATED):
         return False
-    return is_manifest(path) or (pure.suffix.lower() in _EXPORTS and not is_test_file(path))
+    suffix = pure.suffix.lower()
+    return is_manifest(path) or suffix in _EXPORTS or suffix in _TYPESCRIPT or suffix == ".sql"
+
+
+def _is_test_source(path: str) -> bool:
+    return is_test_file(path) and not is_manifest(path)
 
 
 def scan_paths(files: Iterable[str]) -> tuple[str, ...]:
-    """Those of `files` whose text `build_surface` wants: manifests and sources, sorted, at most SCAN_LIMIT.
+    """Those of `files` whose text `build_surface` wants: manifests, SQL and sources, sorted, at most SCAN_LIMIT; and
+    at most MAX_TEST_FILES test files, for their style.
 
-    Vendored, built, minified, lock and test files are not among them.
+    Vendored, built, minified and lock files are not among them.
     """
-    worth = sorted(
-        (path for path in set(files) if _worth_reading(path)),
-        key=lambda path: (not is_manifest(path), path.count("/"), path),
+    worth = [path for path in set(files) if _worth_reading(path)]
+    sources = sorted(
+        (path for path in worth if not _is_test_source(path)),
+        key=lambda path: (not is_manifest(path), not path.lower().endswith(".sql"), path.count("/"), path),
     )
-    return tuple(sorted(worth[:SCAN_LIMIT]))
+    tests = sorted(
+        (path for path in worth if _is_test_source(path) and not path.lower().endswith(".sql")),
+        key=lambda path: (path.count("/"), path),
+    )
+    return tuple(sorted(sources[:SCAN_LIMIT] + tests[:MAX_TEST_FILES]))
+
+
+def database_paths(files: Iterable[str]) -> tuple[str, ...]:
+    """SQLite files whose schema is worth a look, nearest to the root first, at most MAX_DATABASES."""
+    found = [path for path in set(files) if PurePosixPath(path).suffix.lower() in _DATABASES]
+    kept = [path for path in found if not _vendored(PurePosixPath(path)) and not is_test_file(path)]
+    return tuple(sorted(kept, key=lambda path: (path.count("/"), path))[:MAX_DATABASES])
 
 
 def build_surface(
-    commit: str, files: Sequence[str], texts: Mapping[str, str], dependencies: Iterable[str] | None = None
+    commit: str,
+    files: Sequence[str],
+    texts: Mapping[str, str],
+    dependencies: Iterable[str] | None = None,
+    schemas: Mapping[str, str] | None = None,
 ) -> Surface:
     """The Surface of one commit from its paths and the texts of `scan_paths(files)`. Never raises for their content.
 
-    `dependencies` are normalised names from manifests; None takes them from the manifests in `texts`. What cannot be
-    read is left out: unknown stays unknown.
+    `dependencies` are normalised names from manifests; None takes them from the manifests in `texts`. `schemas` is the
+    SQL of the `database_paths`. What cannot be read is left out: unknown stays unknown.
     """
-    read = sorted(path for path in texts if _worth_reading(path))
-    entries = (FileExports(path=path, names=_exported(path, texts[path])) for path in read)
+    listed = tuple(sorted(set(files)))
+    wanted = sorted(path for path in texts if _worth_reading(path) and len(texts[path]) <= MAX_SOURCE_CHARS)
+    read = [path for path in wanted if not _is_test_source(path)]
+    exports: list[FileExports] = []
+    endpoints: list[Endpoint] = []
+    models: list[Table] = []
+    for path in read:  # all that is read of one file together: its tree is then parsed once
+        exports.append(FileExports(path=path, names=_exported(path, texts[path])))
+        endpoints += _endpoints(path, texts[path])
+        models += read_models(texts[path], path) if path.endswith(".py") else ()
     if dependencies is None:
-        dependencies = (name for path in read if is_manifest(path) for name in dependencies_of(path, texts[path]))
+        manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
+        dependencies = (name for path in manifests for name in dependencies_of(path, texts[path]))
     return Surface(
         commit=commit,
-        files=tuple(sorted(set(files))),
-        exports=tuple(entry for entry in entries if entry.names),
+        files=listed,
+        exports=tuple(entry for entry in exports if entry.names),
         dependencies=tuple(sorted(set(dependencies))),
         runtime=_runtime(texts),
+        endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
+        tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
+        patterns=code_patterns(listed, {path: texts[path] for path in read}),
+        test_style=test_style(listed, {path: texts[path] for path in wanted}),
     )
+
+
+def _endpoints(path: str, text: str) -> tuple[Endpoint, ...]:
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix in PYTHON:
+        return python_endpoints.endpoints(text, path)
+    return javascript_endpoints.endpoints(text, path) if suffix in JAVASCRIPT | _TYPESCRIPT else ()
+
+
+def _tables(
+    read: Sequence[str], texts: Mapping[str, str], schemas: Mapping[str, str], models: Sequence[Table]
+) -> Iterator[Table]:
+    """Database files, then SQL, then models; a table told twice in the same words is told once."""
+    told: set[tuple[str, tuple[str, ...]]] = set()
+    sql = [(path, texts[path]) for path in read if path.lower().endswith(".sql")]
+    databases = [table for path in sorted(schemas) for table in read_tables([(path, schemas[path])])]
+    for table in (*databases, *read_tables(sql), *models):
+        more = len(table.columns) - MAX_COLUMNS
+        columns = (*table.columns[:MAX_COLUMNS], f"… and {more} more") if more > 0 else table.columns
+        if (table.name.lower(), columns) not in told:
+            told.add((table.name.lower(), columns))
+            yield table.model_copy(update={"columns": columns})
 
 
 def _exported(path: str, text: str) -> tuple[str, ...]:
     reader = _EXPORTS.get(PurePosixPath(path).suffix.lower())
-    return reader(text) if reader is not None and len(text) <= MAX_SOURCE_CHARS else ()
+    return reader(text) if reader is not None else ()
 
 
 def _runtime(texts: Mapping[str, str]) -> str:

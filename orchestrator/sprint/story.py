@@ -1,8 +1,8 @@
 """One story, from its text to a merged branch or an honest outcome. The main loop of the product."""
 
+import asyncio
 from collections.abc import Sequence
 
-from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.findings import Finding, blocking, critical, major
 from orchestrator.domain.gitfacts import Branch
@@ -14,7 +14,7 @@ from orchestrator.errors import OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_story
 from orchestrator.sprint.plan import freeze_contract, plan_story
-from orchestrator.sprint.scan import build_surface, scan_paths
+from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
 from orchestrator.sprint.task import Order, TaskRun
 from orchestrator.sprint.trial import Trial, red_finding, run_trial, write_suite
 
@@ -73,11 +73,9 @@ async def scan(stage: Stage) -> Surface:
     async def work(_step_id: str) -> Surface:
         files = await stage.workspace.files(stage.story_id)
         texts = await stage.workspace.read(stage.story_id, scan_paths(files))
-        names: set[str] = set()
-        for path, text in texts.items():
-            if is_manifest(path):
-                names |= dependencies_of(path, text)
-        return build_surface("", files, texts, sorted(names))
+        schemas = await stage.workspace.schemas(stage.story_id, database_paths(files))
+        # Hundreds of files may be parsed.
+        return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
 
     return await stage.step.step("scan", work, Surface)
 

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
 
-import tree_sitter_javascript
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Node
 
+from orchestrator.syntax.javascript_tree import below, literal, node_text, root
 from orchestrator.syntax.python_source import Import
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
@@ -15,18 +14,13 @@ SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
 _BY_LINE = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*(["'`])(?P<module>[^"'`$\s]+)\1""")
 
 
-@cache
-def _language() -> Language:
-    return Language(tree_sitter_javascript.language())
-
-
 def exported_names(text: str) -> tuple[str, ...]:
     """Names other modules may import, in order, each once; `default` for a default export.
 
     Knows `export` declarations and lists, `module.exports = {…}`, `module.exports.x =` and `exports.x =`.
     """
     names: dict[str, None] = {}
-    for node in _below(_root(text)):
+    for node in below(root(text)):
         if node.type == "export_statement":
             names.update(dict.fromkeys(_export(node)))
         elif node.type == "assignment_expression":
@@ -41,55 +35,25 @@ def imports(text: str) -> tuple[Import, ...]:
     import is rather found too often than missed.
     """
     found: dict[tuple[str, int], None] = {}
-    root = _root(text)
-    for node in _below(root):
+    tree = root(text)
+    for node in below(tree):
         module = _module_of(node)
         if module:
             found[module, node.start_point.row + 1] = None
-    if root.has_error:
+    if tree.has_error:
         for number, line in enumerate(text.split("\n"), start=1):
             found.update(dict.fromkeys((match["module"], number) for match in _BY_LINE.finditer(line)))
     return tuple(Import(module=name, line=line, relative=name.startswith(".")) for name, line in found)
 
 
-def imported_modules(text: str) -> tuple[str, ...]:
-    """Module names of all imports that are not relative, each once, in order."""
-    return tuple(dict.fromkeys(found.module for found in imports(text) if not found.relative))
-
-
-def _root(text: str) -> Node:
-    return Parser(_language()).parse(text.encode("utf-8", "replace")).root_node
-
-
-def _below(root: Node) -> Iterator[Node]:
-    """All nodes in order of the text, without recursion: hostile nesting costs memory, never the stack."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
-
-
-def _text(node: Node | None) -> str:
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
-
-
-def _literal(node: Node | None) -> str:
-    if node is None or node.type not in {"string", "template_string"}:
-        return ""
-    if any(child.type == "template_substitution" for child in node.children):
-        return ""
-    return _text(node)[1:-1]
-
-
 def _module_of(node: Node) -> str:
     if node.type in {"import_statement", "export_statement"}:
-        return _literal(node.child_by_field_name("source"))
+        return literal(node.child_by_field_name("source"))
     if node.type == "call_expression":
-        called = _text(node.child_by_field_name("function"))
+        called = node_text(node.child_by_field_name("function"))
         arguments = node.child_by_field_name("arguments")
         if called in {"require", "import", "require.resolve"} and arguments is not None and arguments.named_children:
-            return _literal(arguments.named_children[0])
+            return literal(arguments.named_children[0])
     return ""
 
 
@@ -103,15 +67,15 @@ def _export(node: Node) -> Iterator[str]:
     for clause in node.named_children:
         if clause.type == "export_clause":
             for item in clause.named_children:
-                yield _text(item.child_by_field_name("alias") or item.child_by_field_name("name")).strip("\"'")
+                yield node_text(item.child_by_field_name("alias") or item.child_by_field_name("name")).strip("\"'")
         elif clause.type == "namespace_export" and clause.named_children:
-            yield _text(clause.named_children[0])
+            yield node_text(clause.named_children[0])
 
 
 def _declared(declaration: Node) -> Iterator[str]:
     name = declaration.child_by_field_name("name")
     if name is not None:
-        yield _text(name)
+        yield node_text(name)
     for part in declaration.named_children:
         if part.type == "variable_declarator":
             yield from _bound(part.child_by_field_name("name"))
@@ -125,7 +89,7 @@ def _bound(target: Node | None) -> Iterator[str]:
         if node is None:
             continue
         if node.type in {"identifier", "shorthand_property_identifier_pattern"}:
-            yield _text(node)
+            yield node_text(node)
         elif node.type == "pair_pattern":
             waiting.append(node.child_by_field_name("value"))
         elif node.type == "assignment_pattern":
@@ -136,7 +100,7 @@ def _bound(target: Node | None) -> Iterator[str]:
 
 def _common_js(node: Node) -> Iterator[str]:
     left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-    target = _text(left) if left is not None and left.type == "member_expression" else ""
+    target = node_text(left) if left is not None and left.type == "member_expression" else ""
     if target == "module.exports":
         yield from _members(right)
     elif target.startswith(("exports.", "module.exports.")):
@@ -149,8 +113,8 @@ def _members(value: Node | None) -> Iterator[str]:
         return
     for member in value.named_children:
         if member.type == "shorthand_property_identifier":
-            yield _text(member)
+            yield node_text(member)
         elif member.type == "pair":
-            yield _text(member.child_by_field_name("key")).strip("\"'")
+            yield node_text(member.child_by_field_name("key")).strip("\"'")
         elif member.type == "method_definition":
-            yield _text(member.child_by_field_name("name"))
+            yield node_text(member.child_by_field_name("name"))

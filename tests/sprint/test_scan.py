@@ -1,8 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.surface import FileExports
-from orchestrator.sprint.scan import MAX_SOURCE_CHARS, SCAN_LIMIT, build_surface, scan_paths
+from orchestrator.domain.surface import Endpoint, FileExports, Table
+from orchestrator.prompts.context import tokens
+from orchestrator.prompts.project import render_surface
+from orchestrator.sprint.patterns import MAX_TEST_FILES
+from orchestrator.sprint.scan import MAX_SOURCE_CHARS, SCAN_LIMIT, build_surface, database_paths, scan_paths
 
 FILES = (
     "src/app.py",
@@ -29,8 +32,13 @@ TEXTS = {
 }
 
 
-def test_sources_and_manifests_are_read_and_nothing_else() -> None:
-    assert scan_paths(FILES) == ("package.json", "pyproject.toml", "src/app.py", "src/web/index.js")
+def test_sources_manifests_and_some_tests_are_read_and_nothing_else() -> None:
+    sources = ("package.json", "pyproject.toml", "src/app.py", "src/web/index.js")
+    tests = ("tests/test_app.py", "web/index.test.js")
+    assert scan_paths(FILES) == (*sources, *tests)
+    many = [f"tests/test_{number}.py" for number in range(2 * MAX_TEST_FILES)]
+    assert len(scan_paths(many)) == MAX_TEST_FILES
+    assert database_paths(["b/x.sqlite3", "app.db", "tests/t.db", "node_modules/x/y.db"]) == ("app.db", "b/x.sqlite3")
 
 
 def test_many_files_are_capped_manifests_and_near_files_first() -> None:
@@ -54,6 +62,74 @@ def test_a_surface_tells_files_exports_packages_and_runtime() -> None:
     assert build_surface("c", FILES, TEXTS, ["b", "a", "b"]).dependencies == ("a", "b")
 
 
+APPLICATION = {
+    "app/main.py": """from fastapi import APIRouter
+
+router = APIRouter(prefix="/loans")
+
+
+@router.get("/{id}")
+async def read(id: int) -> dict:
+    '''One loan.'''
+    return {}
+
+
+def one(a: int) -> int:
+    return a
+
+
+def two(b):
+    print(b)
+""",
+    "app/models.py": "class Loan(Base):\n    __tablename__ = 'loans'\n    id = Column(Integer, primary_key=True)\n",
+    "schema.sql": "CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL);",
+    "web/index.js": "import x from 'x';\nconst app = express();\napp.get('/', home);\nconst y = 'b';\nlet z = 'c';\n",
+    "tests/test_main.py": "import pytest\n\n\n@pytest.fixture\ndef book(): ...\n\n\ndef test_it(book): ...\n",
+    "pyproject.toml": "[tool.ruff]\n",
+}
+
+
+def test_a_surface_tells_endpoints_tables_and_habits() -> None:
+    files = (*APPLICATION, "data/app.db")
+    surface = build_surface("", files, APPLICATION, (), {"data/app.db": "CREATE TABLE kept (a INT)"})
+    assert surface.endpoints == (
+        Endpoint(method="GET", path="/loans/{id}", file="app/main.py", target="read"),
+        Endpoint(method="GET", path="/", file="web/index.js", target="home"),
+    )
+    assert surface.tables == (
+        Table(name="kept", columns=("a INT",), file="data/app.db"),
+        Table(name="people", columns=("id INTEGER PRIMARY KEY", "name TEXT NOT NULL"), file="schema.sql"),
+        Table(name="loans", columns=("id Integer, primary_key=True",), file="app/models.py"),
+    )
+    assert surface.patterns == (
+        "Folders by number of files: app/ (2), data/ (1), tests/ (1), web/ (1)",
+        "Python: 2 of 3 functions fully annotated, 1 of 3 with a docstring, 1 async",
+        "Python output through print",
+        "JavaScript as ES modules (1 of 1 files)",
+        "JavaScript with semicolons, single quotes",
+        "Checked with ruff",
+    )
+    assert surface.test_style == (
+        "1 test files in tests/ (1), such as tests/test_main.py",
+        "Python tests are pytest functions",
+        "Python tests use fixtures (1)",
+    )
+    text = render_surface(surface)
+    assert "- GET /loans/{id} → read in app/main.py" in text
+    assert "- people (id INTEGER PRIMARY KEY, name TEXT NOT NULL) in schema.sql" in text
+    assert "How the tests are written:\n- 1 test files" in text
+
+
+def test_a_huge_project_keeps_to_the_budget() -> None:
+    routes = "".join(f"@app.get('/r{n}')\ndef r{n}(): ...\n" for n in range(2000))
+    tables = "".join(f"CREATE TABLE t{n} ({', '.join(f'c{m} INT' for m in range(90))});" for n in range(300))
+    surface = build_surface("", ("a.py", "b.sql"), {"a.py": f"app = FastAPI()\n{routes}", "b.sql": tables})
+    assert len(surface.endpoints) == 300
+    assert len(surface.tables) == 120
+    assert surface.tables[0].columns[-1] == "… and 30 more"
+    assert tokens(render_surface(surface, 2000)) <= 2000
+
+
 def test_unknown_stays_unknown() -> None:
     texts = {
         "broken.py": "def f(:",
@@ -69,7 +145,10 @@ def test_unknown_stays_unknown() -> None:
     assert build_surface("", (), {}).files == ()
 
 
-@given(st.dictionaries(st.sampled_from(["pyproject.toml", "package.json", "a.py", "b.js"]), st.text(max_size=60)))
+ANY_FILES = ("pyproject.toml", "package.json", "a.py", "b.js", "c.sql", "test_a.py", "b.test.js")
+
+
+@given(st.dictionaries(st.sampled_from(ANY_FILES), st.text(max_size=60)))
 def test_no_text_raises(texts: dict[str, str]) -> None:
     surface = build_surface("c", tuple(texts), texts)
     assert all(isinstance(entry, FileExports) and entry.names for entry in surface.exports)
