@@ -11,6 +11,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, critical, major
 from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.syntax.runner_settings import runner_settings
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
 _SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerfile|containerfile)(\..*)?|justfile)$")
@@ -19,8 +20,8 @@ _SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerf
 def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
     """What a delivery does outside the contract; `before` holds the base texts of the files that exist.
 
-    Critical: a file outside, a test file, a dependency or import outside. Major: a file of the contract that is not
-    the task's (`contract.other_task`), and what could not be read (`contract.unreadable`).
+    Critical: a file outside, a test file, a setting that chooses tests, a dependency or import outside. Major: a file
+    of the contract that is not the task's (`contract.other_task`), what could not be read (`contract.unreadable`).
     """
     findings = _seal(contract)
     world = World(contract)
@@ -94,6 +95,7 @@ def _content(world: World, path: str, text: str, before: str | None, where: Wher
         place = finding.where.model_copy(update={"story": where.story, "task": where.task})
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
+    yield from _runner_settings(world, path, text, before, where)
     old = set(_installs(path, before)) if before is not None else set()
     for name in _installs(path, text):
         if name not in world.dependencies and name not in old:
@@ -112,6 +114,18 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
     for name in sorted(new.dependencies - world.dependencies - (old.dependencies if old else frozenset())):
         message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
         yield critical("contract.dependency", message, where=where, fix=_allowed(world))
+
+
+def _runner_settings(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Settings that choose tests or load plugins are the tester's, wherever they stand."""
+    old, new = runner_settings(path, before or ""), runner_settings(path, text)
+    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    if changed == ["testpaths"] and world.tests_below(new.get("testpaths", ".").split()):
+        return
+    if changed:
+        message = f"`{path}` changes which tests run, or with what: {', '.join(changed)}"
+        fix = "Leave the settings of the test runner as they are."
+        yield critical("contract.test_settings", message, where=where, fix=fix)
 
 
 def _allowed(world: World) -> str:

@@ -1,12 +1,14 @@
 """A contract made ready for many look-ups."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from posixpath import splitext
 
 from orchestrator.domain.contract import ArchitectureContract
 
 PYTHON_SUFFIXES = (".py", ".pyi")
+_PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 
 
 class World:
@@ -22,6 +24,11 @@ class World:
     def spellings(self) -> Mapping[str, str]:
         """Case-folded path → the allowed path."""
         return {path.casefold(): path for path in sorted(self.files, reverse=True)}
+
+    def tests_below(self, folders: Sequence[str]) -> bool:
+        """Whether every Python test that was there lies below one of `folders`."""
+        prefixes = tuple("" if folder in {".", "./"} else f"{folder.rstrip('/')}/" for folder in folders)
+        return all(path.startswith(prefixes) for path in self.contract.baseline_files if _PYTHON_TEST.search(path))
 
     @cached_property
     def python_folders(self) -> frozenset[str]:

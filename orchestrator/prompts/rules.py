@@ -56,6 +56,7 @@ _BUILD = {
     "contract.file": "Deliver only the task's files",
     "contract.other_task": "Every other file is refused",
     "contract.test_file": "No test files: the tester writes and runs them",
+    "contract.test_settings": "test configuration, also where it stands in another file",
     "contract.dependency": "add nothing else to a manifest",
     "contract.import": "Import nothing else",
     "contract.unreadable": "is well-formed and never loses",

@@ -170,6 +170,30 @@ def test_dependencies_enter_only_by_declaration() -> None:
     assert codes(diff(entry("requirements.txt"), "Flask\n-r README.md\n")) == ["dependency"]
 
 
+@pytest.mark.parametrize(
+    ("section", "fine"),
+    [
+        ('pythonpath = ["src"]\naddopts = "-q --strict-markers --import-mode=importlib"', True),
+        ('testpaths = ["tests", "more/"]', True),
+        ('testpaths = ["more"]', False),
+        ('addopts = "--ignore=tests/test_old.py"', False),
+        ('addopts = ["-q", "-p", "app.plugin"]', False),
+        ('python_files = "check_*.py"', False),
+        ("norecursedirs = ['tests']", False),
+    ],
+)
+def test_what_chooses_tests_is_the_testers(section: str, fine: bool) -> None:
+    frozen = contract(T1=("pyproject.toml",))
+    world = frozen.model_copy(update={"baseline_files": (*frozen.baseline_files, "tests/test_old.py")}).sealed()
+    text = f"[tool.pytest.ini_options]\n{section}\n"
+    change = Delivery(story_id="US-001", task_id="T1", files=(FileChange(path="pyproject.toml", content=text),))
+    said = [finding.code for finding in check_delivery(world, change, {})]
+    assert said == ([] if fine else ["contract.test_settings"])
+    assert check_delivery(world, change, {"pyproject.toml": text}) == [], "what stood there already"
+    at_end = check_diff(world, [entry("pyproject.toml")], {"pyproject.toml": text}, {}, frozenset())
+    assert [finding.code for finding in at_end] == said
+
+
 def test_a_text_that_cannot_be_read_is_no_pass() -> None:
     assert codes(deliver("app/cli.py", "def f(:")) == ["unreadable"]
     found = diff(entry("app/store.py"), None)
