@@ -24,7 +24,7 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     Accepts files, created_files and updated_files; each a list of {path|filename|file, content} or a map path →
     content; also `{"content": {"content": …}}`; a bare list counts as `files`. Wrong ids are corrected with a minor
     finding. A file with an unsafe path, no text, a placeholder, or a path given twice with different texts is left out
-    with a major finding.
+    with a major finding; a bare name of a file whose text stands elsewhere in the answer says nothing new.
     """
     answer = {"files": value} if isinstance(value, list) else value
     if not isinstance(answer, Mapping):
@@ -32,7 +32,7 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
     findings = list(_ids(answer, story_id, task_id))
     kept: dict[str, FileChange] = {}
     refused: set[str] = set()
-    for path, content in _files(answer):
+    for path, content in _without_bare_names(list(_files(answer))):
         found = _judge(path, content, _where(story_id, task_id))
         if isinstance(found, Finding):
             findings.append(found)
@@ -74,6 +74,16 @@ def _files(answer: Mapping[str, object]) -> Iterator[tuple[object, object]]:
                 yield _entry(entry) if isinstance(entry, Mapping) else (None, entry)
         elif held is not None:
             yield None, held
+
+
+def _without_bare_names(pairs: list[tuple[object, object]]) -> list[tuple[object, object]]:
+    """`pairs` less the entries that only name a file given with its text: {files: {…}, created_files: [path]}."""
+    given = {tidy(path) for path, content in pairs if isinstance(path, str) and content is not None}
+    return [
+        (path, content)
+        for path, content in pairs
+        if not (path is None and isinstance(content, str) and tidy(content) in given)
+    ]
 
 
 def _entry(entry: Mapping[str, object]) -> tuple[object, object]:

@@ -108,12 +108,18 @@ def _cases(value: object, where: Where, findings: list[Finding]) -> tuple[TestCa
     cases: list[TestCase] = []
     for entry in value:
         texts = {"name": entry} if isinstance(entry, str) else _texts(entry, ("name", "criterion"))
-        name = re.sub(r"\[.*\]$|\(\)$", "", texts.get("name", "").strip()).split("::")[-1]
+        name = _function_named(texts.get("name", "").strip())
         if name:
             cases.append(TestCase(name=name, criterion=texts.get("criterion", "")))
         else:
             findings.append(minor("suite.case", "a test case has no name and was left out", where=where))
     return tuple(cases)
+
+
+def _function_named(text: str) -> str:
+    """The function in `file::Class::test_x[1]`, `Class.test_x` and `test_x()`; a sentence stays as it is."""
+    name = re.sub(r"\[.*\]$|\(\)$", "", text).split("::")[-1]
+    return name.rpartition(".")[2] if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", name) else name
 
 
 def _file_name(path: str, where: Where) -> Iterator[Finding]:

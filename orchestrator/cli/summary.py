@@ -20,7 +20,9 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
         yield from _story_lines(story)
     yield _totals_line(result)
     if result.paused:
-        yield f"Paused: {result.paused}. The same command goes on with the stories that are open."
+        still_open = any(not story.status.final for story in report.stories)
+        goes_on = " The same command goes on with the stories that are open." if still_open else ""
+        yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path}"
     if result.pushed:
         yield f"Result: branch {result.pushed} of your repository"

@@ -29,6 +29,7 @@ def content(path: str, text: str, before: str | None = None) -> list[tuple[str, 
         {"files": {"a.py": {"content": "x"}, "b.py": {"content": {"content": "y"}}}},
         {"created_files": [{"path": "a.py", "content": {"content": "x"}}], "updated_files": {"b.py": "y"}},
         [{"path": "a.py", "content": "x"}, {"b.py": "y"}],
+        {"files": {"a.py": "x", "b.py": "y"}, "created_files": ["a.py"], "updated_files": ["./b.py"]},
     ],
 )
 def test_every_accepted_shape_gives_the_same_files(value: Any) -> None:

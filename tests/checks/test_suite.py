@@ -36,6 +36,15 @@ def test_a_suite_is_read_with_the_names_it_must_report() -> None:
     assert blocking(findings) == ()
 
 
+@pytest.mark.parametrize("name", ["TestB.test_c", "test_a.TestB.test_c", "TestB::test_c[one.two]", "test_c()"])
+def test_a_case_names_its_function_as_runners_do(name: str) -> None:
+    text = "class TestB:\n    def test_c(self):\n        assert f()\n"
+    suite, findings = read(test_content=text, test_cases=[{"name": name, "criterion": "adds"}])
+    assert suite is not None
+    assert [(case.name, case.criterion) for case in suite.test_cases] == [("test_c", "adds")]
+    assert findings == []
+
+
 @pytest.mark.parametrize(
     ("fields", "code"),
     [

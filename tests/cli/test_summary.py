@@ -1,0 +1,31 @@
+"""The last lines of a run: what is promised about the stories that are open is true."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.cli.summary import summary_lines
+from orchestrator.domain.outcome import SprintReport, StoryReport, TestsOutcome, Tokens
+from orchestrator.domain.status import StoryStatus
+from orchestrator.sprint.report import totals
+from orchestrator.wiring.run import RunResult
+
+
+def story(name: str, status: StoryStatus) -> StoryReport:
+    return StoryReport(
+        id=name, status=status, attempts=0, tasks=(), tests=TestsOutcome(), findings=(), tokens=Tokens(),
+        cost_usd=0.0, calls=0, duration_s=0.0, branch=None, commit=None,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("second", "goes_on"), [(StoryStatus.PENDING, True), (StoryStatus.FAILED, False)])
+def test_a_paused_sprint_goes_on_only_when_something_is_open(second: StoryStatus, goes_on: bool) -> None:
+    stories = (story("US-1", StoryStatus.FAILED), story("US-2", second))
+    result = RunResult(
+        report=SprintReport(sprint="S", stories=stories, totals=totals(stories)),
+        report_path=Path("report.json"),
+        fetch_command="git fetch",
+        paused="3 stories failed in a row",
+    )
+    [line] = [line for line in summary_lines(result) if line.startswith("Paused")]
+    assert ("goes on" in line) is goes_on
