@@ -49,6 +49,7 @@ print(json.dumps(seen))
 """
 LIBRARIES = ["dbos", "sqlalchemy", "sqlalchemy.dialects.postgresql", "pydantic", "typer", "rich.live", "ruamel.yaml"]
 LIBRARIES += ["rapidfuzz.process", "tenacity", "packaging.requirements", "tree_sitter", "tree_sitter_javascript"]
+LIBRARIES += ["anthropic.resources.messages", "openai.resources.chat"]
 
 
 def python(code: str, *args: str, cwd: Path) -> str:

@@ -32,7 +32,7 @@ BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, Y
 RepoOption = Annotated[Path | None, typer.Option(help="Repository; created when absent or empty.")]
 SprintName = Annotated[str | None, typer.Option(metavar="ID", help="Name of the run; default: the next free one.")]
 StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only these stories.")]
-ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="Where replies come from: scripted.")]
+ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="Who answers: scripted, anthropic, openai.")]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
 CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")]
 PlanOption = Annotated[str | None, typer.Option(metavar="[STORY=]FILE", help="A person's plan (not available yet).")]
@@ -61,7 +61,7 @@ def run_command(
 ) -> None:
     """Work through a backlog in a git repository until each story has an outcome.
 
-    Example: orchestrator run backlog.csv --repo ./app --provider scripted --script team.jsonl
+    Example: orchestrator run backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
     settings, environment = configured(config, overrides)
     if plan is not None:

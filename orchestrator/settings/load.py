@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rapidfuzz import fuzz, process
@@ -42,15 +42,23 @@ def packaged(name: str) -> Path:
     return inside if inside.exists() else _PACKAGE.parent / name
 
 
-def _leaf_names(model: type[BaseModel], prefix: str = "") -> list[str]:
+def _leaf_names(model: type[BaseModel], given: Sequence[str], prefix: str = "") -> list[str]:
+    """Every dotted name; entries of a map have the second part of the `given` name, which the user chose."""
     names: list[str] = []
     for name, field in model.model_fields.items():
         annotation = field.annotation
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            names += [f"{prefix}{name}", *_leaf_names(annotation, f"{prefix}{name}.")]
+        entry = get_args(annotation)[1] if get_origin(annotation) is dict else None
+        if _is_section(entry) and len(given) > 1:
+            names += _leaf_names(entry, given, f"{prefix}{name}.{given[1]}.")
+        elif _is_section(annotation):
+            names += [f"{prefix}{name}", *_leaf_names(annotation, given, f"{prefix}{name}.")]
         else:
             names.append(f"{prefix}{name}")
     return names
+
+
+def _is_section(annotation: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _parse_yaml(text: str, source: str) -> Any:
@@ -98,12 +106,13 @@ def _validated(tree: dict[str, Any]) -> Settings:
 
 
 def _explain(detail: Any) -> str:
-    name = ".".join(str(part) for part in detail["loc"])
+    parts = [str(part) for part in detail["loc"]]
+    name = ".".join(parts)
     if detail["type"] in {"model_type", "dict_type"}:
         return f"configuration {name} holds names and values, not {detail['input']!r}"
     if detail["type"] != "extra_forbidden":
         return f"configuration {name}: {detail['msg']} (got {detail['input']!r})"
-    nearest = process.extractOne(name, _leaf_names(Settings), scorer=fuzz.ratio)
+    nearest = process.extractOne(name, _leaf_names(Settings, parts), scorer=fuzz.ratio)
     return f"unknown configuration name {name}" + (f"; did you mean {nearest[0]}?" if nearest else "")
 
 

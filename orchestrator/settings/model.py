@@ -4,6 +4,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+ProviderName = Literal["scripted", "anthropic", "openai"]
+
 
 class Section(BaseModel):
     """Base of every part of the settings: frozen, unknown names are errors."""
@@ -42,15 +44,48 @@ class ConcurrencySettings(Section):
 class ProviderSettings(Section):
     """Where replies come from, and the transport retry."""
 
-    name: Literal["scripted"] = "scripted"
+    name: ProviderName = "scripted"
+    """Who answers the personas that name no other."""
     script: str | None = None
     """File of the scripted team."""
+    model: str | None = None
+    """The model's id; a real provider needs one."""
+    base_url: str | None = None
+    """Address of a server that speaks this provider's protocol; empty: <NAME>_BASE_URL, else the service's own."""
+    timeout_s: float = Field(default=600.0, gt=0)
+    """Time limit of one call, to the last byte of its answer."""
+    max_output_tokens: int = Field(default=16000, ge=1)
+    """Longest answer asked for."""
     max_attempts: int = Field(default=5, ge=1)
     """Calls of one turn until a transient error is final."""
     wait_initial_s: float = Field(default=1.0, ge=0)
     wait_max_s: float = Field(default=60.0, ge=0)
     retry_after_max_s: float = Field(default=300.0, ge=0)
     """A server's Retry-After beyond this ends the retries."""
+
+
+class PersonaSettings(Section):
+    """What one persona does otherwise; an empty name takes `provider.*`.
+
+    A persona with another provider than `provider.name` takes neither its model nor its address.
+    """
+
+    provider: ProviderName | None = None
+    model: str | None = None
+    base_url: str | None = None
+    timeout_s: float | None = Field(default=None, gt=0)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+
+
+class PriceSettings(Section):
+    """What a model costs, in US dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    """Input read from the provider's cache; empty: as `input`."""
+    cache_write: float | None = Field(default=None, ge=0)
+    """Input written to the provider's cache; empty: as `input`."""
+    output: float = Field(ge=0)
 
 
 class AnswerSettings(Section):
@@ -153,6 +188,10 @@ class Settings(Section):
     backlog: BacklogSettings = BacklogSettings()
     concurrency: ConcurrencySettings = ConcurrencySettings()
     provider: ProviderSettings = ProviderSettings()
+    personas: dict[str, PersonaSettings] = Field(default_factory=dict)
+    """Persona → what it does otherwise; which names exist is wiring's to check."""
+    prices: dict[str, PriceSettings] = Field(default_factory=dict)
+    """Model id → its price; the cost of a model that is not named is unknown."""
     answer: AnswerSettings = AnswerSettings()
     plan: PlanSettings = PlanSettings()
     build: BuildSettings = BuildSettings()

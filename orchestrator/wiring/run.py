@@ -18,7 +18,6 @@ from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.repository import open_repository
-from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems, refusal
@@ -29,7 +28,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import ConfigError, RepositoryError
+from orchestrator.errors import RepositoryError
 from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
@@ -40,6 +39,7 @@ from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.providers import RoutedProvider, open_providers
 from orchestrator.wiring.sprints import (
     Chosen,
     continued_sprint,
@@ -85,9 +85,17 @@ class Run:
 
     async def go(self) -> RunResult:
         """The whole run. Raises UserError before anything is spent."""
-        options = self._options
         content = await asyncio.to_thread(self._read)
-        provider = await asyncio.to_thread(self._provider)
+        provider = await asyncio.to_thread(
+            open_providers, self._options, self._settings, self._environment, self._clock
+        )
+        try:
+            return await self._go(content, provider)
+        finally:
+            await provider.close()
+
+    async def _go(self, content: BacklogContent, provider: RoutedProvider) -> RunResult:
+        options = self._options
         library = await asyncio.to_thread(prompt_library, self._settings, self._environment)
         await asyncio.to_thread(self._folder.make)
         default = await asyncio.to_thread(default_repository)
@@ -161,7 +169,7 @@ class Run:
         return Chosen(record=record, continued=False, content=content)
 
     async def _work(
-        self, chosen: Chosen, provider: Provider, library: PromptLibrary, workspace: Workspace, lock_fd: int
+        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: Workspace, lock_fd: int
     ) -> str | None:
         """Drive the sprint; why it paused, or None."""
         record, settings = chosen.record, self._settings
@@ -175,7 +183,7 @@ class Run:
             sink = await stack.enter_async_context(
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)
             )
-            await sink.emit(self._begun(chosen))
+            await sink.emit(self._begun(chosen, provider))
             backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
             body = story_body(library, workspace, self._runner(record, lock_fd))
@@ -225,7 +233,7 @@ class Run:
             is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,
         )
 
-    def _begun(self, chosen: Chosen) -> Event:
+    def _begun(self, chosen: Chosen, provider: RoutedProvider) -> Event:
         now, record = self._clock.now(), chosen.record
         name = "sprint_continued" if chosen.continued else "sprint_started"
         return Event(
@@ -233,7 +241,7 @@ class Run:
             time=now,
             name=name,
             message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
-            f"{len(record.story_ids)} stories, provider {self._settings.provider.name}",
+            f"{len(record.story_ids)} stories, provider {provider}",
             sprint=record.sprint,
             level=Level.INFO,
             data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
@@ -255,19 +263,6 @@ class Run:
 
     def _unfinished(self, record: SprintRecord) -> bool:
         return not finished(self._environment, self._folder, record)
-
-    def _provider(self) -> Provider:
-        name = self._options.provider or self._settings.provider.name
-        if name != "scripted":
-            raise ConfigError(f"unknown provider {name}; available: scripted")
-        configured = self._settings.provider.script
-        script = self._options.script or (self._environment.base_dir / configured if configured else None)
-        if script is None:
-            raise ConfigError("the provider `scripted` needs --script FILE or provider.script in the configuration")
-        log = CallLog(self._options.call_log, self._clock) if self._options.call_log else None
-        if log is not None:
-            log.check()
-        return ScriptedProvider(load_script(script), log)
 
 
 def default_repository() -> Path:

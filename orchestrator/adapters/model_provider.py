@@ -1,0 +1,181 @@
+"""What the providers of real models share: one call with a time limit, errors of our kinds, usage and cost.
+
+A provider of a service says how a prompt becomes its request and its response body our `Said`; the rest is here.
+"""
+
+import asyncio
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from orchestrator.adapters.provider_errors import Refusal, one_line, refused, unexpected
+from orchestrator.domain.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.errors import ProviderError, TransientProviderError
+from orchestrator.ports import Clock
+from orchestrator.settings import PriceSettings
+
+W = TypeVar("W", bound=BaseModel)
+
+CONNECT_S = 15.0
+"""Seconds in which a connection must come about; a server that is not there is told soon."""
+MILLION = 1_000_000
+
+
+class WirePart(BaseModel):
+    """Base of the parts of a response body that we read; the rest is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAccess:
+    """Which model is called, where, and within which limits."""
+
+    model: str
+    api_key: str = field(repr=False)
+    base_url: str | None = None
+    """None: the service's own address."""
+    timeout_s: float
+    """For a whole call, from connecting to the last byte."""
+    max_output_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """A response body, read."""
+
+    text: str
+    stop_reason: StopReason
+    model: str
+    """As the service names it; empty when it does not."""
+    usage: Usage | None
+    """None when the service does not tell."""
+    cache_written: int = 0
+    """Tokens of `usage.input` that were written to the provider's cache."""
+
+
+class HttpResponse(Protocol):
+    """The part of an HTTP response that is read here."""
+
+    @property
+    def headers(self) -> Any:
+        """A mapping that ignores case."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The decoded body."""
+        ...
+
+    @property
+    def status_code(self) -> int:
+        """The status."""
+        ...
+
+
+class NoConnection(Exception):
+    """The SDK got no response; `timed_out` when that was a time limit."""
+
+    def __init__(self, reason: str, *, timed_out: bool) -> None:
+        super().__init__(reason)
+        self.timed_out = timed_out
+
+
+class ModelProvider(ABC):
+    """`ports.Provider` on a service's SDK. `on_paid` is called with each prompt right before its reply is given."""
+
+    name: str
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        *,
+        price: Callable[[str], PriceSettings | None],
+        clock: Clock,
+        on_paid: Callable[[Prompt], None] | None = None,
+    ) -> None:
+        self._access, self._price, self._clock, self._on_paid = access, price, clock, on_paid
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._access.timeout_s):
+                response = await self._send(prompt)
+        except TimeoutError as error:
+            raise self._lost(f"no answer within {self._access.timeout_s:g} s", kind="timeout") from error
+        except NoConnection as error:
+            kind = "timeout" if error.timed_out else "connection"
+            raise self._lost(one_line(self._without_key(str(error))), kind=kind) from error
+        said = self._said(response)
+        reply = Reply(
+            key=prompt.key,
+            turn=prompt.turn,
+            text=said.text,
+            stop_reason=said.stop_reason,
+            usage=said.usage or Usage(),
+            cost_usd=self._cost(said),
+            model=said.model or self._access.model,
+            provider=self.name,
+            duration_ms=round((time.monotonic() - started) * 1000),
+        )
+        if self._on_paid is not None:
+            self._on_paid(prompt)
+        return reply
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give the connections back."""
+
+    @abstractmethod
+    async def _send(self, prompt: Prompt) -> HttpResponse:
+        """One request. A response of any status is returned; raises NoConnection when there is none."""
+
+    @abstractmethod
+    def _read(self, body: Any) -> Said:
+        """The response's JSON, read. Raises pydantic's ValidationError for another shape."""
+
+    def _said(self, response: HttpResponse) -> Said:
+        if response.status_code >= 300:
+            text = self._without_key(response.text)
+            refusal = Refusal(status=response.status_code, headers=response.headers, text=text)
+            raise refused(refusal, self.name, self._clock.now())
+        try:
+            return self._read(json.loads(response.text))
+        except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+            shape = error if isinstance(error, ValidationError) else None
+            content_type = response.headers.get("content-type", "")
+            raise unexpected(self.name, content_type, self._without_key(response.text)) from shape
+
+    def _lost(self, reason: str, *, kind: str) -> ProviderError:
+        return TransientProviderError(f"{self.name}: {reason}", kind=kind, provider_name=self.name)
+
+    def _without_key(self, text: str) -> str:
+        """Some servers repeat the key they refuse; it must reach no record."""
+        return text.replace(self._access.api_key, "[redacted]") if self._access.api_key else text
+
+    def _cost(self, said: Said) -> float | None:
+        price = self._price(said.model) or self._price(self._access.model)
+        if price is None or said.usage is None:
+            return None
+        usage, written = said.usage, said.cache_written
+        cached = price.input if price.cached is None else price.cached
+        write = price.input if price.cache_write is None else price.cache_write
+        plain = max(0, usage.input - usage.cached - written)
+        return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
+
+
+def sendable(text: str) -> str:
+    """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def split(segments: Sequence[Segment]) -> tuple[Segment | None, tuple[Segment, ...]]:
+    """The system segment and the others, without blank ones. A lone segment is the user's: a request needs one."""
+    spoken = tuple(segment for segment in segments if segment.text.strip())
+    return (spoken[0], spoken[1:]) if len(spoken) > 1 else (None, spoken)

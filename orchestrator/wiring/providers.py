@@ -1,0 +1,201 @@
+"""Who answers whom: providers built from the settings, only those in use, behind the one port."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from rapidfuzz import process
+
+from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
+from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
+from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.errors import ConfigError
+from orchestrator.personas import alex, jordan, mike
+from orchestrator.ports import Clock, Provider
+from orchestrator.settings import Environment, PriceSettings, ProviderName, Settings
+from orchestrator.wiring.options import RunOptions
+
+PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
+PROVIDERS: tuple[ProviderName, ...] = ("scripted", "anthropic", "openai")
+OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "anthropic": (".anthropic.com",),
+    "openai": (".openai.com", ".azure.com"),
+}
+"""Where a provider wants a key in any case; a server of one's own may want none."""
+NO_KEY = "none"
+"""Sent to such a server: the SDKs do not send a request without a key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seat:
+    """Who answers a persona; hashable, so that personas with the same seat share connections."""
+
+    provider: ProviderName
+    model: str | None
+    base_url: str | None
+    timeout_s: float
+    max_output_tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
+
+
+class RoutedProvider:
+    """`ports.Provider` that hands each prompt to the provider of its persona."""
+
+    def __init__(
+        self,
+        seats: Mapping[str, Seat],
+        providers: Mapping[Seat, Provider],
+        default: Seat,
+        closers: tuple[Callable[[], Awaitable[None]], ...],
+    ) -> None:
+        self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
+        self.name: str = default.provider
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See the port."""
+        return await self._providers[self._seats.get(prompt.key.persona, self._default)].complete(prompt)
+
+    async def close(self) -> None:
+        """Give all connections back."""
+        for close in self._closers:
+            await close()
+
+    def __str__(self) -> str:
+        own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
+        return ", ".join([str(self._default), *own])
+
+
+def open_providers(options: RunOptions, settings: Settings, environment: Environment, clock: Clock) -> RoutedProvider:
+    """The providers in use. Blocks, and takes seconds for a real one: call it in a thread.
+
+    Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
+    """
+    seats = seats_of(settings, options.provider)
+    default = _default_seat(settings, options.provider)
+    used = {*seats.values()}
+    if options.script is not None and all(seat.provider != "scripted" for seat in used):
+        raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
+    log = CallLog(options.call_log, clock) if options.call_log else None
+    if log is not None:
+        log.check()
+    access = {seat: _access(seat, environment) for seat in used if seat.provider != "scripted"}
+    providers: dict[Seat, Provider] = {}
+    closers: list[Callable[[], Awaitable[None]]] = []
+    for seat in used:
+        if seat.provider == "scripted":
+            providers[seat] = _scripted(options, settings, environment, log)
+        else:
+            real = _real(seat, access[seat], settings, clock, log)
+            providers[seat] = real
+            closers.append(real.close)
+    return RoutedProvider(seats, providers, default, tuple(closers))
+
+
+def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
+    """Persona → its seat. `forced` (--provider) answers everybody: what a persona says for another one is left out.
+
+    Raises ConfigError for an unknown persona or provider.
+    """
+    for name in settings.personas:
+        if name not in PERSONAS:
+            raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, PERSONAS)}")
+    default = _default_seat(settings, forced)
+    return {persona: _seat(settings, persona, default, forced) for persona in PERSONAS}
+
+
+def _default_seat(settings: Settings, forced: str | None) -> Seat:
+    policy = settings.provider
+    name = next((known for known in PROVIDERS if known == (forced or policy.name)), None)
+    if name is None:
+        raise ConfigError(f"unknown provider {forced}{_nearest(str(forced), PROVIDERS)} ({', '.join(PROVIDERS)})")
+    return Seat(
+        provider=name,
+        model=policy.model,
+        base_url=policy.base_url,
+        timeout_s=policy.timeout_s,
+        max_output_tokens=policy.max_output_tokens,
+    )
+
+
+def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -> Seat:
+    own = settings.personas.get(persona)
+    if own is None:
+        return default
+    away = own.provider is not None and own.provider != default.provider
+    followed = away and forced is not None
+    other = away and not followed
+    return Seat(
+        provider=own.provider if other and own.provider else default.provider,
+        model=default.model if followed else own.model or (None if other else default.model),
+        base_url=default.base_url if followed else own.base_url or (None if other else default.base_url),
+        timeout_s=own.timeout_s or default.timeout_s,
+        max_output_tokens=own.max_output_tokens or default.max_output_tokens,
+    )
+
+
+def _access(seat: Seat, environment: Environment) -> ModelAccess:
+    name = seat.provider
+    if not seat.model:
+        raise ConfigError(
+            f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
+        )
+    variable, address = f"{name.upper()}_API_KEY", f"{name.upper()}_BASE_URL"
+    base_url = (seat.base_url or environment.variables.get(address, "")).strip() or None
+    host = _host(base_url, f"the address of the provider {name}") if base_url else None
+    key = environment.variables.get(variable, "").strip()
+    if not key:
+        if host is None or f".{host}".endswith(OWN_HOSTS[name]):
+            raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {variable}")
+        key = NO_KEY
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"{variable} holds something that is no key: blanks, line breaks or letters beyond ASCII")
+    return ModelAccess(
+        model=seat.model,
+        api_key=key,
+        base_url=base_url,
+        timeout_s=seat.timeout_s,
+        max_output_tokens=seat.max_output_tokens,
+    )
+
+
+def _host(base_url: str, what: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if host is None or parts.scheme not in {"http", "https"}:
+        raise ConfigError(f"{what} is no http(s) address: {base_url}")
+    if parts.username or parts.password:
+        raise ConfigError(f"{what} holds a name or password; keys come from the environment")
+    return host
+
+
+def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
+    price: Callable[[str], PriceSettings | None] = settings.prices.get
+    on_paid = log.write if log is not None else None
+    # Imported here: each SDK takes a second or more to import, and only the one in use may.
+    if seat.provider == "anthropic":
+        from orchestrator.adapters.anthropic_provider import AnthropicProvider
+
+        return AnthropicProvider(access, price=price, clock=clock, on_paid=on_paid)
+    from orchestrator.adapters.openai_provider import OpenAIProvider
+
+    return OpenAIProvider(access, price=price, clock=clock, on_paid=on_paid)
+
+
+def _scripted(
+    options: RunOptions, settings: Settings, environment: Environment, log: CallLog | None
+) -> ScriptedProvider:
+    configured = settings.provider.script
+    script = options.script or (environment.base_dir / configured if configured else None)
+    if script is None:
+        raise ConfigError("the provider `scripted` needs --script FILE or provider.script in the configuration")
+    return ScriptedProvider(load_script(script), log)
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    found = process.extractOne(name, known)
+    return f"; did you mean {found[0]}?" if found else ""

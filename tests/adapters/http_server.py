@@ -1,0 +1,126 @@
+"""A model server on loopback: answers as a test says, and keeps what it was asked."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request as it came."""
+
+    path: str
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What the server sends; `body` as JSON unless it is text."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    wait_s: float = 0.0
+    drip_s: float = 0.0
+    """Time between two bytes of the body."""
+
+
+class ModelServer:
+    """`respond` says what each request gets; it is called in a thread per request."""
+
+    def __init__(self, respond: Callable[[Asked], Answer]) -> None:
+        self.asked: list[Asked] = []
+        self._respond = respond
+        self._closing = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                server.serve(self)
+
+            def log_message(self, *args: Any) -> None:
+                """Nothing is printed."""
+
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def serve(self, handler: BaseHTTPRequestHandler) -> None:
+        raw = handler.rfile.read(int(handler.headers["content-length"]))
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        asked = Asked(path=handler.path, headers=headers, body=json.loads(raw))
+        self.asked.append(asked)
+        answer = self._respond(asked)
+        self._closing.wait(answer.wait_s)
+        body = answer.body if isinstance(answer.body, str) else json.dumps(answer.body)
+        data = body.encode()
+        sent = {"content-type": "application/json", **answer.headers, "content-length": str(len(data))}
+        try:
+            handler.send_response(answer.status)
+            for name, value in sent.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            self._send(handler, data, answer.drip_s)
+        except OSError:
+            handler.close_connection = True  # the client has gone, as a test wants it
+
+    def _send(self, handler: BaseHTTPRequestHandler, data: bytes, drip_s: float) -> None:
+        if not drip_s:
+            handler.wfile.write(data)
+            return
+        for byte in data:
+            handler.wfile.write(bytes([byte]))
+            handler.wfile.flush()
+            if self._closing.wait(drip_s):
+                return
+
+    def close(self) -> None:
+        self._closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+@contextmanager
+def model_server(*answers: Answer | Callable[[Asked], Answer]) -> Iterator[ModelServer]:
+    """A server that gives `answers` in order, the last one for ever; one may be a function of the request."""
+    left = list(answers)
+
+    def respond(asked: Asked) -> Answer:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        return answer if isinstance(answer, Answer) else answer(asked)
+
+    server = ModelServer(respond)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def message(text: str = "ok", stop: str | None = "end_turn", **more: Any) -> dict[str, Any]:
+    """A body of the Messages API."""
+    usage = {"input_tokens": 11, "output_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2}
+    content = [{"type": "thinking", "thinking": "hm", "signature": ""}, {"type": "text", "text": text}]
+    body = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-told", "content": content}
+    return {**body, "stop_reason": stop, "stop_sequence": None, "usage": usage, **more}
+
+
+def completion(text: str | None = "ok", stop: str | None = "stop", **more: Any) -> dict[str, Any]:
+    """A body of chat completions."""
+    usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
+    details = {"prompt_tokens_details": {"cached_tokens": 7, "cache_write_tokens": 2}}
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": stop}
+    body = {"id": "c-1", "object": "chat.completion", "created": 1, "model": "gpt-told", "choices": [choice]}
+    return {**body, "usage": {**usage, **details}, **more}

@@ -1,0 +1,98 @@
+"""A story through the real SDKs: two servers on loopback play the team."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.events import Event
+from orchestrator.settings import load
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.run import Run, RunResult
+from tests.adapters.http_server import Answer, Asked, completion, message, model_server
+from tests.support import breakdown, delivery, git, plain_environment, run_cli, suite, suite_text, write_backlog
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdefghij", "OPENAI_API_KEY": "sk-oai-0123456789abcdefghij"}
+ANSWERS: dict[str, Any] = {
+    "You are Mike": breakdown("A", ["a.py"]),
+    "You are Alex": delivery("A", 1, {"a.py": "import os\n\nSEEN = {**os.environ}\n\n\ndef value():\n    return 1\n"}),
+    "You are Jordan": suite("A", suite_text("A") + "\n\ndef test_no_key():\n    import a\n    print(a.SEEN)\n"
+                            "    assert not [name for name in a.SEEN if 'KEY' in name]\n"),
+}  # fmt: skip
+
+
+def answer_to(system: str) -> str:
+    return next(json.dumps(answer) for name, answer in ANSWERS.items() if system.startswith(name))
+
+
+def claude(asked: Asked) -> Answer:
+    return Answer(body=message(f"Here it is:\n{answer_to(asked.body['system'][0]['text'])}"))
+
+
+def gpt(asked: Asked) -> Answer:
+    return Answer(body=completion(answer_to(asked.body["messages"][0]["content"])))
+
+
+def settled(folder: Path, *overrides: str, **variables: str) -> tuple[RunResult, list[Event], list[str]]:
+    environ = plain_environment(ORCHESTRATOR_HOME=str(folder / "state"), **KEYS, **variables)
+    configured, environment = load(None, ("provider.wait_initial_s=0.01", *overrides), environ, folder)
+    options = RunOptions(backlog=write_backlog(folder / "b.csv", "A"), repo=folder / "repo", push_to="result")
+    events: list[Event] = []
+    told: list[str] = []
+    run = Run(options, configured, environment, tell=told.append, listen=events.append)
+    return asyncio.run(run.go()), events, told
+
+
+def everything_kept(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
+    busy = Answer(status=529, body={"type": "error", "error": {"type": "overloaded_error", "message": "busy"}})
+    limited = Answer(status=429, body={"error": {"message": "slow down"}}, headers={"retry-after-ms": "20"})
+    with model_server(busy, claude) as anthropic, model_server(limited, gpt) as openai:
+        result, events, _ = settled(
+            tmp_path,
+            "provider.name=anthropic",
+            "provider.model=claude-m",
+            f"personas.alex={{provider: openai, model: gpt-m, base_url: '{openai.url}/v1'}}",
+            "prices={claude-told: {input: 1, output: 1}, gpt-told: {input: 2, output: 2}}",
+            ANTHROPIC_BASE_URL=anthropic.url,
+        )
+    (story,) = result.report.stories
+    assert (story.status.value, story.findings) == ("done", ())
+    assert story.cost_usd == pytest.approx((2 * 25 + 25 * 2) / 1_000_000)
+    assert result.report.totals["tokens"] == {"input": 60, "cached": 21, "output": 15}
+    assert [len(server.asked) for server in (anthropic, openai)] == [3, 2]
+    assert "def value" in git(tmp_path / "repo", "show", "result:a.py")
+    started = next(event for event in events if event.name == "sprint_started")
+    assert started.message.endswith("provider anthropic claude-m, alex: openai gpt-m")
+    assert [event.data["kind"] for event in events if event.name == "call_retried"] == ["overloaded", "rate_limit"]
+    kept = everything_kept(tmp_path)
+    assert b"claude-told" in kept
+    assert not any(key.encode() in kept for key in KEYS.values())
+
+
+def test_a_refused_key_pauses_the_sprint_and_stays_secret(tmp_path: Path) -> None:
+    key = KEYS["OPENAI_API_KEY"]
+    refused = Answer(status=401, body={"error": {"message": f"Incorrect API key provided: {key}."}})
+    with model_server(refused) as server:
+        result, events, _ = settled(
+            tmp_path, "provider.name=openai", "provider.model=m", f"provider.base_url={server.url}/v1"
+        )
+    assert result.paused
+    assert result.report.stories[0].status.value == "failed"
+    assert any("answered 401: Incorrect API key provided: [redacted]." in event.message for event in events)
+    assert len(server.asked) == 1
+    assert key.encode() not in everything_kept(tmp_path)
+
+
+def test_a_missing_key_is_exit_2_and_nothing_is_begun(tmp_path: Path) -> None:
+    write_backlog(tmp_path / "b.csv", "A")
+    args = ("run", "b.csv", "--provider", "anthropic", "--set", "provider.model=m")
+    done = run_cli(args, tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip().endswith("put it into the environment variable ANTHROPIC_API_KEY")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv"]

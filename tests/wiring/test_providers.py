@@ -1,0 +1,122 @@
+"""Which provider answers whom, and what is told before anything is spent."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.domain.exchange import Prompt, Purpose, Segment, TurnKey
+from orchestrator.errors import ConfigError
+from orchestrator.settings import load
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.providers import RoutedProvider, open_providers, seats_of
+from tests.adapters.http_server import Answer, completion, message, model_server
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-anthropic-key", "OPENAI_API_KEY": "sk-openai-key"}
+
+
+def opened(folder: Path, *overrides: str, variables: dict[str, str] | None = None, **options: Any) -> RoutedProvider:
+    settings, environment = load(None, overrides, KEYS if variables is None else variables, folder)
+    return open_providers(RunOptions(backlog=folder / "b.csv", **options), settings, environment, SystemClock())
+
+
+def seats(folder: Path, *overrides: str, forced: str | None = None) -> dict[str, str]:
+    return {persona: str(seat) for persona, seat in seats_of(load(None, overrides, {}, folder)[0], forced).items()}
+
+
+REAL = ("provider.name=anthropic", "provider.model=claude-a")
+
+
+def test_a_persona_takes_what_it_does_not_say_itself(tmp_path: Path) -> None:
+    own = ("personas.alex={provider: openai, model: gpt-b}", "personas.mike.max_output_tokens=99")
+    chosen = seats_of(load(None, (*REAL, "provider.base_url=http://a", "provider.timeout_s=7", *own), {}, tmp_path)[0])
+    assert {name: str(seat) for name, seat in chosen.items()} == {
+        "mike": "anthropic claude-a",
+        "alex": "openai gpt-b",
+        "jordan": "anthropic claude-a",
+    }
+    assert {name: seat.base_url for name, seat in chosen.items()} == {
+        "mike": "http://a",
+        "alex": None,
+        "jordan": "http://a",
+    }
+    assert (chosen["mike"].max_output_tokens, chosen["alex"].timeout_s) == (99, 7)
+
+
+def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
+    own = ("personas.alex={provider: openai, model: gpt-b}", "personas.mike.model=claude-m")
+    assert set(seats(tmp_path, *REAL, *own, forced="scripted").values()) == {"scripted"}
+    assert seats(tmp_path, *REAL, *own, forced="anthropic") == {
+        "mike": "anthropic claude-m",
+        "alex": "anthropic claude-a",
+        "jordan": "anthropic claude-a",
+    }
+
+
+@pytest.mark.parametrize(
+    ("overrides", "variables", "told"),
+    [
+        (REAL, {}, "needs a key: put it into the environment variable ANTHROPIC_API_KEY"),
+        (REAL, {"ANTHROPIC_API_KEY": " \n", "OPENAI_API_KEY": "sk-o"}, "ANTHROPIC_API_KEY"),
+        (REAL, {"ANTHROPIC_API_KEY": "sk-a\nb"}, "ANTHROPIC_API_KEY holds something that is no key"),
+        (REAL, {"ANTHROPIC_API_KEY": "sk-ключ"}, "no key"),
+        (REAL[:1], KEYS, "the provider anthropic needs a model"),
+        ((*REAL, "personas.alex.provider=openai"), KEYS, "the provider openai needs a model"),
+        ((*REAL, "personas.alex={provider: openai, model: m}"), {"ANTHROPIC_API_KEY": "k"}, "OPENAI_API_KEY"),
+        ((*REAL, "personas.alec.model=m"), KEYS, "personas.alec: there is no such persona; did you mean alex?"),
+        ((*REAL, "provider.base_url=localhost:11434/v1"), KEYS, "is no http"),
+        ((*REAL, "provider.base_url=http://[::1"), KEYS, "is no http"),
+        ((*REAL, "provider.base_url=http://me:secret@host/v1"), KEYS, "holds a name or password"),
+        (REAL, {**KEYS, "ANTHROPIC_BASE_URL": "nowhere"}, "is no http"),
+        ((*REAL, "provider.base_url=https://eu.api.anthropic.com"), {}, "needs a key"),
+        (("provider.name=openai", "provider.model=m", "provider.base_url=https://x.openai.azure.com"), {}, "key"),
+        ((), {}, "needs --script"),
+    ],
+)
+def test_what_would_fail_later_is_told_first(
+    tmp_path: Path, overrides: tuple[str, ...], variables: dict[str, str], told: str
+) -> None:
+    with pytest.raises(ConfigError, match=told) as caught:
+        opened(tmp_path, *overrides, variables=variables)
+    assert not any(secret in caught.value.message for secret in ("secret", "sk-"))
+
+
+def test_an_unknown_provider_tells_the_nearest(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="unknown provider antropic; did you mean anthropic"):
+        opened(tmp_path, provider="antropic")
+
+
+def test_a_script_that_nobody_reads_is_told_instead_of_money_being_spent(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="add --provider scripted"):
+        opened(tmp_path, *REAL, script=tmp_path / "team.jsonl")
+
+
+def prompt(persona: str) -> Prompt:
+    key = TurnKey(persona=persona, story="A", purpose=Purpose.SUITE)
+    return Prompt(key=key, turn=1, segments=(Segment(name="role", text="r"), Segment(name="task", text="t")))
+
+
+async def test_each_prompt_goes_to_its_personas_server_with_its_key_and_model(tmp_path: Path) -> None:
+    log = tmp_path / "calls.jsonl"
+    with model_server(Answer(body=message("claude"))) as claude, model_server(Answer(body=completion("gpt"))) as local:
+        provider = await asyncio.to_thread(
+            opened,
+            tmp_path,
+            *REAL,
+            "personas.alex={provider: openai, model: qwen, max_output_tokens: 5}",
+            f"personas.alex.base_url={local.url}/v1",
+            "prices={qwen: {input: 0, output: 0}}",
+            variables={"ANTHROPIC_API_KEY": "sk-anthropic-key", "ANTHROPIC_BASE_URL": claude.url},
+            call_log=log,
+        )
+        assert str(provider) == "anthropic claude-a, alex: openai qwen"
+        replies = [await provider.complete(prompt(persona)) for persona in ("mike", "alex", "jordan")]
+        await provider.close()
+    assert [(reply.text, reply.cost_usd) for reply in replies] == [("claude", None), ("gpt", 0.0), ("claude", None)]
+    assert [asked.body["model"] for asked in claude.asked] == ["claude-a", "claude-a"]
+    (asked,) = local.asked
+    assert (asked.path, asked.body["model"], asked.body["max_tokens"]) == ("/v1/chat/completions", "qwen", 5)
+    assert "sk-anthropic-key" not in str(asked)
+    assert log.read_text().count("\n") == 3
