@@ -42,9 +42,11 @@ class Mike:
             read=partial(read_breakdown, story_id=self._brief.story.id),
             complete=partial(self._complete, surface),
         )
-        return Planned(
-            breakdown=asked.value if asked.accepted else None, findings=asked.findings, previous=asked.previous
-        )
+        findings = asked.findings
+        if asked.value is not None:
+            # What was left out of a sound structure (an entry that is no path) is told, and the plan is judged (A5).
+            findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in findings)
+        return Planned(breakdown=asked.value, findings=findings, previous=asked.previous)
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""

@@ -61,7 +61,8 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
 
     The printed text is given only when the run had a problem or no failing test says why it failed.
     """
-    failing = [case for case in report.cases if case.id in report.failing_ids]
+    ids = report.failing_ids
+    failing = [case for case in report.cases if case.id in ids]
     passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
     blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
     if passed:

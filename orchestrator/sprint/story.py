@@ -146,4 +146,4 @@ def _unfinished(tasks: Sequence[str]) -> Finding:
 
 def _as_finding(error: OrchestratorError) -> Finding:
     code = error.code if isinstance(error, ProviderError) else f"story.{type(error).__name__.lower()}"
-    return critical(code, error.message)
+    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run anew")

@@ -13,13 +13,15 @@ from orchestrator.domain.outcome import CaseOutcome, TestsOutcome
 from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
-from orchestrator.domain.testing import FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.domain.testing import CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.routing import TestRoute, route_test
 from orchestrator.sprint.task import Order
 
 OUTPUT_CAP = 6000
 """Characters of a failed run's output that are handed on (its end)."""
+FAILING_CAP = 50
+"""Failed tests that an event lists: there may be a hundred thousand."""
 PROBLEMS = {
     RunProblem.TIMEOUT: "it was ended after test.timeout_s",
     RunProblem.NO_TESTS: "no test was run",
@@ -115,6 +117,7 @@ async def _run(stage: Stage, suite: TestSuite, attempt: int) -> TestReport:
         )
 
     report = await stage.step.step("test", work, TestReport)
+    failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     await stage.step.emit(
         "tests_finished",
         f"attempt {attempt}: {summary(report)}",
@@ -124,7 +127,7 @@ async def _run(stage: Stage, suite: TestSuite, attempt: int) -> TestReport:
         problem=report.problem,
         duration_ms=round(report.duration_s * 1000),
         output="" if report.green else report.output[-OUTPUT_CAP:],
-        failing=[case.model_dump(mode="json") for case in report.cases if case.id in report.failing_ids],
+        failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
     )
     return report
 
@@ -187,7 +190,8 @@ def story_files(plan: Breakdown) -> list[str]:
 
 def failure_text(report: TestReport) -> str:
     """The failing tests' messages, else the end of the output."""
-    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in report.failing_ids]
+    ids = report.failing_ids
+    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in ids]
     return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
 
 

@@ -97,6 +97,16 @@ async def test_no_plan_within_the_budget() -> None:
     assert [one for one in at.asked if "repair" not in one] == ["breakdown 1", "breakdown 2", "breakdown 3"]
 
 
+async def test_an_entry_that_is_no_path_is_left_out_when_it_keeps_coming() -> None:
+    odd = breakdown(STORY, ["a.py", 7])
+    at = bench(*[says("breakdown", odd) for _ in range(3)])
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert at.asked == ["breakdown 1", "breakdown 2", "breakdown 3"]
+    assert planned.breakdown is not None
+    assert planned.breakdown.tasks[0].files_to_create == ("a.py",)
+    assert [(f.code, f.severity.blocks) for f in planned.findings] == [("breakdown.unsafe_path", False)]
+
+
 async def revised(at: Bench) -> str:
     mike = Mike(at.desk, brief())
     planned = await mike.breakdown(SURFACE, "")

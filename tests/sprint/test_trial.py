@@ -1,5 +1,7 @@
 """The story's suite: whom a failure concerns, what is told of a run."""
 
+import time
+
 import pytest
 
 from orchestrator.adapters.simulated import report
@@ -15,6 +17,7 @@ from orchestrator.domain.testing import (
     TestReport,
     TestSuite,
 )
+from orchestrator.prompts.context import render_report
 from orchestrator.sprint import trial
 from orchestrator.sprint.trial import failure_text, orders, red_finding, story_files, summary, unassigned
 from tests.support import breakdown, task
@@ -102,3 +105,11 @@ def test_the_text_of_a_failure_is_messages_or_the_end_of_the_output_and_is_cappe
     assert failure_text(report(failed=["b"], message="assert 1 == 2")) == "suite::b: assert 1 == 2"
     assert failure_text(TestReport(problem=RunProblem.NO_REPORT, output="x" * 90_000 + "END")).endswith("END")
     assert len(failure_text(report(failed=["b"], message="m" * 90_000))) < 7000
+
+
+def test_a_report_of_very_many_failures_is_read_in_a_moment() -> None:
+    many = report(failed=[f"test_{number}" for number in range(20_000)])
+    started = time.process_time()
+    assert len(failure_text(many)) == trial.OUTPUT_CAP
+    assert "test_0" in render_report(many)
+    assert time.process_time() - started < 2
