@@ -1,11 +1,12 @@
 """What is wrong between the rows of a backlog: ids, titles, dependencies, cycles (spec 1 §0). Pure, any format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from rapidfuzz import process
-
+from orchestrator.checks.closes import check_closes
+from orchestrator.checks.naming import SHOWN, named, nearest, place_of
 from orchestrator.domain.backlog_text import IdIndex, id_problem, parse_dependencies
-from orchestrator.domain.findings import Finding, Where, blocking, critical, major, minor
+from orchestrator.domain.closing import effective_needs
+from orchestrator.domain.findings import Finding, blocking, critical, major, minor
 from orchestrator.domain.graph import find_cycle, waves
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.errors import BacklogError
@@ -13,21 +14,6 @@ from orchestrator.errors import BacklogError
 MAX_CYCLES = 10
 MAX_SUGGESTIONS = 20
 MAX_LISTED = 50
-_SHOWN = 80
-"""Characters of a foreign cell that a message repeats."""
-
-
-def named(story: Story) -> str:
-    """A story for people: its id and where it stands, as far as that is known."""
-    if story.file:
-        return f"{story.id[:_SHOWN]} ({story.file}:{story.line})"
-    return f"{story.id[:_SHOWN]} (line {story.line})" if story.line else story.id[:_SHOWN]
-
-
-def nearest(identifier: str, ids: Sequence[str]) -> str:
-    """`did you mean X?` for the most similar id, "" when none is similar."""
-    found = process.extractOne(identifier, ids, score_cutoff=60)
-    return f"did you mean {found[0]}?" if found else ""
 
 
 def all_problems(content: BacklogContent) -> tuple[Finding, ...]:
@@ -45,7 +31,7 @@ def refusal(source: str, findings: Sequence[Finding]) -> BacklogError:
 
 
 def check_backlog(stories: Sequence[Story], *, source: str = "") -> tuple[Finding, ...]:
-    """Findings on ids, titles, dependencies and cycles, each naming stories and lines; critical and major ones block.
+    """Findings on ids, titles, dependencies, closed rows and cycles, with stories and lines; major ones block.
 
     Dependencies are judged from `dependency_note`, the cell as written. Linear in rows and edges.
     """
@@ -54,31 +40,27 @@ def check_backlog(stories: Sequence[Story], *, source: str = "") -> tuple[Findin
     return (
         *_row_findings(stories, first, source),
         *_dependency_findings(unique, source),
+        *check_closes(unique, source),
         *_cycle_findings(unique, source),
         *_foundation_findings(unique, source),
     )
 
 
-def _where(story: Story, source: str, field: str | None = None) -> Where:
-    file = f"{source}/{story.file}" if story.file else source
-    return Where(file=file or None, line=story.line or None, story=story.id, field=field)
-
-
 def _row_findings(stories: Sequence[Story], first: dict[str, Story], source: str) -> Iterator[Finding]:
     for story in stories:
-        where = _where(story, source, "Story_ID")
+        where = place_of(story, source, "Story_ID")
         problem = id_problem(story.id)
         if problem:
             place = f" in {story.file}" if story.file else f" in line {story.line}" if story.line else ""
             yield critical(
-                "backlog.bad_id", f"bad id {story.id[:_SHOWN]!r}{place}: {problem}", where=where, fix="rename it"
+                "backlog.bad_id", f"bad id {story.id[:SHOWN]!r}{place}: {problem}", where=where, fix="rename it"
             )
         if first[story.id] is not story:
             message = f"the id of {named(story)} is taken by {named(first[story.id])}"
             yield critical("backlog.duplicate_id", message, where=where, fix="give one of the two rows another id")
         if not story.title.strip():
             message = f"{named(story)} has no title"
-            yield major("backlog.missing_title", message, where=_where(story, source, "Title"), fix="write one")
+            yield major("backlog.missing_title", message, where=place_of(story, source, "Title"), fix="write one")
 
 
 def _dependency_findings(stories: Sequence[Story], source: str) -> Iterator[Finding]:
@@ -87,34 +69,46 @@ def _dependency_findings(stories: Sequence[Story], source: str) -> Iterator[Find
     suggested = 0
     for story in stories:
         cell = parse_dependencies(story.dependency_note, index)
-        where = _where(story, source, "Dependencies")
+        where = place_of(story, source, "Dependencies")
         if story.id in {*cell.ids, *story.dependencies}:
             message = f"{named(story)} depends on itself"
             yield critical("backlog.self_dependency", message, where=where, fix="take its own id out of Dependencies")
         for token in cell.unknown:
             suggested += 1
             hint = nearest(token, ids) if suggested <= MAX_SUGGESTIONS else ""
-            message = f"{named(story)} depends on {token[:_SHOWN]}, which is no row of the backlog"
+            message = f"{named(story)} depends on {token[:SHOWN]}, which is no row of the backlog"
             fix = f"{hint} Correct the id or add the row".strip()
             yield critical("backlog.unknown_dependency", message, where=where, fix=fix)
         if not (cell.ids or cell.unknown or cell.states_none):
-            shown = " ".join(story.dependency_note.split())[:_SHOWN]
+            shown = " ".join(story.dependency_note.split())[:SHOWN]
             message = f"{named(story)} names no story in its dependencies ({shown!r}); the text is read as a note"
             yield minor("backlog.dependency_note", message, where=where, fix="write story ids, or None")
 
 
 def _cycle_findings(stories: Sequence[Story], source: str) -> Iterator[Finding]:
+    direct = {story.id: [need for need in story.dependencies if need != story.id] for story in stories}
+    found = list(_cycles(stories, direct, source, "the dependencies run in a circle"))
+    if not found and any(story.closes for story in stories):
+        # What is closed counts to its closer, which may close a circle that the cells alone do not show.
+        needs = {
+            story: [need for need in wanted if need != story] for story, wanted in effective_needs(stories).items()
+        }
+        said = "with each closed row counted to the story that closes it, the dependencies run in a circle"
+        found = list(_cycles(stories, needs, source, said))
+    yield from found
+
+
+def _cycles(stories: Sequence[Story], needs: Mapping[str, Sequence[str]], source: str, said: str) -> Iterator[Finding]:
     by_id = {story.id: story for story in stories}
-    needs = {story.id: [need for need in story.dependencies if need != story.id] for story in stories}
-    _, stuck = waves(by_id, needs)
+    _, stuck = waves(needs, needs)
     for _ in range(MAX_CYCLES):
         path = find_cycle(stuck, needs)
         if not path:
             return
         shown = path if len(path) <= MAX_LISTED else (*path[:MAX_LISTED], "…", path[-1])
         lines = ", ".join(dict.fromkeys(named(by_id[story_id]) for story_id in path[:MAX_LISTED]))
-        message = f"the dependencies run in a circle: {' → '.join(shown)}; {lines}"
-        where = _where(by_id[path[0]], source, "Dependencies")
+        message = f"{said}: {' → '.join(shown)}; {lines}"
+        where = place_of(by_id[path[0]], source, "Dependencies")
         yield critical("backlog.cycle", message, where=where, fix="remove one of these dependencies")
         stuck = tuple(story_id for story_id in stuck if story_id not in path)
 
@@ -123,4 +117,6 @@ def _foundation_findings(stories: Sequence[Story], source: str) -> Iterator[Find
     marked = [story for story in stories if story.foundation]
     for story in marked[1:]:
         message = f"{named(story)} is marked as foundation beside {named(marked[0])}; the first one counts"
-        yield minor("backlog.foundation_twice", message, where=_where(story, source, "Foundation"), fix="mark one row")
+        yield minor(
+            "backlog.foundation_twice", message, where=place_of(story, source, "Foundation"), fix="mark one row"
+        )

@@ -18,7 +18,7 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
     except BacklogError as error:
         content = BacklogContent(source=str(options.backlog), stories=(), problems=error.findings)
         if as_json:
-            print_json(dry_run(content, stories=None, settings=settings).model_dump(mode="json"))
+            print_json(dry_run(content, stories=None, settings=settings).as_json())
         raise
     try:
         stories = _selected(options, content)
@@ -29,7 +29,7 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
         stories = None
     planned = dry_run(content, stories=stories, settings=settings, strict=options.strict)
     if as_json:
-        print_json(planned.model_dump(mode="json"))
+        print_json(planned.as_json())
     else:
         _print(planned)
     serious = blocking(planned.problems)
@@ -51,6 +51,8 @@ def _print(planned: DryRun) -> None:
     print(f"{planned.stories} stories in {len(planned.waves)} waves")
     for number, wave in enumerate(planned.waves, start=1):
         print(f"  wave {number}: {', '.join(wave)}")
+    if planned.closed:
+        print(f"  done with others: {', '.join(f'{row} (by {closer})' for row, closer in planned.closed.items())}")
     print(f"calls: about {planned.calls.expected}, never more than {planned.calls.maximal}")
     for problem in planned.problems:
         if not problem.severity.blocks:

@@ -22,6 +22,8 @@ class SprintRecord(Value):
     """The frozen selection, in backlog order."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
+    closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Story → rows that are marked completed with it and not run themselves."""
     done_ids: tuple[str, ...] = ()
     """Stories the backlog called completed when the sprint started."""
     requested: tuple[str, ...] = ()

@@ -18,6 +18,12 @@ def story_cells(
     return CellUpdate(story_id=story_id, cells={**cells, "Last_Updated": stamp(max(times.values()))})
 
 
+def closed_cells(record: SprintRecord, story_id: str, times: Mapping[str, datetime]) -> list[CellUpdate]:
+    """The rows that are closed with `story_id`, marked as done at its times."""
+    done = story_cells(record, story_id, StoryStatus.DONE, f"closed_by {story_id}", times)
+    return [CellUpdate(story_id=row, cells=done.cells) for row in record.closes.get(story_id, ())]
+
+
 def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> list[CellUpdate]:
     """Everything the log knows once more: a crash between an event and its cells then loses nothing."""
     updates = []
@@ -26,6 +32,8 @@ def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> 
             times = {"Execution_Started_At": history.started} if history.started else {}
             times["Execution_Completed_At"] = history.finished
             updates.append(story_cells(record, story_id, history.outcome.status, FINISHED, times))
+            if history.outcome.status is StoryStatus.DONE:
+                updates += closed_cells(record, story_id, times)
         elif history.started is None:
             updates.append(CellUpdate(story_id=story_id, cells={"Sprint_ID": record.sprint}))
     return updates

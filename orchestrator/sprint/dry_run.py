@@ -1,9 +1,11 @@
 """What a run would do and could cost, told without doing anything (DESIGN 7, Dry run). Pure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from orchestrator.checks.backlog import all_problems
 from orchestrator.domain.base import Value
+from orchestrator.domain.closing import closers, effective_needs
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.graph import waves
 from orchestrator.domain.story import BacklogContent, Story
@@ -21,7 +23,7 @@ class CallEstimate(Value):
 
 
 class DryRun(Value):
-    """`model_dump(mode="json")` is the object `--dry-run --json` prints."""
+    """`as_json()` is the object `--dry-run --json` prints."""
 
     stories: int
     waves: tuple[tuple[str, ...], ...]
@@ -29,6 +31,12 @@ class DryRun(Value):
     problems: tuple[Finding, ...]
     """By line; one of severity major or worse means that the run would not start."""
     calls: CallEstimate
+    closed: dict[str, str] = {}
+    """Row that is not run itself → the story that closes it."""
+
+    def as_json(self) -> dict[str, Any]:
+        """JSON-able; `closed` is there only when rows are closed with others."""
+        return self.model_dump(mode="json", exclude=None if self.closed else {"closed"})
 
 
 def dry_run(
@@ -36,13 +44,17 @@ def dry_run(
 ) -> DryRun:
     """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
 
+    Rows that are closed with another story are not run: they are neither counted nor in a wave, and what waits for them
+    waits for their closer.
+
     Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
     On a cycle `waves` holds what can be ordered.
     """
-    rows = content.stories if stories is None else stories
-    needs: dict[str, tuple[str, ...]] = {}
-    for story in rows:
-        needs.setdefault(story.id, story.dependencies)
+    closer_of = closers(content.stories)
+    rows = [story for story in (content.stories if stories is None else stories) if story.id not in closer_of]
+    wanted = effective_needs(content.stories)
+    needs = {story.id: wanted[story.id] for story in rows}
+    closed = {row: closer for row, closer in closer_of.items() if closer in needs}
     layers, _ = waves(needs, needs)
     return DryRun(
         stories=len(rows),
@@ -52,6 +64,7 @@ def dry_run(
             expected=len(rows) * expected_calls(settings),
             maximal=len(rows) * maximal_calls(settings),
         ),
+        closed=closed,
     )
 
 

@@ -1,12 +1,14 @@
 """Which stories a run takes, under which sprint id, and what each waits for (spec 1 §0). Pure."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.checks.backlog import all_problems, named, nearest, refusal
+from orchestrator.checks.backlog import all_problems, refusal
+from orchestrator.checks.naming import named, nearest, place_of
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.base import Value
-from orchestrator.domain.findings import Finding, Where, blocking, major, minor
+from orchestrator.domain.closing import closed_rows, closers, effective_needs
+from orchestrator.domain.findings import Finding, blocking, major, minor
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.errors import BacklogError
 
@@ -27,6 +29,8 @@ class Selection(Value):
     """The tech-stack story when it is in the selection."""
     needs: dict[str, tuple[str, ...]]
     """Selected story → the selected stories it waits for, the foundation included; a key for every selected story."""
+    closes: dict[str, tuple[str, ...]] = {}
+    """Selected story → the rows that are done with it; these are not run and in no selection themselves."""
 
 
 def select(
@@ -43,23 +47,22 @@ def select(
     empty. Raises BacklogError for problems of major severity or worse anywhere in the backlog, a bad sprint id, a story
     that cannot be taken, an empty selection, and with `strict` for a dependency that is neither selected nor completed.
     """
-    problems = all_problems(content)
-    if blocking(problems):
+    if blocking(problems := all_problems(content)):
         raise refusal(content.source, problems)
     name = sprint.strip() if sprint is not None else next_sprint_id(content.stories, taken_sprints)
-    bad = id_problem(name)
-    if bad:
+    if bad := id_problem(name):
         raise BacklogError(f"bad sprint id {name[:80]!r}: {bad}")
-    eligible = _of_sprint(content.stories, name if sprint is not None else None)
-    chosen = [story for story in eligible if not story.completed]
+    asked = name if sprint is not None else None
+    eligible = _of_sprint(content.stories, asked)
+    closer_of = closers(content.stories)
+    chosen = [story for story in eligible if not story.completed and story.id not in closer_of]
     if stories:
-        chosen = _narrowed(content.stories, chosen, stories, name if sprint is not None else None)
+        chosen = _narrowed(content.stories, chosen, stories, closer_of, asked)
     if not chosen:
-        raise BacklogError(_why_empty(content, eligible, name if sprint is not None else None))
-    outside = outside_dependencies(content, chosen, strict=strict)
-    if blocking(outside):
+        raise BacklogError(_why_empty(content, eligible, asked))
+    if blocking(outside := outside_dependencies(content, chosen, strict=strict)):
         raise refusal(content.source, outside)
-    foundation = next((story.id for story in content.stories if story.foundation), None)
+    foundation = next((closer_of.get(story.id, story.id) for story in content.stories if story.foundation), None)
     selected = frozenset(story.id for story in chosen)
     return Selection(
         sprint=name,
@@ -68,6 +71,7 @@ def select(
         warnings=(*problems, *outside),
         foundation=foundation if foundation in selected else None,
         needs=_needs(content.stories, selected, foundation),
+        closes=_closes(content.stories, selected, closer_of),
     )
 
 
@@ -79,16 +83,20 @@ def next_sprint_id(stories: Sequence[Story], taken: Collection[str]) -> str:
 
 
 def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, strict: bool) -> tuple[Finding, ...]:
-    """A finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`."""
+    """A finding per dependency that is neither among `chosen` nor completed: minor, major when `strict`.
+
+    What a closed row is needed for, or depends on, counts for the story that closes it.
+    """
+    needs = effective_needs(content.stories)
     by_id = {story.id: story for story in content.stories}
     selected = {story.id for story in chosen}
     weigh = major if strict else minor
     found: list[Finding] = []
     for story in chosen:
-        for need in story.dependencies:
+        for need in needs.get(story.id, ()):
             if need not in selected and need in by_id and not by_id[need].completed:
                 message = f"{named(story)} depends on {named(by_id[need])}, which is not in this run and not completed"
-                where = Where(file=content.source, line=story.line or None, story=story.id, field="Dependencies")
+                where = place_of(story, content.source, "Dependencies")
                 fix = f"take {need} into the run, or mark it completed when it is done"
                 found.append(weigh("backlog.dependency_outside", message, where=where, fix=fix))
     return tuple(found)
@@ -100,14 +108,20 @@ def _of_sprint(stories: Sequence[Story], sprint: str | None) -> list[Story]:
     return carrying or [story for story in stories if not story.sprint_id.strip()]
 
 
-def _narrowed(rows: Sequence[Story], chosen: Sequence[Story], wanted: Sequence[str], sprint: str | None) -> list[Story]:
+def _narrowed(
+    rows: Sequence[Story],
+    chosen: Sequence[Story],
+    wanted: Sequence[str],
+    closer_of: Mapping[str, str],
+    sprint: str | None,
+) -> list[Story]:
     names = {name.strip() for name in wanted if name.strip()}
     if not names:
         raise BacklogError("--stories names no story")
     by_id = {story.id: story for story in rows}
     selectable = {story.id for story in chosen}
     refused = [
-        _why_not(name, by_id, sprint)
+        _why_not(name, by_id, closer_of, sprint)
         for name in dict.fromkeys(name.strip() for name in wanted if name.strip())
         if name not in selectable
     ]
@@ -116,11 +130,13 @@ def _narrowed(rows: Sequence[Story], chosen: Sequence[Story], wanted: Sequence[s
     return [story for story in chosen if story.id in names]
 
 
-def _why_not(name: str, by_id: dict[str, Story], sprint: str | None) -> str:
+def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], sprint: str | None) -> str:
     """Why the story called `name` cannot be taken."""
     story = by_id.get(name)
     if story is None:
         return f"the backlog has no story {name[:80]!r}; {nearest(name, list(by_id)) or 'see its column Story_ID'}"
+    if name in closer_of:
+        return f"{named(story)} is done with {closer_of[name]}, which closes it; take that one"
     if story.completed:
         return f"{named(story)} is completed already; `reset {name}` makes it run anew"
     theirs = story.sprint_id.strip()
@@ -134,8 +150,9 @@ def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str |
     if all(story.completed for story in content.stories):
         return f"{nothing}: every row is completed"
     if eligible:
+        or_closed = "" if all(story.completed for story in eligible) else " or closed with another story"
         group = f"of sprint {sprint}" if eligible[0].sprint_id.strip() else "without a Sprint_ID"
-        return f"{nothing}: every row {group} is completed; {_other_sprints(content.stories)}"
+        return f"{nothing}: every row {group} is completed{or_closed}; {_other_sprints(content.stories)}"
     wanted = f"no row carries {sprint} or has an empty Sprint_ID" if sprint else "every row belongs to a sprint"
     return f"{nothing}: {wanted}; {_other_sprints(content.stories)}"
 
@@ -150,19 +167,28 @@ def _other_sprints(stories: Sequence[Story]) -> str:
 
 def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str | None) -> dict[str, tuple[str, ...]]:
     """What each selected story waits for: its selected dependencies, and the foundation unless that waits for it."""
-    by_id = {story.id: story for story in stories}
+    wanted = effective_needs(stories)
     before: set[str] = set()
     if foundation in selected:
         todo = [foundation]
         while todo:
-            story = by_id.get(todo.pop() or "")
-            if story is not None and story.id not in before:
-                before.add(story.id)
-                todo += story.dependencies
+            story = todo.pop()
+            if story is not None and story not in before:
+                before.add(story)
+                todo += wanted.get(story, ())
     needs: dict[str, tuple[str, ...]] = {}
-    for story in (by_id[story_id] for story_id in by_id if story_id in selected):
-        direct = [need for need in story.dependencies if need in selected]
-        if foundation is not None and foundation in selected and story.id not in before and foundation not in direct:
+    for story_id in (story_id for story_id in wanted if story_id in selected):
+        direct = [need for need in wanted[story_id] if need in selected]
+        if foundation is not None and foundation in selected and story_id not in before and foundation not in direct:
             direct.append(foundation)
-        needs[story.id] = tuple(direct)
+        needs[story_id] = tuple(direct)
     return needs
+
+
+def _closes(
+    stories: Sequence[Story], selected: frozenset[str], closer_of: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Selected closer → its rows that are not completed already."""
+    done = {story.id for story in stories if story.completed}
+    open_rows = {row: closer for row, closer in closer_of.items() if closer in selected and row not in done}
+    return closed_rows(open_rows)

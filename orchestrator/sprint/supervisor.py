@@ -16,7 +16,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, step_to
 from orchestrator.domain.story import CellUpdate, Story
 from orchestrator.ports import Clock, EventSink
-from orchestrator.sprint.cells import known_cells, story_cells
+from orchestrator.sprint.cells import closed_cells, known_cells, story_cells
 from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
 
 
@@ -57,6 +57,7 @@ class Supervisor:
         self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
         self._payload, self._at_once, self._stop_after = payload, at_once, stop_after_failures
         self._status = {story: history.status for story, history in histories.items()}
+        self._began = {story: history.started for story, history in histories.items() if history.started}
         self._running: dict[asyncio.Task[StoryOutcome], str] = {}
         self._failures_in_a_row = 0
         self.paused: str | None = None
@@ -116,7 +117,8 @@ class Supervisor:
             self._status[story_id] = step_to(self._status[story_id], StoryStatus.EXECUTING)
         workflow_id = self._record.workflow_id(story_id)
         story = self._stories[story_id]
-        time = await self._emit(story_id, STARTED, f"{story_id} starts: {story.title}", known=self._started(story_id))
+        time = await self._emit(story_id, STARTED, f"{story_id} starts: {story.title}", known=self._began.get(story_id))
+        self._began[story_id] = time
         await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
         work = self._runner.run_story(workflow_id, await self._payload(story))
         task = asyncio.create_task(work, name=workflow_id)
@@ -167,6 +169,9 @@ class Supervisor:
             data={"outcome": outcome.model_dump(mode="json"), "status": outcome.status},
         )
         await self._put(outcome.id, outcome.status, FINISHED, Execution_Completed_At=time)
+        if good:
+            times = {"Execution_Started_At": self._began.get(outcome.id, time), "Execution_Completed_At": time}
+            await self._cells.put(closed_cells(self._record, outcome.id, times))
 
     async def _emit(
         self,
@@ -191,9 +196,6 @@ class Supervisor:
         )
         await self._sink.emit(event)
         return event.time
-
-    def _started(self, story_id: str) -> datetime | None:
-        return self._histories[story_id].started
 
     async def _put(self, story_id: str, status: StoryStatus, event: str, **times: datetime) -> None:
         await self._cells.put([story_cells(self._record, story_id, status, event, times)])

@@ -58,7 +58,8 @@ async def reset(name: str, sprint: str | None, settings: Settings, environment: 
         finally:
             workspace.close()
         columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
-        updates = [CellUpdate(story_id=story, cells=dict.fromkeys(columns, "")) for story in stories]
+        rows = (*stories, *_closed_with(stories, record, histories))
+        updates = [CellUpdate(story_id=row, cells=dict.fromkeys(columns, "")) for row in rows]
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         warning = await asyncio.to_thread(backlog.write, updates)
         await _tell(environment, folder, record, stories)
@@ -75,8 +76,17 @@ def _find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRec
     for record in reversed(records):
         if name in record.story_ids and sprint in {None, record.sprint}:
             return record, False
+    closer = next((story for record in records for story, rows in record.closes.items() if name in rows), None)
+    if closer is not None:
+        raise ConfigError(f"{name} was not run itself, it is done with {closer}: reset that one")
     known = ", ".join(record.sprint for record in records) or "none"
     raise ConfigError(f"{name} is neither a sprint nor a story of one; sprints here: {known}")
+
+
+def _closed_with(stories: tuple[str, ...], record: SprintRecord, histories: dict[str, StoryHistory]) -> tuple[str, ...]:
+    """Rows that were marked completed with these stories."""
+    done = [story for story in stories if histories[story].status is StoryStatus.DONE]
+    return tuple(row for story in done for row in record.closes.get(story, ()))
 
 
 def _with_blocked(name: str, record: SprintRecord, histories: dict[str, StoryHistory]) -> tuple[str, ...]:

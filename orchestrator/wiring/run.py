@@ -21,6 +21,7 @@ from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems, refusal
+from orchestrator.domain.closing import told_of_closed
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.outcome import SprintReport
@@ -191,7 +192,7 @@ class Run:
             briefs = Briefs(chosen, settings, self._environment)
             supervisor = Supervisor(
                 record=record,
-                stories={story.id: story for story in chosen.content.stories},
+                stories=told_of_closed(chosen.content.stories, record.closes),
                 histories=histories,
                 runner=engine,
                 sink=sink,

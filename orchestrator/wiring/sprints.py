@@ -93,6 +93,7 @@ def new_sprint(
         base=base,
         story_ids=selection.story_ids,
         needs=selection.needs,
+        closes=selection.closes,
         done_ids=selection.done_ids,
         requested=tuple(options.stories),
         warnings=selection.warnings,

@@ -91,7 +91,7 @@ def test_a_backlog_that_cannot_be_run(cli: Cli, tmp_path: Path) -> None:
         refused(cli("run", f"{name}.csv", "--repo", "new"), *said)
         assert not (tmp_path / "new").exists(), "nothing is made for a backlog that cannot be run"
     refused(cli("run", "absent.csv"), "absent.csv", "No such file")
-    refused(cli("run", "."), "directory")
+    refused(cli("run", "."), "no story files")
 
 
 def test_the_dry_run_of_a_bad_backlog_prints_its_object_all_the_same(cli: Cli, tmp_path: Path) -> None:

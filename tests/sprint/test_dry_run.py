@@ -23,7 +23,7 @@ def settings(**sections: dict[str, object]) -> Settings:
 
 def test_the_printed_object() -> None:
     content = backlog(("A", "C"), ("B", ""), ("C", ""), ("D", "A, B"), ("E", "prose"))
-    seen = dry_run(content, stories=None, settings=settings(budget={"calls_per_story": 50})).model_dump(mode="json")
+    seen = dry_run(content, stories=None, settings=settings(budget={"calls_per_story": 50})).as_json()
     assert list(seen) == ["stories", "waves", "problems", "calls"]
     assert seen["stories"] == 5
     assert seen["waves"] == [["B", "C", "E"], ["A"], ["D"]]
