@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
-from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, Severity, minor
 from orchestrator.domain.stages import Planned, StoryBrief
@@ -56,12 +56,15 @@ class Mike:
         self, surface: Surface, plan: Breakdown | None, heard: Heard, left: int
     ) -> tuple[Breakdown | None, Sequence[Finding], int]:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
-        if plan is None or plan.architectural_conflict.detected:
-            return plan, [], 0
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
+        if plan is None and cut_off and left > 0:
+            plan, said, cut_off = await self._from_head(surface, heard)
+            spent, findings = 1, [*said]
+        if plan is None or plan.architectural_conflict.detected:
+            return plan, findings, spent
         while (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
-            more = await self._desk.hear(self._missing_request(surface, plan))
+            more = await self._desk.hear(self._missing_request(surface, plan.tasks, plan.task_count))
             spent += 1
             if more.extraction.value is not None:
                 before = len(plan.tasks)
@@ -79,8 +82,24 @@ class Mike:
             findings.append(minor("breakdown.cut_off", "the plan was cut off and its rest did not come"))
         return plan, findings, spent
 
-    def _missing_request(self, surface: Surface, plan: Breakdown) -> Request:
-        missing = context.render_missing(self._brief.story.id, plan.tasks, plan.task_count)
+    async def _from_head(self, surface: Surface, heard: Heard) -> tuple[Breakdown | None, Sequence[Finding], bool]:
+        """A plan cut before its first whole task: what stands is kept and all its tasks are asked for, once.
+
+        Returns the plan, what is said of it, and whether it is still cut off.
+        """
+        head = heard.extraction.value
+        head = head if isinstance(head, dict) else {}
+        announced = head.get("task_count")
+        more = await self._desk.hear(self._missing_request(surface, (), announced if isinstance(announced, int) else 0))
+        rest = more.extraction.value
+        if not isinstance(rest, dict):
+            return None, [], True
+        whole = {**rest, **{name: value for name, value in head.items() if name != "tasks"}}
+        plan, said = read_breakdown(whole, story_id=self._brief.story.id)
+        return plan, said, more.cut_off
+
+    def _missing_request(self, surface: Surface, known: Sequence[Task], announced: int) -> Request:
+        missing = context.render_missing(self._brief.story.id, known, announced)
         return Request(
             persona=NAME,
             purpose=Purpose.BREAKDOWN_MISSING,
@@ -88,7 +107,7 @@ class Mike:
             answer=BreakdownMissingAnswer,
             schema_name="breakdown_missing",
             replies=1,
-            slots={**self._slots(surface), "known_tasks": context.render_tasks(plan.tasks), "missing": missing},
+            slots={**self._slots(surface), "known_tasks": context.render_tasks(known), "missing": missing},
         )
 
     def _slots(self, surface: Surface) -> dict[str, str]:
