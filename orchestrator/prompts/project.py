@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
-from orchestrator.domain.surface import FileExports, Surface
+from orchestrator.domain.surface import Endpoint, FileExports, Surface, Table
 from orchestrator.prompts.budget import BUDGET_TOKENS, ContextBlock, fence, fit
 
 _NAMES_PER_FILE = 40
@@ -43,12 +43,18 @@ def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
     facts.append(f"Packages in the manifests: {render_names(surface.dependencies)}")
     files = "\n".join(_shown(path) for path in surface.files)
     exports = _exports_text(surface)
+    tables = [table_line(table) for table in surface.tables]
+    endpoints = [endpoint_line(entry) for entry in surface.endpoints]
     blocks = [
         ContextBlock(name="packages", text="\n".join(facts), weight=3),
         ContextBlock(name="code patterns", text=_listed("How the code is written", surface.patterns), weight=3),
         ContextBlock(name="test style", text=_listed("How the tests are written", surface.test_style), weight=3),
-        ContextBlock(name="database tables", text=_listed("Database tables", _tables(surface)), weight=2),
-        ContextBlock(name="endpoints", text=_listed("Endpoints", _endpoints(surface)), weight=2),
+        ContextBlock(
+            name="database tables",
+            text=_listed("Database tables", tables),
+            weight=2,
+        ),
+        ContextBlock(name="endpoints", text=_listed("Endpoints", endpoints), weight=2),
         ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
         ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
     ]
@@ -59,20 +65,15 @@ def _listed(heading: str, lines: Sequence[str]) -> str:
     return "\n".join((f"{heading}:", *(f"- {line}" for line in lines))) if lines else ""
 
 
-def _tables(surface: Surface) -> list[str]:
-    return [
-        f"{_shown(table.name)} ({', '.join(_shown(text) for text in table.columns)}) in {_shown(table.file)}"
-        for table in surface.tables
-    ]
+def table_line(table: Table) -> str:
+    """`name (columns) in file`, on one line."""
+    return f"{_shown(table.name)} ({', '.join(_shown(text) for text in table.columns)}) in {_shown(table.file)}"
 
 
-def _endpoints(surface: Surface) -> list[str]:
-    return [
-        f"{entry.method} {_shown(entry.path)}"
-        + (f" → {_shown(entry.target)}" if entry.target else "")
-        + f" in {_shown(entry.file)}"
-        for entry in surface.endpoints
-    ]
+def endpoint_line(entry: Endpoint) -> str:
+    """`METHOD path → target in file`, on one line."""
+    target = f" → {_shown(entry.target)}" if entry.target else ""
+    return f"{entry.method} {_shown(entry.path)}{target} in {_shown(entry.file)}"
 
 
 def _exports_text(surface: Surface, exclude: Container[str] = ()) -> str:

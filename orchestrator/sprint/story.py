@@ -14,6 +14,7 @@ from orchestrator.errors import OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_story
 from orchestrator.sprint.plan import freeze_contract, plan_story
+from orchestrator.sprint.record import tell_record
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
 from orchestrator.sprint.task import Order, TaskRun
 from orchestrator.sprint.trial import Trial, red_finding, run_trial, write_suite
@@ -40,9 +41,9 @@ async def work_through(stage: Stage) -> StoryOutcome:
         for task in in_order(plan):
             await tasks.run(Order(task=task))
         suite = await write_suite(stage, progress, plan, await scan(stage))
-        trial = await run_trial(stage, progress, plan, suite, tasks.run)
+        progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks.run)
         stop_on(await check_final_diff(stage, progress, contract, frozenset({suite.test_file})))
-        return await conclude(stage, progress, trial)
+        return await conclude(stage, progress, plan, trial)
     except StoryStopped as stopped:
         return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)
     except OrchestratorError as error:
@@ -94,20 +95,21 @@ def stop_on(violations: Sequence[Finding]) -> None:
         raise StoryStopped(StoryStatus.FAILED, found)
 
 
-async def conclude(stage: Stage, progress: Progress, trial: Trial) -> StoryOutcome:
+async def conclude(stage: Stage, progress: Progress, plan: Breakdown, trial: Trial) -> StoryOutcome:
     """Green and whole is merged; everything else waits for a person on its branch."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
     if not trial.report.green:
         progress.note_findings([red_finding(trial.report, trial.attempts)])
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     if unfinished:
         progress.note_findings([_unfinished(unfinished)])
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     merged = await merge_story(stage, trial.suite)
     if not merged.merged:
         progress.note_findings([merge_finding(merged)])
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION, trial=trial)
-    return outcome(stage, progress, StoryStatus.DONE, trial=trial, commit=merged.commit)
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
+    await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
+    return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
 
 
 def outcome(
@@ -115,7 +117,6 @@ def outcome(
     progress: Progress | None,
     status: StoryStatus,
     *,
-    trial: Trial | None = None,
     extra: Sequence[Finding] = (),
     commit: str | None = None,
     stop_sprint: bool = False,
@@ -123,6 +124,7 @@ def outcome(
     """The story's result as a value."""
     if progress is not None:
         progress.note_findings(extra)
+    trial = progress.trial if progress else None
     return StoryOutcome(
         id=stage.story_id,
         status=status,

@@ -4,11 +4,18 @@ import asyncio
 from typing import Any
 
 from orchestrator.adapters.project_texts import ProjectTexts
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.story import Story
+from orchestrator.prompts.record import render_record
 from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.sprint.relevance import Neighbours
+from orchestrator.wiring.record_keeper import RecordKeeper
 from orchestrator.wiring.sprints import Chosen
 from orchestrator.wiring.team import story_payload
+
+RECORD_SHARE = 4
+"""The architecture record may take this part of `prompts.context_tokens`."""
 
 
 class Briefs:
@@ -16,13 +23,16 @@ class Briefs:
 
     def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
         rows = {story.id: story for story in chosen.content.stories}
-        self._record = chosen.record
+        self._sprint = chosen.record.sprint
         # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
-        self._others = tuple(
-            Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
+        self._others = {
+            story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
             for story in chosen.record.story_ids
             if (row := rows.get(story)) is not None
-        )
+        }
+        self._neighbours = Neighbours(tuple(self._others), chosen.record.needs)
+        self._keeper = RecordKeeper(environment, StateFolder(environment.home), chosen.record)
+        self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
         self._policies = Policies.of(settings)
 
@@ -31,14 +41,15 @@ class Briefs:
         return story_payload(await asyncio.to_thread(self.of, story), self._policies)
 
     def of(self, story: Story) -> StoryBrief:
-        """The brief of one story."""
+        """The brief of one story, with the architecture record as it is now. Blocks."""
         vision, vision_findings = self._texts.vision()
         wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
         return StoryBrief(
             story=story,
-            sprint=self._record.sprint,
-            sprint_stories=tuple(other for other in self._others if other.id != story.id),
+            sprint=self._sprint,
+            sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
             vision=vision,
             wireframe=wireframe,
+            record=render_record(self._keeper.current(), self._record_tokens),
             findings=(*vision_findings, *wireframe_findings),
         )

@@ -1,0 +1,76 @@
+"""The architecture record in a real sprint: grows with merged stories only, reaches the architect, is reset."""
+
+import asyncio
+from pathlib import Path
+
+from orchestrator.settings import load
+from orchestrator.wiring.reset import reset
+from tests.support import Team, plain_environment, play, write_backlog
+
+ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
+
+
+def team() -> Team:
+    made = Team()
+    first = {"conventions": ["snake_case names"], "todos": {"add": ["paging"], "remove": []}}
+    made.plan("NFR-001", ["routes.py", "schema.sql", "nfr_001.py"], **first)
+    made.deliver(
+        "NFR-001", 1,
+        {"routes.py": ROUTES,
+         "schema.sql": "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);\n",
+         "nfr_001.py": "def value():\n    return 1\n"},
+    )  # fmt: skip
+    made.suite("NFR-001", "from nfr_001 import value\n\n\ndef test_value():\n    assert value() == 1\n")
+    made.plan("RED", ["red.py"], todos={"add": ["never seen"], "remove": ["TODO-NFR-001-01"]})
+    made.deliver("RED", 1, {"red.py": "def value():\n    return 2\n"})
+    made.suite("RED", "from red import value\n\n\ndef test_red():\n    assert value() == 1\n")
+    made.good("LAST")
+    return made
+
+
+def first_prompt(folder: Path, workflow: str) -> str:
+    """What the architect was asked first."""
+    prompts = (folder / "state" / "replies" / "SP-001" / workflow).glob("*.prompt.md")
+    return min(prompts, key=lambda path: int(path.name.split(".")[0])).read_text()
+
+
+def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path: Path) -> None:
+    backlog = write_backlog(tmp_path / "b.csv", "NFR-001", "RED", "LAST")
+    played = play(tmp_path / "run", team(), backlog, "concurrency.stories=1", "test.max_attempts=1")
+    assert [played.status(story) for story in ("NFR-001", "RED", "LAST")] == ["done", "needs_attention", "done"]
+    assert [len(played.told_of(story, "record_updated")) for story in ("NFR-001", "RED", "LAST")] == [1, 0, 1]
+    (event,) = played.told_of("NFR-001", "record_updated")
+    assert event.message == (
+        "architecture record: NFR-001 adds 1 locked conventions, 1 tables, 1 endpoints, 1 open TODOs"
+    )
+    assert event.data["commit"] == played.story("NFR-001").commit
+    told = first_prompt(tmp_path / "run", "LAST")
+    for line in (
+        "- snake_case names (NFR-001)",
+        "- TODO-NFR-001-01: paging",
+        "- books (id INTEGER PRIMARY KEY, title TEXT NOT NULL) in schema.sql (NFR-001)",
+        "- GET /books → books in routes.py (NFR-001)",
+    ):
+        assert line in told
+    assert "never seen" not in told
+
+    settings, environment = load(
+        None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
+    )
+    for story in ("NFR-001", "LAST"):
+        asyncio.run(reset(story, None, settings, environment))
+    again = Team()
+    for story, name in (("NFR-001", "anew"), ("LAST", "end")):
+        # What was merged stays in the result; a story that is made anew is built beside it.
+        again.plan(story, [f"{name}.py"])
+        again.deliver(story, 1, {f"{name}.py": "def value():\n    return 1\n"})
+        again.suite(
+            story,
+            f"from {name} import value\n\n\ndef test_{name}():\n    assert value() == 1\n",
+            f"tests/test_{name}.py",
+        )
+    anew = play(tmp_path / "run", again, backlog, "concurrency.stories=1")
+    assert anew.status("LAST") == "done"
+    told = first_prompt(tmp_path / "run", "LAST@2")
+    assert "snake_case names" not in told
+    assert "TODO-NFR-001-01" not in told
