@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -12,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
@@ -25,6 +28,7 @@ COLUMNS = (
     "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated",
 )  # fmt: skip
 RESULT = "sprint-result"
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed on this machine")
 
 
 def plain_environment(**more: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""JUnit XML, as pytest writes it, to values; the text is hostile: no document types, no entities, bounded size."""
+"""JUnit XML, as test runners write it, to values; the text is hostile: no document types, no entities, bounded size."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -18,14 +18,15 @@ _INTERNAL = ("pytest", "internal")
 _WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
 
 
-def parse_junit(xml: bytes) -> tuple[ReportedCase, ...]:
+def parse_junit(xml: bytes, *, parameters: bool = True) -> tuple[ReportedCase, ...]:
     """The cases of a report in its order, one per id; of several entries with one id the worst result counts.
 
+    `parameters`: whether a `[` ends a test's name, as in pytest's reports; elsewhere it is a character like any.
     Raises ValueError, with a reason for people, when this is no complete, harmless JUnit report.
     """
     if len(xml) > MAX_BYTES:
         raise ValueError(f"the report is larger than {MAX_BYTES // 1024 // 1024} MB")
-    reader = _Reader()
+    reader = _Reader(parameters)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -48,7 +49,8 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Collects the cases while the parser walks."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: bool) -> None:
+        self._parameters = parameters
         self.cases: list[ReportedCase] = []
         self.is_report = False
         self._depth = 0
@@ -79,14 +81,14 @@ class _Reader:
         if tag in _RESULTS:
             self._listening = False
         elif tag == "testcase" and self._case is not None:
-            self.cases.append(_case(self._case, self._result, "".join(self._texts)))
+            self.cases.append(_case(self._case, self._result, "".join(self._texts), self._parameters))
             self._case = None
 
 
-def _case(attributes: dict[str, str], result: CaseResult, text: str) -> ReportedCase:
+def _case(attributes: dict[str, str], result: CaseResult, text: str, parameters: bool) -> ReportedCase:
     name, classname = attributes.get("name", ""), attributes.get("classname", "")
     return ReportedCase(
-        name=name.split("[", 1)[0],
+        name=name.split("[", 1)[0] if parameters else name,
         id=f"{classname}::{name}",
         file="" if (classname, name) == _INTERNAL else _file(attributes.get("file", ""), classname or name),
         result=result,

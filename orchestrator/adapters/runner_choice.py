@@ -1,5 +1,6 @@
 """Which runner runs a suite (spec 1 C3): the setting, else the manifests, else the suite's name; never a default."""
 
+import re
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
@@ -7,29 +8,42 @@ from pathlib import PurePosixPath
 from orchestrator.domain.findings import Finding, Where, major
 
 PYTEST = "pytest"
-RUNNERS = (PYTEST,)
+NODE = "node"
+RUNNERS = (PYTEST, NODE)
 """Runners this version knows."""
-_PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
-_PYTEST_NAMES = ("test_*.py", "*_test.py")
+PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
+_MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
+_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?js$")}
+"""What each can run at all."""
+SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.test\.[cm]?js$")}
+"""File names that tell the runner by themselves."""
 
 
 def choose_runner(command: str | None, root_files: Collection[str], suite_files: Collection[str]) -> str | Finding:
     """The runner's name for `suite_files` (none: the whole suite), or the finding `test.no_runner`.
 
-    `command` is the setting `test.command`, `root_files` the names of the files in the project's root.
+    `command` is the setting `test.command`, `root_files` the names of the files in the project's root. Manifests of
+    both kinds, or of a runner that cannot run the suite, leave the choice to the suite.
     """
     if command is not None and command.strip():
         name = command.strip()
         return name if name in RUNNERS else _none(f"`test.command` names `{name}`", suite_files)
-    odd = [file for file in suite_files if not file.endswith(".py")]
-    if odd:
-        return _none(f"no known runner runs `{odd[0]}`", odd)
-    if any(fnmatchcase(name, pattern) for name in root_files for pattern in _PYTHON_MANIFESTS):
-        return PYTEST
-    names = [PurePosixPath(file).name for file in suite_files]
-    if names and all(any(fnmatchcase(name, pattern) for pattern in _PYTEST_NAMES) for name in names):
-        return PYTEST
+    able = [name for name in RUNNERS if all(_RUNS[name].search(file) for file in suite_files)]
+    if not able:
+        return _none(f"no known runner runs {', '.join(f'`{file}`' for file in suite_files)}", suite_files)
+    stated = [name for name in RUNNERS if _states(root_files, name)]
+    fitting = [name for name in able if name in stated] or [name for name in able if _named_for(name, suite_files)]
+    if len(fitting) == 1:
+        return fitting[0]
     return _none("neither a manifest nor the name of the suite tells the runner", suite_files)
+
+
+def _states(root_files: Collection[str], runner: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in root_files for pattern in _MANIFESTS[runner])
+
+
+def _named_for(runner: str, files: Collection[str]) -> bool:
+    return bool(files) and all(SUITES[runner].search(PurePosixPath(file).name) for file in files)
 
 
 def _none(reason: str, files: Collection[str]) -> Finding:
@@ -37,5 +51,5 @@ def _none(reason: str, files: Collection[str]) -> Finding:
         "test.no_runner",
         f"No test runner could be chosen: {reason}.",
         where=Where(file=next(iter(files), None), field="test.command"),
-        fix=f"Name the suite test_*.py, or set test.command to one of: {', '.join(RUNNERS)}.",
+        fix=f"Name the suite test_*.py or *.test.js, or set test.command to one of: {', '.join(RUNNERS)}.",
     )

@@ -7,16 +7,19 @@ from posixpath import basename
 
 from orchestrator.checks.assertions import asserting, assertions
 from orchestrator.checks.file_paths import tidy
+from orchestrator.checks.suite_node import check_node_suite, whole_name
 from orchestrator.checks.suite_reach import reach
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
 from orchestrator.syntax import python_source
 from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import Function, doubled_names, find_tests, test_functions
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 _PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
+_NODE_TEST = re.compile(r"^[\w.-]+\.test\.[cm]?js$")
 _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
@@ -36,14 +39,18 @@ def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Fin
     for field, held in (("test_file", file), ("test_content", content)):
         if not isinstance(held, str) or not held.strip():
             findings.append(major("suite.shape", f"{field} is missing or no text", where=where, fix=_FIX))
-    cases = _cases(value.get("test_cases"), where, findings)
+    cases = _cases(value.get("test_cases"), where, findings, of_node=isinstance(file, str) and _is_node(file))
     if not isinstance(file, str) or not isinstance(content, str) or any(f.severity.blocks for f in findings):
         return None, findings
     file = tidy(file)
     findings += _file_name(file, where)
     if any(finding.severity.blocks for finding in findings):
         return None, findings
-    names = test_functions(content)
+    if _is_node(file):
+        names = test_names(content)
+        cases = tuple(case.model_copy(update={"name": whole_name(case.name, names)}) for case in cases)
+    else:
+        names = test_functions(content)
     findings += _unknown_cases(cases, names, where) if names else []
     return TestSuite(test_file=file, test_content=content, test_cases=cases, expected_names=names), findings
 
@@ -54,6 +61,8 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Find
     `required_criteria` is the number of test functions wanted at least, None for a smoke test. A suite that does
     not parse has that one finding: nothing else can be said about it.
     """
+    if _is_node(suite.test_file):
+        return check_node_suite(suite, required_criteria=required_criteria)
     broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
     tree = python_source.parse(suite.test_content)
     if broken or tree is None:
@@ -101,14 +110,19 @@ def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:
     return {name: text.strip() for name in names if isinstance(text := entry.get(name), str)}
 
 
-def _cases(value: object, where: Where, findings: list[Finding]) -> tuple[TestCase, ...]:
+def _is_node(file: str) -> bool:
+    return file.endswith((".js", ".mjs", ".cjs"))
+
+
+def _cases(value: object, where: Where, findings: list[Finding], *, of_node: bool) -> tuple[TestCase, ...]:
     if not isinstance(value, list):
         findings.append(major("suite.shape", "test_cases is missing or no list", where=where, fix=_FIX))
         return ()
     cases: list[TestCase] = []
     for entry in value:
         texts = {"name": entry} if isinstance(entry, str) else _texts(entry, ("name", "criterion"))
-        name = _function_named(texts.get("name", "").strip())
+        name = texts.get("name", "").strip()
+        name = name if of_node else _function_named(name)
         if name:
             cases.append(TestCase(name=name, criterion=texts.get("criterion", "")))
         else:
@@ -123,12 +137,12 @@ def _function_named(text: str) -> str:
 
 
 def _file_name(path: str, where: Where) -> Iterator[Finding]:
-    fix = "Name it test_<subject>.py, in a folder like tests/."
+    fix = "Name it test_<subject>.py or <subject>.test.js, in a folder like tests/."
     reason = unsafe_reason(path)
     name = basename(path)
     if reason is not None:
         yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
-    elif not _PYTHON_TEST.match(name):
+    elif not (_PYTHON_TEST.match(name) or _NODE_TEST.match(name)):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
         yield major("suite.file_name", message, where=where, fix=fix)
     elif any(part.startswith(".") or part.lower() in _NOT_COLLECTED for part in path.split("/")[:-1]):

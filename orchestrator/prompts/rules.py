@@ -80,6 +80,10 @@ _SUITE = {
     "suite.network": "No network",
     "suite.sleep": "No sleep",
     "suite.duplicate_test": "Each test function has a name of its own",
+    "suite.database_import": "never import an open database at file level",
+    "suite.database_open": "close the database",
+    "suite.server_open": "close the server",
+    "suite.undrained": "drain the response of every request",
 }
 _ANALYSIS = {
     "analysis.shape": "one JSON object, never a list",

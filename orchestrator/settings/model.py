@@ -80,12 +80,12 @@ class PersonaSettings(Section):
 class PriceSettings(Section):
     """What a model costs, in US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Input read from the provider's cache; empty: as `input`."""
-    cache_write: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Input written to the provider's cache; empty: as `input`."""
-    output: float = Field(ge=0)
+    output: float = Field(ge=0, allow_inf_nan=False)
 
 
 class AnswerSettings(Section):
@@ -131,7 +131,7 @@ class TestSettings(Section):
     mode: Literal["auto", "acceptance", "smoke"] = "auto"
     """acceptance: one test per criterion; smoke: one or two; auto: acceptance when the architect gave tests."""
     command: str | None = None
-    """Runner by name: pytest. Empty: chosen by the suite and the manifests (spec 1 C3)."""
+    """The one runner to be used: pytest or node. Empty: chosen by the manifests and the suite (spec 1 C3)."""
     timeout_s: float = Field(default=300, gt=0)
 
 
@@ -159,7 +159,10 @@ class CommandSettings(Section):
     output_killed_kb: int = Field(default=16384, ge=1)
     """Printed text beyond this ends the command."""
     install_timeout_s: float = Field(default=600, gt=0)
-    install_env: tuple[str, ...] = ("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY")
+    install_env: tuple[str, ...] = (
+        *("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY"),
+        *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),
+    )
     """Variables handed to dependency installation, and to nothing else."""
 
 

@@ -3,9 +3,9 @@
 from posixpath import splitext
 
 from orchestrator.domain.findings import Finding
-from orchestrator.syntax import json_source, python_source
+from orchestrator.syntax import javascript_check, json_source, python_source
 
-CHECKED_SUFFIXES = (".py", ".pyi", ".json")
+CHECKED_SUFFIXES = (".py", ".pyi", ".json", *javascript_check.SUFFIXES)
 """Languages that have a parser here; other files are not judged."""
 
 
@@ -18,6 +18,8 @@ def check_syntax(path: str, text: str, *, code: str = "content.syntax") -> list[
     found: Finding | None = None
     if suffix in {".py", ".pyi"}:
         found = python_source.problem(text, path, code=code)
+    elif suffix in javascript_check.SUFFIXES:
+        found = javascript_check.problem(text, path, code=code)
     elif suffix == ".json" and not json_source.allows_comments(path):
         found = json_source.problem(text, path, code=code)
     return [found] if found else []

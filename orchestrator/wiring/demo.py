@@ -3,14 +3,11 @@
 import shutil
 from pathlib import Path
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.git import run_git
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.domain.testing import TestReport
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, packaged
-from orchestrator.wiring.run import command_path
+from orchestrator.wiring.runners import project_runner
 
 EXAMPLE = "library"
 PARTS = ("backlog.csv", "vision.md", "config.yaml", "team.jsonl", "README.md")
@@ -42,9 +39,5 @@ async def check_out(repo: Path, branch: str, target: Path) -> None:
 
 async def run_suite(folder: Path, settings: Settings, environment: Environment) -> TestReport:
     """The whole suite of the application in `folder`."""
-    path = command_path(environment)
-    commands = LimitedCommandRunner(settings.commands, path)
-    environments = PythonEnvironments(
-        environment.home / "environments", commands, settings.commands, environment.variables
-    )
-    return await PytestRunner(commands, environments, settings.test, path).run(folder, key="demo")
+    runner = project_runner(settings, environment, environment.home / "environments")
+    return await runner.run(folder, key="demo")

@@ -11,11 +11,9 @@ from pathlib import Path
 from orchestrator import __version__
 from orchestrator.adapters.backlog_writer import BacklogWriter
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.command_runner import LimitedCommandRunner, remove_old_scratch
+from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.sprint_lock import SprintLock
@@ -30,7 +28,7 @@ from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import RepositoryError
-from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
+from orchestrator.ports import Clock, Provider, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import known_cells
@@ -41,6 +39,7 @@ from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
     Chosen,
     continued_sprint,
@@ -187,7 +186,9 @@ class Run:
             await sink.emit(self._begun(chosen, provider))
             backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
-            body = story_body(library, workspace, self._runner(record, lock_fd))
+            folder = self._folder.environments(record.sprint)
+            runner = project_runner(settings, self._environment, folder, lock_fds=(lock_fd,))
+            body = story_body(library, workspace, runner)
             engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
             briefs = Briefs(chosen, settings, self._environment)
             supervisor = Supervisor(
@@ -211,15 +212,6 @@ class Run:
         warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
         if warning is not None:
             self._tell(f"warning: {warning}")
-
-    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
-        settings, path = self._settings, command_path(self._environment)
-        slots = asyncio.Semaphore(settings.concurrency.commands)
-        commands = LimitedCommandRunner(settings.commands, path, lock_fds=(lock_fd,), slots=slots)
-        environments = PythonEnvironments(
-            self._folder.environments(record.sprint), commands, settings.commands, self._environment.variables
-        )
-        return PytestRunner(commands, environments, settings.test, path)
 
     def _engine(self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore) -> DurableEngine:
         turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
@@ -270,8 +262,3 @@ def default_repository() -> Path:
     """Without --repo: the current folder when it is a repository's top folder, else `repo` in it."""
     here = Path.cwd()
     return here if (here / ".git").exists() else here / "repo"
-
-
-def command_path(environment: Environment) -> str:
-    """PATH for commands and tests: the user's, so that the tools they installed are found."""
-    return environment.variables.get("PATH", "/usr/local/bin:/usr/bin:/bin")

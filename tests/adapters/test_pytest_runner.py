@@ -162,16 +162,11 @@ async def test_the_projects_own_settings_count_and_no_others(tmp_path: Path) -> 
     assert "No module named 'deep'" in again.output
 
 
-async def test_no_runner_and_missing_tests(tmp_path: Path) -> None:
+async def test_missing_tests(tmp_path: Path) -> None:
     root = tree(tmp_path, {"tests/cart.test.js": "test"})
     runner = runner_in(tmp_path)
-    none = await runner.run(root, files=["tests/cart.test.js"], key="story")
-    assert (none.problem, none.exit_code) == (RunProblem.MISSING_RUNNER, None)
-    assert "cart.test.js" in none.output
     assert (await runner.run(root, key="story")).problem is RunProblem.NO_TESTS
     assert (await runner.run(root, files=["tests/test_gone.py"], key="story")).problem is RunProblem.NO_TESTS
-    odd = await runner_in(tmp_path, command="jest").run(root, key="story")
-    assert odd.problem is RunProblem.MISSING_RUNNER
 
 
 async def test_refused_requirements_stop_suite_and_command(tmp_path: Path) -> None:

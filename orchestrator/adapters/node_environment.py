@@ -1,0 +1,156 @@
+"""Packages of Node projects: installed per key outside the tree, and linked into it while something runs."""
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import platform
+import re
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.npm_requirements import MANIFEST, REGISTRY, NpmRequirements, gather
+from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.domain.base import Value
+from orchestrator.ports import CommandRunner
+from orchestrator.settings.model import CommandSettings
+
+MODULES = "node_modules"
+_MARKER = "ready.json"
+_KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
+_OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+
+
+class NodePackages(Value):
+    """Where a project's packages lie, or why they could not be installed."""
+
+    modules: Path | None = None
+    """The folder to stand in for `node_modules`; None when nothing is asked for, or on a problem."""
+    problem: str | None = None
+    """For people and personas."""
+    output: str = ""
+    """What npm printed."""
+
+
+class NodeEnvironments:
+    """Makes and keeps `folder`/<key>/node_modules; `variables` is where the allowed install variables come from.
+
+    No script of a package is run, neither at installation nor later.
+    """
+
+    def __init__(
+        self, folder: Path, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str]
+    ) -> None:
+        self._folder = folder.absolute()
+        self._runner = runner
+        self._timeout_s = settings.install_timeout_s
+        self._env = {name: variables[name] for name in settings.install_env if name in variables}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, root: Path, key: str) -> NodePackages:
+        """The packages of the project at `root`, installed anew when package.json or its lock file changed.
+
+        Never raises for what the project holds; one call per key at a time, others wait. ValueError: `key` is no plain
+        name.
+        """
+        if not _KEY.match(key):
+            raise ValueError(f"{key!r} cannot name an environment")
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            wanted = await asyncio.to_thread(_wanted, root, self._hosts())
+            if wanted.refusals:
+                return NodePackages(problem="Packages were not installed. " + "; ".join(wanted.refusals))
+            if not wanted.wanted:
+                return NodePackages()
+            home, digest = self._folder / key, _digest(wanted)
+            if not await asyncio.to_thread(_is_ready, home, digest):
+                failed = await self._install(home, wanted)
+                if failed is not None:
+                    return failed
+                # Written last: an installation that was cut half-way has no marker and starts again.
+                await asyncio.to_thread(_write_marker, home, digest)
+            return NodePackages(modules=home / MODULES)
+
+    async def _install(self, home: Path, wanted: NpmRequirements) -> NodePackages | None:
+        await asyncio.to_thread(_prepare, home, wanted)
+        verb = "install" if wanted.lock_name is None else "ci"
+        result = await self._runner.run(
+            ["npm", verb, *_OPTIONS], cwd=home, env=self._env, timeout_s=self._timeout_s
+        )
+        if result.ok:
+            return None
+        how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
+        return NodePackages(problem=f"`npm {verb}` could not install the packages ({how}).", output=result.output)
+
+    def _hosts(self) -> frozenset[str]:
+        """Hosts that a lock file may name: the public registry's and those of the registry that is configured."""
+        configured = (value for name, value in self._env.items() if name.lower() == "npm_config_registry")
+        return frozenset({REGISTRY, *(urlsplit(value).netloc for value in configured)})
+
+
+@contextlib.asynccontextmanager
+async def linked(root: Path, modules: Path | None) -> AsyncIterator[None]:
+    """`root`/node_modules leads to `modules` meanwhile (None: nothing is done); the tree is left as it was.
+
+    A folder or link of that name in the tree is the project's own and stays in place. A link it must be: what is
+    imported with `import` is looked up beside the importing file and nowhere else.
+    """
+    link = root / MODULES
+    made = modules is not None and await asyncio.to_thread(_link, link, modules)
+    try:
+        yield
+    finally:
+        if made and modules is not None:
+            await asyncio.shield(asyncio.to_thread(_unlink, link, modules))
+
+
+def _link(link: Path, modules: Path) -> bool:
+    _unlink(link, modules)  # one that a killed process left
+    try:
+        link.symlink_to(modules, target_is_directory=True)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _unlink(link: Path, modules: Path) -> None:
+    with contextlib.suppress(OSError):
+        if os.readlink(link) == str(modules):
+            link.unlink()
+
+
+def _wanted(root: Path, hosts: frozenset[str]) -> NpmRequirements:
+    return gather(root_files(root), functools.partial(read_text, root), hosts=hosts)
+
+
+def _digest(wanted: NpmRequirements) -> str:
+    content = [wanted.model_dump(mode="json"), platform.system(), platform.machine()]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _is_ready(home: Path, digest: str) -> bool:
+    try:
+        marker = json.loads((home / _MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return marker == {"sha256": digest} and (home / MODULES).is_dir()
+
+
+def _write_marker(home: Path, digest: str) -> None:
+    (home / MODULES).mkdir(exist_ok=True)  # npm makes none when every package was optional
+    beside = home / f"{_MARKER}.new"
+    beside.write_text(json.dumps({"sha256": digest}), encoding="utf-8")
+    beside.replace(home / _MARKER)
+
+
+def _prepare(home: Path, wanted: NpmRequirements) -> None:
+    """An empty folder with our own copies of what npm reads: nothing else of the tree is in its reach."""
+    remove_tree(home)
+    home.mkdir(parents=True)
+    (home / MANIFEST).write_text(wanted.manifest, encoding="utf-8")
+    (home / ".npmrc").write_text("".join(f"{line}\n" for line in wanted.settings), encoding="utf-8")
+    if wanted.lock_name is not None:
+        (home / wanted.lock_name).write_text(wanted.lock, encoding="utf-8")

@@ -1,0 +1,68 @@
+"""SuiteRunner's half for `node --test`: only the report file and the expected names count, never what it prints."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator.adapters.command_runner import scratch_folder
+from orchestrator.adapters.node_environment import NodeEnvironments, linked
+from orchestrator.adapters.runner_choice import NODE
+from orchestrator.adapters.suite_report import judged, read_report
+from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.ports import CommandRunner
+from orchestrator.settings.model import TestSettings
+
+REPORTER = Path(__file__).with_name("node_reporter.mjs")
+OLDEST = 20
+"""First version of node whose test runner tells a reporter all that ours needs."""
+_VERSION = re.compile(r"^v(\d+)\.")
+
+
+class NodeRunner:
+    """Runs Node suites with the packages of their key. `settings.timeout_s` limits each run.
+
+    One test is one case, named by the titles of its describe blocks and its own, joined with ` > `.
+    """
+
+    def __init__(self, runner: CommandRunner, environments: NodeEnvironments, settings: TestSettings) -> None:
+        self._runner = runner
+        self._environments = environments
+        self._settings = settings
+        self._able = False
+
+    async def run(
+        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+    ) -> TestReport:
+        """See `ports.SuiteRunner.run`; the whole suite is what node itself finds below `root`."""
+        root = await asyncio.to_thread(root.resolve)
+        lacking = await self._lacking(root)
+        if lacking:
+            return TestReport(problem=RunProblem.MISSING_RUNNER, output=lacking)
+        packages = await self._environments.ensure(root, key)
+        if packages.problem is not None:
+            text = f"{packages.problem}\n{packages.output}"
+            return TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
+        async with scratch_folder() as scratch, linked(root, packages.modules):
+            report = scratch / "report.xml"
+            argv = [
+                *(NODE, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
+                *(f"--test-reporter={REPORTER}", f"--test-reporter-destination={report}"),
+                *(f"./{file}" for file in files or ()),
+            ]
+            result = await self._runner.run(argv, cwd=root, timeout_s=self._settings.timeout_s)
+            cases, trouble = await asyncio.to_thread(read_report, report, NODE)
+        return judged(result, cases, trouble, expected_names, runner=NODE, complete=(0,))
+
+    async def _lacking(self, root: Path) -> str:
+        """Why node cannot be used, or ""."""
+        if self._able:
+            return ""
+        result = await self._runner.run([NODE, "--version"], cwd=root)
+        found = _VERSION.match(result.output)
+        if not result.ok or found is None:
+            return f"`node` is not there: {result.output.strip()[:500]}"
+        if int(found[1]) < OLDEST:
+            return f"`node` is {result.output.strip()[:50]}; needed is {OLDEST} or newer"
+        self._able = True
+        return ""

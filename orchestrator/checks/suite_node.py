@@ -1,0 +1,77 @@
+"""What is wrong with a suite for `node --test` (spec 1 C1, C2)."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tree_sitter import Node
+
+from orchestrator.checks.node_assertions import Assertions
+from orchestrator.checks.node_resources import resources
+from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.domain.testing import TestSuite
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.javascript_tests import JOIN, FoundTest, find_tests
+from orchestrator.syntax.javascript_tree import root
+
+
+def check_node_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
+    """As `suite.check_suite`, for a JavaScript file. Only tests with literal titles count: a report must name them."""
+    broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
+    if broken:
+        return broken
+    tree, where = root(suite.test_content), Where(file=suite.test_file)
+    tests = find_tests(tree)
+    named = [test for test in tests if test.name is not None]
+    if not named:
+        fix = "Import `test` from 'node:test' and write tests with literal titles: test('adds a row', …)."
+        return [major("suite.no_tests", "the file has no test with a title of its own", where=where, fix=fix)]
+    findings = [*_assertions(tree, tests, where), *_doubled(named, where)]
+    count = len({test.name for test in named})
+    if required_criteria is not None and count < required_criteria:
+        message = f"{count} tests for {required_criteria} acceptance criteria"
+        findings.append(major("suite.criteria", message, where=where, fix="Write a test for each criterion."))
+    return [*findings, *resources(tree, suite.test_file, min(test.line for test in tests))]
+
+
+def whole_name(said: str, names: Sequence[str]) -> str:
+    """The one of `names` that is meant: named whole in whatever way its titles are joined, or by its own title alone.
+
+    What means none of them, or several, is given back as it is.
+    """
+    for form in (_letters, lambda name: _letters(name.rsplit(JOIN, 1)[-1])):
+        meant = [name for name in names if form(name) == _letters(said)]
+        if len(meant) == 1:
+            return meant[0]
+    return said
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"\W+", "", name).casefold()
+
+
+def _assertions(tree: Node, tests: tuple[FoundTest, ...], where: Where) -> Iterator[Finding]:
+    assertions = Assertions(tree)
+    told: set[tuple[int, str]] = set()
+    for test in tests:
+        name, place = test.name or "…", where.model_copy(update={"line": test.line})
+        found = assertions.of(test.body) if test.body is not None else []
+        if not found:
+            message = f"the test `{name}` asserts nothing"
+            yield major("suite.no_assertion", message, where=place, fix="Assert what the criterion promises.")
+        for assertion in found:
+            key = (assertion.line, assertion.always_true)
+            if assertion.always_true and key not in told:  # a subtest's stands in its parent too
+                told.add(key)
+                place = where.model_copy(update={"line": assertion.line})
+                message = f"an assertion in `{name}` is always true: {assertion.always_true}"
+                yield major("suite.always_true", message, where=place, fix="Assert what the program returns or stores.")
+
+
+def _doubled(tests: list[FoundTest], where: Where) -> Iterator[Finding]:
+    seen: set[str | None] = set()
+    for test in tests:
+        if test.name in seen:
+            place = where.model_copy(update={"line": test.line})
+            message = f"there are two tests `{test.name}`, which a report cannot tell apart"
+            yield major("suite.duplicate_test", message, where=place, fix="Give each its own name.")
+        seen.add(test.name)

@@ -1,0 +1,194 @@
+"""The tests of a JavaScript file as `node --test` would report them, by syntax tree."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from orchestrator.syntax.javascript_tree import below, node_text, root
+
+JOIN = " > "
+"""Stands between the titles of nested tests in a test's whole name."""
+FUNCTIONS = frozenset(
+    {"arrow_function", "function_expression", "function_declaration", "generator_function", "method_definition"}
+    | {"generator_function_declaration"}
+)
+_TESTS, _SUITES = frozenset({"test", "it"}), frozenset({"describe", "suite"})
+_VARIANTS = frozenset({"skip", "todo", "only"})
+_ESCAPE = re.compile(r"\\(u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|\r\n|[\s\S])")
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
+
+
+@dataclass(frozen=True)
+class FoundTest:
+    """One test: its whole name (None when a title is computed), its line, and its function when it stands there."""
+
+    name: str | None
+    line: int
+    body: Node | None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A name bound to (a part of) a module: `export` is `default`, `*` or the exported name; None for the whole."""
+
+    name: str
+    module: str
+    export: str
+    node: Node
+
+
+def test_names(text: str) -> tuple[str, ...]:
+    """Whole names of the tests that are sure to be there, each once, in order; () when none is."""
+    return tuple(dict.fromkeys(test.name for test in find_tests(root(text)) if test.name is not None))
+
+
+test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def find_tests(tree: Node) -> tuple[FoundTest, ...]:
+    """Every call of `test` or `it` that comes from `node:test`, subtests of a test's context included, in order."""
+    known = _test_functions(tree)
+    found: list[FoundTest] = []
+    waiting: list[tuple[Node, tuple[str | None, ...], frozenset[str]]] = [(tree, (), frozenset())]
+    while waiting:
+        node, path, contexts = waiting.pop()
+        kind = _kind(node, known, contexts) if node.type == "call_expression" else ""
+        if kind:
+            title, body = _title(node), _callback(node)
+            whole = (*path, title)
+            if kind == "test":
+                name = JOIN.join(part for part in whole if part is not None) if None not in whole else None
+                found.append(FoundTest(name, node.start_point.row + 1, body))
+            if body is not None:
+                inner = contexts | _first_parameter(body) if kind == "test" else contexts
+                waiting.extend((child, whole, inner) for child in reversed(body.children))
+            continue
+        # What stands in another function runs when and as often as that is called: its names are not sure.
+        inside = (*path, None) if node.type in FUNCTIONS else path
+        waiting.extend((child, inside, contexts) for child in reversed(node.children))
+    return tuple(found)
+
+
+def bindings(tree: Node) -> Iterator[Binding]:
+    """Names bound by import statements, `require(…)` and `await import(…)` anywhere in the file."""
+    for node in below(tree):
+        if node.type == "import_statement":
+            yield from _imported(node)
+        elif node.type == "variable_declarator":
+            module = required_module(node.child_by_field_name("value"))
+            if module:
+                yield from _destructured(node, module)
+
+
+def required_module(value: Node | None) -> str:
+    """The module of `require("x")` or `await import("x")`, also with a member behind it; else ""."""
+    while value is not None and value.type in {"await_expression", "parenthesized_expression", "member_expression"}:
+        value = value.named_children[0] if value.named_children else None
+    if value is None or value.type != "call_expression":
+        return ""
+    arguments = call_arguments(value)
+    if node_text(value.child_by_field_name("function")) not in {"require", "import"} or not arguments:
+        return ""
+    return string_value(arguments[0]) or ""
+
+
+def call_arguments(call: Node) -> list[Node]:
+    """The arguments of a call or `new`, comments left out."""
+    arguments = call.child_by_field_name("arguments")
+    return [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
+
+
+def string_value(node: Node | None) -> str | None:
+    """What a string literal, or a template without substitutions, stands for; None for anything else."""
+    if node is None or node.type not in {"string", "template_string"}:
+        return None
+    if any(child.type == "template_substitution" for child in node.children):
+        return None
+    return _ESCAPE.sub(_unescaped, node_text(node)[1:-1])
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    digits = match[2] or match[3] or match[4]
+    if digits:
+        return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else match[0]
+    return _LETTERS.get(match[1], match[1])
+
+
+def _test_functions(tree: Node) -> dict[str, str]:
+    """Local name → test, describe, or `*` for what has both as members."""
+    known: dict[str, str] = {}
+    for binding in bindings(tree):
+        if binding.module != "node:test":
+            continue
+        if binding.export in _TESTS:
+            known[binding.name] = "test"
+        elif binding.export in _SUITES:
+            known[binding.name] = "describe"
+        elif binding.export in {"default", "*"}:
+            known[binding.name] = "*"
+    return known
+
+
+def _kind(call: Node, known: dict[str, str], contexts: frozenset[str]) -> str:
+    """`test` or `describe` when this call makes one, else ""."""
+    head, *members = node_text(call.child_by_field_name("function")).replace("?.", ".").split(".")
+    if head in contexts:
+        return "test" if members == ["test"] else ""
+    kind = known.get(head, "")
+    if kind == "*":
+        kind = "test"
+        if members and members[0] in _TESTS | _SUITES:
+            kind = "test" if members.pop(0) in _TESTS else "describe"
+    return kind if not members or (len(members) == 1 and members[0] in _VARIANTS) else ""
+
+
+def _title(call: Node) -> str | None:
+    arguments = call_arguments(call)
+    return string_value(arguments[0]) or None if arguments else None
+
+
+def _callback(call: Node) -> Node | None:
+    return next((node for node in reversed(call_arguments(call)) if node.type in FUNCTIONS), None)
+
+
+def _first_parameter(function: Node) -> frozenset[str]:
+    single = function.child_by_field_name("parameter")
+    if single is not None:
+        return frozenset({node_text(single)})
+    several = function.child_by_field_name("parameters")
+    return (
+        frozenset({node_text(several.named_children[0])})
+        if several is not None and several.named_children
+        else frozenset()
+    )
+
+
+def _imported(statement: Node) -> Iterator[Binding]:
+    module = string_value(statement.child_by_field_name("source")) or ""
+    clause = next((child for child in statement.children if child.type == "import_clause"), None)
+    for part in clause.named_children if clause is not None else ():
+        if part.type == "identifier":
+            yield Binding(node_text(part), module, "default", statement)
+        elif part.type == "namespace_import":
+            yield Binding(node_text(part.named_children[-1]), module, "*", statement)
+        elif part.type == "named_imports":
+            for item in part.named_children:
+                name, alias = item.child_by_field_name("name"), item.child_by_field_name("alias")
+                yield Binding(node_text(alias or name), module, node_text(name).strip("\"'"), statement)
+
+
+def _destructured(declarator: Node, module: str) -> Iterator[Binding]:
+    target, value = declarator.child_by_field_name("name"), declarator.child_by_field_name("value")
+    if target is None:
+        return
+    if target.type == "identifier":
+        member = value.child_by_field_name("property") if value is not None else None
+        yield Binding(node_text(target), module, node_text(member) or "default", declarator)
+    for item in target.named_children if target.type == "object_pattern" else ():
+        if item.type == "shorthand_property_identifier_pattern":
+            yield Binding(node_text(item), module, node_text(item), declarator)
+        elif item.type == "pair_pattern":
+            key, bound = item.child_by_field_name("key"), item.child_by_field_name("value")
+            yield Binding(node_text(bound), module, node_text(key).strip("\"'"), declarator)

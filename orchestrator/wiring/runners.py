@@ -1,0 +1,35 @@
+"""The runner of suites and commands, with the environments of Python and Node projects behind it."""
+
+import asyncio
+from pathlib import Path
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.pytest_runner import PytestRunner
+from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.ports import SuiteRunner
+from orchestrator.settings import Environment, Settings
+
+
+def project_runner(
+    settings: Settings, environment: Environment, folder: Path, *, lock_fds: tuple[int, ...] = ()
+) -> SuiteRunner:
+    """What runs tests and commands; environments are kept in `folder` and, for Node, in `<folder>-node`.
+
+    `lock_fds` stay open as long as a command may still run.
+    """
+    path = command_path(environment)
+    slots = asyncio.Semaphore(settings.concurrency.commands)
+    commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots)
+    variables = environment.variables
+    venvs = PythonEnvironments(folder, commands, settings.commands, variables)
+    packages = NodeEnvironments(folder.with_name(f"{folder.name}-node"), commands, settings.commands, variables)
+    pytest = PytestRunner(commands, venvs, settings.test, path)
+    return ProjectRunner(pytest, NodeRunner(commands, packages, settings.test), packages, settings.test, path)
+
+
+def command_path(environment: Environment) -> str:
+    """PATH for commands and tests: the user's, so that the tools they installed are found."""
+    return environment.variables.get("PATH", "/usr/local/bin:/usr/bin:/bin")

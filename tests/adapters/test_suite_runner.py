@@ -1,0 +1,187 @@
+"""Suites of Node projects and of projects with both kinds of tests, run for real."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.pytest_runner import PytestRunner
+from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.suite_runner import ProjectRunner, kinds_of_tests
+from orchestrator.domain.testing import CaseResult, RunProblem
+from orchestrator.settings.model import CommandSettings, TestSettings
+from tests.support import needs_node
+
+NODE = shutil.which("node") or ""
+PATH = f"{Path(NODE).parent}:/usr/bin:/bin" if NODE else "/usr/bin:/bin"
+HEAD = "import { test, describe, it } from 'node:test';\nimport assert from 'node:assert/strict';\n"
+PYTHON = "def test_python():\n    assert 1 + 1 == 2\n"
+
+
+def runner_in(
+    folder: Path,
+    *,
+    command: str | None = None,
+    timeout_s: float = 30,
+    path: str = PATH,
+) -> ProjectRunner:
+    commands, tests = CommandSettings(timeout_s=60), TestSettings(timeout_s=timeout_s, command=command)
+    run = LimitedCommandRunner(commands, path)
+    packages = NodeEnvironments(folder / "node", run, commands, {})
+    pytest_runner = PytestRunner(run, PythonEnvironments(folder / "python", run, commands, {}), tests, path)
+    return ProjectRunner(pytest_runner, NodeRunner(run, packages, tests), packages, tests, path)
+
+
+def tree(folder: Path, files: dict[str, str]) -> Path:
+    root = folder / "a story's tree"
+    for name, text in {"package.json": '{"type": "module"}', **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+@needs_node
+async def test_every_result_of_a_node_suite_by_its_whole_name(tmp_path: Path) -> None:
+    text = f"""{HEAD}import {{ total }} from '../shop.js';
+test('adds [1] "two" <three> & four', () => assert.equal(total(), 3));
+describe('cart', () => {{
+  it('is empty', () => assert.ok(true));
+  describe('when full', () => it('fails', () => assert.equal(1, 2)));
+  it.skip('is skipped', () => {{}});
+  it('is to do', {{ todo: true }}, () => assert.fail('not yet'));
+}});
+test('parent', async (t) => {{ await t.test('child', () => {{}}); assert.fail('late'); }});
+"""
+    root = tree(tmp_path, {"shop.js": "export const total = () => 3;\n", "tests/cart.test.js": text})
+    before = set(root.rglob("*"))
+    names = ("cart > is empty", "cart > is skipped", "gone")
+    report = await runner_in(tmp_path).run(root, files=["tests/cart.test.js"], expected_names=names, key="story")
+    assert {case.name: case.result for case in report.cases} == {
+        'adds [1] "two" <three> & four': CaseResult.PASSED,
+        "cart > is empty": CaseResult.PASSED,
+        "cart > when full > fails": CaseResult.FAILED,
+        "cart > is skipped": CaseResult.SKIPPED,
+        "cart > is to do": CaseResult.SKIPPED,
+        "parent > child": CaseResult.PASSED,
+        "parent": CaseResult.FAILED,
+    }
+    assert {case.file for case in report.cases} == {"tests/cart.test.js"}
+    assert (report.problem, report.missing_names) == (RunProblem.MISSING_NAMES, ("cart > is skipped", "gone"))
+    failed = next(case for case in report.cases if case.name.endswith("fails"))
+    assert failed.id == "tests/cart.test.js::cart > when full > fails"
+    assert "(tests/cart.test.js:7:" in failed.message
+    assert str(root) not in failed.message, "the same failure reads the same in every folder"
+    assert "is empty" in report.output
+    assert set(root.rglob("*")) == before, "a run leaves nothing in the tree"
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("code", "problem", "told"),
+    [
+        ("process.exit(0);\n", None, "without reporting a test"),
+        ("test('a', () => {\n", None, "SyntaxError"),
+        ("import './gone.js';\ntest('a', () => {});\n", None, "gone.js"),
+        ("test('a', () => { process.exit(0); });\n", None, "without reporting a test"),
+        ("test('a', () => {});\nsetTimeout(() => { throw new Error('later'); }, 10);\n", None, ""),
+        ("test('b', () => {});\n", RunProblem.MISSING_NAMES, ""),
+        ("setInterval(() => {}, 1000);\ntest('a', () => {});\n", RunProblem.TIMEOUT, ""),
+    ],
+)
+async def test_endings_that_show_nothing(tmp_path: Path, code: str, problem: RunProblem | None, told: str) -> None:
+    root = tree(tmp_path, {"tests/cart.test.js": HEAD + code})
+    report = await runner_in(tmp_path, timeout_s=3).run(
+        root, files=["tests/cart.test.js"], expected_names=["a"], key="story"
+    )
+    assert not report.green or "later" in code, report.output
+    if problem is not None:
+        assert report.problem is problem
+    assert told in "".join(case.message for case in report.cases)
+
+
+@needs_node
+async def test_the_whole_suite_runs_every_kind_of_test_there_is(tmp_path: Path) -> None:
+    files = {"tests/test_a.py": PYTHON, "tests/a.test.js": f"{HEAD}test('node', () => assert.ok(1));\n"}
+    root = tree(tmp_path, {**files, "test/helper.js": "export const help = 1;\n"})
+    runner = runner_in(tmp_path)
+    report = await runner.run(root, expected_names=["test_python", "node"], key="merge")
+    assert report.green, report.output
+    assert {case.name for case in report.cases} == {"test_python", "node"}
+    missing = await runner.run(root, expected_names=["gone"], key="merge")
+    assert (missing.problem, missing.missing_names) == (RunProblem.MISSING_NAMES, ("gone",))
+    (root / "tests" / "test_a.py").write_text("def test_python():\n    assert 1 == 2\n")
+    red = await runner.run(root, key="merge")
+    assert (red.problem, red.failed, red.passed, red.exit_code) == (None, 1, 1, 1)
+    only = await runner_in(tmp_path, command="node").run(root, key="merge")
+    assert [case.name for case in only.cases] == ["node"]
+
+
+def test_which_runners_a_tree_needs(tmp_path: Path) -> None:
+    root = tree(tmp_path, {"web/app.test.js": "test('of jest', () => {});\n"})
+    assert kinds_of_tests(root) == ("pytest",), "another runner's tests are not node's"
+    (root / "node_modules" / "x").mkdir(parents=True)
+    (root / "node_modules" / "x" / "x.test.js").write_text(HEAD)
+    assert kinds_of_tests(root) == ("pytest",)
+    (root / "web" / "real.test.mjs").write_text(HEAD)
+    assert kinds_of_tests(root) == ("node",)
+    (root / "pyproject.toml").write_text("")
+    assert kinds_of_tests(root) == ("pytest", "node")
+
+
+async def test_no_runner_for_it(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    root = tree(tmp_path, {"tests/a.test.js": HEAD, "tests/a.test.ts": ""})
+    runner = runner_in(tmp_path, path=str(tmp_path / "bin"))
+    absent = await runner.run(root, files=["tests/a.test.js"], key="story")
+    assert (absent.problem, absent.exit_code) == (RunProblem.MISSING_RUNNER, None)
+    assert "node" in absent.output
+    odd = await runner.run(root, files=["tests/a.test.ts"], key="story")
+    assert odd.problem is RunProblem.MISSING_RUNNER
+    assert "a.test.ts" in odd.output
+    assert (await runner_in(tmp_path, command="jest").run(root, key="story")).problem is RunProblem.MISSING_RUNNER
+    old = tmp_path / "bin" / "node"
+    old.write_text("#!/bin/sh\necho v18.2.0\n")
+    old.chmod(0o755)
+    runner = runner_in(tmp_path, path=f"{tmp_path / 'bin'}:/usr/bin:/bin")
+    assert "20 or newer" in (await runner.run(root, files=["tests/a.test.js"], key="story")).output
+
+
+@needs_node
+async def test_refused_packages_stop_suite_and_command(tmp_path: Path) -> None:
+    manifest = json.dumps({"dependencies": {"left": "git+https://example.org/left.git"}})
+    root = tree(tmp_path, {"package.json": manifest, "tests/a.test.js": HEAD})
+    runner = runner_in(tmp_path)
+    report = await runner.run(root, files=["tests/a.test.js"], key="story")
+    assert report.problem is RunProblem.INSTALL_FAILED
+    assert "git+https" in report.output
+    command = await runner.command(root, "echo ran", key="story")
+    assert (command.exit_code, "ran\n" in command.output) == (1, False)
+    python = await runner_in(tmp_path, command="pytest").command(root, "echo ran", key="story")
+    assert python.output == "ran\n"
+
+
+@pytest.mark.soak
+@needs_node
+async def test_a_suite_with_packages_from_the_registry(tmp_path: Path) -> None:
+    manifest = json.dumps({"type": "module", "dependencies": {"is-odd": "^3.0.0"}})
+    code = f"{HEAD}import isOdd from 'is-odd';\ntest('odd', () => assert.ok(isOdd(3)));\n"
+    common = "const odd = require('is-odd');\nrequire('node:test').test('common', () => { if (!odd(1)) throw 1; });\n"
+    root = tree(tmp_path, {"package.json": manifest, "tests/a.test.js": code, "tests/b.test.cjs": common})
+    runner = runner_in(tmp_path)
+    first = await runner.run(root, expected_names=["odd", "common"], key="story")
+    assert first.green, first.output
+    assert not (root / "node_modules").exists()
+    lock = tmp_path / "node" / "story" / "package-lock.json"
+    (root / "package-lock.json").write_bytes(lock.read_bytes())
+    locked = await runner.run(root, expected_names=["odd"], key="other")
+    assert locked.green, locked.output
+    listed = await runner.command(root, "node -p \"require('is-odd')(3)\" && ls node_modules", key="other")
+    assert listed.output.startswith("true\n")
+    (root / "package.json").write_text(json.dumps({"dependencies": {"is-odd": "^999.0.0"}}))
+    failed = await runner.run(root, files=["tests/b.test.cjs"], key="other")
+    assert failed.problem is RunProblem.INSTALL_FAILED
+    assert "npm" in failed.output

@@ -1,0 +1,70 @@
+"""A Node project from a plan to a merge: no manifest from a registry, node's own test runner."""
+
+import json
+from pathlib import Path
+
+from tests.support import Team, make_repo, needs_node, play, write_backlog
+
+MANIFEST = json.dumps({"name": "shop", "version": "1.0.0", "type": "module", "private": True})
+SUITE = """import { describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import { total } from '../src/cart.js';
+
+describe('cart', () => {
+  it('adds what is in it', () => assert.equal(total([1, 2]), 3));
+  it('is worth nothing when empty', () => assert.equal(total([]), 0));
+});
+"""
+OPEN = SUITE.replace("describe(", "import db from '../src/db.js';\n\ndescribe(", 1)
+WRONG = "export const total = (prices) => prices.length;\n"
+RIGHT = "export const total = (prices) => prices.reduce((sum, price) => sum + price, 0);\n"
+
+
+def cart(team: Team) -> None:
+    """Files that do not parse, a suite with an open database, code that is wrong once and mended."""
+    team.plan("CART", ["package.json", "src/cart.js"])
+    team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.js": "export const total = (prices => {\n"})
+    team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.js": WRONG})
+    team.suite("CART", OPEN, "tests/cart.test.js")
+    names = ("adds what is in it", "cart > is worth nothing when empty")
+    cases = [{"name": name, "criterion": f"criterion {number}"} for number, name in enumerate(names)]
+    answer = {"story_id": "CART", "test_file": "tests/cart.test.js", "test_content": SUITE, "test_cases": cases}
+    team.say("jordan", "CART", "suite", answer)
+    team.analyse("CART", ("src/cart.js", "add the prices up"))
+    team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.js": RIGHT})
+
+
+def quits(team: Team) -> None:
+    """Code that ends the run before its tests are told."""
+    team.plan("QUITS", ["src/quits.js"])
+    for _ in range(2):
+        team.deliver("QUITS", 1, {"src/quits.js": "process.exit(0);\nexport const value = () => 1;\n"})
+        team.analyse("QUITS", ("src/quits.js", "do not exit"))
+    text = SUITE.replace("total } from '../src/cart.js'", "value } from '../src/quits.js'").replace("total(", "value(")
+    team.suite("QUITS", text, "tests/quits.test.js")
+
+
+@needs_node
+def test_a_node_story_is_mended_and_merged_beside_python(tmp_path: Path) -> None:
+    team = Team()
+    cart(team)
+    quits(team)
+    team.good("SNAKE")
+    backlog = write_backlog(tmp_path / "backlog.csv", "CART", "SNAKE < CART", "QUITS < CART")
+    repo = make_repo(tmp_path / "repo", {"README.md": "Shop\n"})
+    played = play(tmp_path, team, backlog, "test.max_attempts=2", repo=repo)
+    story = played.story("CART")
+    assert (played.status("CART"), story.attempts) == ("done", 2), story.findings
+    assert played.sent_back("CART") == ["delivery.syntax", "suite.database_import", "suite.database_open"]
+    assert {case.name: (case.criterion, case.result) for case in story.tests.cases} == {
+        "cart > adds what is in it": ("criterion 0", "passed"),
+        "cart > is worth nothing when empty": ("criterion 1", "passed"),
+    }
+    first = played.told_of("CART", "tests_finished")[0]
+    assert [case["id"] for case in first.data["failing"]] == ["tests/cart.test.js::cart > adds what is in it"]
+    assert played.status("SNAKE") == "done", played.story("SNAKE").findings
+    assert set(played.tree("result")) == {
+        *("README.md", "package.json", "src/cart.js", "tests/cart.test.js", "snake.py", "tests/test_snake.py")
+    }
+    assert played.status("QUITS") == "needs_attention"
+    assert played.story("QUITS").tests.passed == 0
