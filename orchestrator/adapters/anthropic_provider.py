@@ -17,6 +17,7 @@ from orchestrator.adapters.model_provider import (
     NoConnection,
     Said,
     WirePart,
+    reason,
     sendable,
     split,
 )
@@ -102,7 +103,7 @@ class AnthropicProvider(ModelProvider):
             return error.response
         except anthropic.APIConnectionError as error:
             timed_out = isinstance(error, anthropic.APITimeoutError)
-            raise NoConnection(f"{error.message} ({error.__cause__})", timed_out=timed_out) from error
+            raise NoConnection(reason(error), timed_out=timed_out) from error
         return raw.http_response
 
     def _read(self, body: Any) -> Said:

@@ -170,6 +170,11 @@ class ModelProvider(ABC):
         return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
 
 
+def reason(error: Exception) -> str:
+    """Why an SDK got no response: its own words and those of what lies beneath."""
+    return ": ".join(text for text in (str(error).rstrip("."), str(error.__cause__ or "")) if text)
+
+
 def sendable(text: str) -> str:
     """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

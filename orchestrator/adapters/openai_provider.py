@@ -19,6 +19,7 @@ from orchestrator.adapters.model_provider import (
     NoConnection,
     Said,
     WirePart,
+    reason,
     sendable,
     split,
 )
@@ -111,7 +112,7 @@ class OpenAIProvider(ModelProvider):
             return error.response
         except openai.APIConnectionError as error:
             timed_out = isinstance(error, openai.APITimeoutError)
-            raise NoConnection(f"{error.message} ({error.__cause__})", timed_out=timed_out) from error
+            raise NoConnection(reason(error), timed_out=timed_out) from error
         return raw.http_response
 
     def _read(self, body: Any) -> Said:

@@ -161,29 +161,36 @@ def _access(seat: Seat, environment: Environment) -> ModelAccess:
 
 
 def _host(base_url: str, what: str) -> str:
+    if "@" in base_url:
+        raise ConfigError(f"{what} holds a name or password; keys come from the environment")
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname, parts.port
     except ValueError:
         host = None
-    if host is None or parts.scheme not in {"http", "https"}:
-        raise ConfigError(f"{what} is no http(s) address: {base_url}")
-    if parts.username or parts.password:
-        raise ConfigError(f"{what} holds a name or password; keys come from the environment")
+    if host is None or parts.scheme not in {"http", "https"} or not base_url.isprintable() or " " in base_url:
+        raise ConfigError(f"{what} is no http(s) address: {base_url!r}")
     return host
 
 
 def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
     price: Callable[[str], PriceSettings | None] = settings.prices.get
     on_paid = log.write if log is not None else None
+    try:
+        return _provider_class(seat.provider)(access, price=price, clock=clock, on_paid=on_paid)
+    except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
+        raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
+
+
+def _provider_class(name: ProviderName) -> type[ModelProvider]:
     # Imported here: each SDK takes a second or more to import, and only the one in use may.
-    if seat.provider == "anthropic":
+    if name == "anthropic":
         from orchestrator.adapters.anthropic_provider import AnthropicProvider
 
-        return AnthropicProvider(access, price=price, clock=clock, on_paid=on_paid)
+        return AnthropicProvider
     from orchestrator.adapters.openai_provider import OpenAIProvider
 
-    return OpenAIProvider(access, price=price, clock=clock, on_paid=on_paid)
+    return OpenAIProvider
 
 
 def _scripted(

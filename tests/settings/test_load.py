@@ -45,11 +45,27 @@ def test_the_order_of_sources(tmp_path: Path) -> None:
         ("test.mode=[", "--set test.mode, line 1: not valid YAML"),
         ("test=3", "configuration test"),
         ("test..mode=smoke", "unknown configuration name"),
+        ("personas.ann.modle=m", "unknown configuration name personas.ann.modle; did you mean personas.ann.model?"),
+        ("personas.ann=openai", "configuration personas.ann holds names and values, not 'openai'"),
+        ("personas.ann.provider=gpt", "configuration personas.ann.provider"),
+        ("prices={m: {input: 1}}", "configuration prices.m.output"),
+        ("prices={m: {input: .inf, output: 1}}", "configuration prices.m.input"),
+        ("prices={m: {input: -1, output: 1}}", "configuration prices.m.input"),
     ],
 )
 def test_a_bad_override_is_one_clear_sentence(tmp_path: Path, override: str, told: str) -> None:
     with pytest.raises(ConfigError, match=told):
         loaded(tmp_path, override)
+
+
+def test_maps_are_merged_entry_by_entry(tmp_path: Path) -> None:
+    text = "personas: {ann: {model: a, timeout_s: 3}, bob: {model: b}}\nprices: {m-1.5: {input: 1, output: 2}}\n"
+    settings = loaded(tmp_path, "personas.ann.model=c", text=text, ORCHESTRATOR_PERSONAS__BOB__TIMEOUT_S="4")
+    assert {name: (own.model, own.timeout_s) for name, own in settings.personas.items()} == {
+        "ann": ("c", 3),
+        "bob": ("b", 4),
+    }
+    assert settings.prices["m-1.5"].output == 2
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """Which provider answers whom, and what is told before anything is spent."""
 
 import asyncio
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.providers import RoutedProvider, open_providers, seats_of
 from tests.adapters.http_server import Answer, completion, message, model_server
+from tests.support import plain_environment
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-anthropic-key", "OPENAI_API_KEY": "sk-openai-key"}
 
@@ -68,6 +72,8 @@ def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
         ((*REAL, "personas.alec.model=m"), KEYS, "personas.alec: there is no such persona; did you mean alex?"),
         ((*REAL, "provider.base_url=localhost:11434/v1"), KEYS, "is no http"),
         ((*REAL, "provider.base_url=http://[::1"), KEYS, "is no http"),
+        ((*REAL, "provider.base_url=http://host:port/v1"), KEYS, "is no http"),
+        ((*REAL, 'provider.base_url="http://ho\\tst/v1"'), KEYS, "is no http"),
         ((*REAL, "provider.base_url=http://me:secret@host/v1"), KEYS, "holds a name or password"),
         (REAL, {**KEYS, "ANTHROPIC_BASE_URL": "nowhere"}, "is no http"),
         ((*REAL, "provider.base_url=https://eu.api.anthropic.com"), {}, "needs a key"),
@@ -91,6 +97,40 @@ def test_an_unknown_provider_tells_the_nearest(tmp_path: Path) -> None:
 def test_a_script_that_nobody_reads_is_told_instead_of_money_being_spent(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="add --provider scripted"):
         opened(tmp_path, *REAL, script=tmp_path / "team.jsonl")
+
+
+def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "ftp://proxy")
+    with pytest.raises(ConfigError, match=r"the provider openai cannot be set up: .*proxy"):
+        opened(tmp_path, "provider.name=openai", "provider.model=m")
+
+
+LOADED = """
+import json, sys
+from pathlib import Path
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.settings import load
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.providers import open_providers
+(settings, environment), options = load(None, sys.argv[1:], {}, Path.cwd()), RunOptions(backlog=Path("b.csv"))
+open_providers(options, settings, environment, SystemClock())
+print(json.dumps([name in sys.modules for name in ("anthropic", "openai")]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("overrides", "loaded"),
+    [
+        (["provider.script=team.jsonl"], [False, False]),
+        (["provider={name: openai, model: m, base_url: 'http://127.0.0.1:1'}"], [False, True]),
+    ],
+)
+def test_only_the_sdk_in_use_is_imported(tmp_path: Path, overrides: list[str], loaded: list[bool]) -> None:
+    (tmp_path / "team.jsonl").touch()
+    env = plain_environment(PYTHONPATH=str(Path(__file__).parents[2]))
+    command = [sys.executable, "-c", LOADED, *overrides]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == loaded
 
 
 def prompt(persona: str) -> Prompt:
