@@ -164,7 +164,7 @@ class EventStore:
     async def _write_batch(self, items: Sequence[_Item]) -> None:
         try:
             fresh = await asyncio.to_thread(self._insert, items)
-        except sa.exc.SQLAlchemyError as error:
+        except (sa.exc.SQLAlchemyError, OSError, RuntimeError) as error:
             for item in items:
                 if not item.done.cancelled():
                     item.done.set_exception(error)

@@ -11,7 +11,7 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.turns import TurnTaker, describe
-from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.ports import Clock, EventSink, TurnJournal
 
 T = TypeVar("T")
@@ -57,6 +57,8 @@ class DurableStep:
                 value = await work(f"{self._workflow_id}/{DBOS.step_id}")
             except OrchestratorError as error:
                 return storable({"error": pack(error)})
+            except OSError as error:
+                return storable({"error": pack(_disk_error(name, error))})
             return storable({"value": adapter.dump_python(value, mode="json")})
 
         result = restored(await DBOS.run_step_async({"name": name}, recorded))
@@ -78,6 +80,8 @@ class DurableStep:
                 reply = await self._turns.take(self._journal, int(DBOS.step_id or 0), prompt)
             except ProviderError as error:
                 return storable({"error": pack(error)})
+            except OSError as error:
+                return storable({"error": pack(_disk_error("reply journal", error))})
             return storable({"value": reply.model_dump(mode="json")})
 
         result = restored(await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded))
@@ -143,3 +147,8 @@ class DurableStep:
                 data=data,
             )
         )
+
+
+def _disk_error(what: str, error: OSError) -> WorkspaceError:
+    """A full disk or a missing folder is the surroundings' fault, and told as that."""
+    return WorkspaceError(f"{what}: {error.strerror or error}{f' ({error.filename})' if error.filename else ''}")

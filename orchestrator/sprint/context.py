@@ -8,6 +8,7 @@ from orchestrator.domain.gitfacts import Branch, CommitNote
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.status import TaskStatus
 from orchestrator.domain.surface import Surface
+from orchestrator.domain.testing import TestReport, TestSuite
 from orchestrator.ports import Architect, Developer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.settings import Policies
 
@@ -45,6 +46,15 @@ def environment_of(workflow_id: str) -> str:
     return workflow_id.replace("/", "..").replace("@", "..")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """How the attempts of a story's suite ended."""
+
+    suite: TestSuite
+    report: TestReport
+    attempts: int
+
+
 @dataclass
 class Progress:
     """What has come about so far; rebuilt in the same order when the story's workflow is replayed."""
@@ -53,6 +63,7 @@ class Progress:
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    trial: Trial | None = None
 
     def note_findings(self, found: Sequence[Finding]) -> None:
         """Add findings that are not there yet."""

@@ -11,13 +11,13 @@ from orchestrator.domain.outcome import StoryOutcome, TaskOutcome, TestsOutcome
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.errors import OrchestratorError, ProviderError
-from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_story
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
 from orchestrator.sprint.task import Order, TaskRun
-from orchestrator.sprint.trial import Trial, red_finding, run_trial, write_suite
+from orchestrator.sprint.trial import red_finding, run_trial, tests_outcome, write_suite
 
 
 async def run_story(stage: Stage) -> StoryOutcome:
@@ -130,7 +130,7 @@ def outcome(
         status=status,
         attempts=trial.attempts if trial else 0,
         tasks=tuple(TaskOutcome(id=task, status=done) for task, done in (progress.tasks if progress else {}).items()),
-        tests=trial.outcome if trial else TestsOutcome(),
+        tests=tests_outcome(trial.suite, trial.report) if trial else TestsOutcome(),
         findings=tuple(progress.findings) if progress else tuple(extra),
         branch=progress.branch.name if progress else None,
         commit=commit,

@@ -1,7 +1,6 @@
 """The story's suite: written once, frozen, run, analysed, mended for a bounded number of attempts (spec 1 C)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 
 from orchestrator.checks.suite_older import check_older
@@ -14,7 +13,7 @@ from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
-from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.routing import TestRoute, route_test
 from orchestrator.sprint.task import Order
 
@@ -33,20 +32,6 @@ PROBLEMS = {
     RunProblem.MISSING_NAMES: "expected tests did not run",
 }
 """What a problem means, for people."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trial:
-    """How the attempts ended."""
-
-    suite: TestSuite
-    report: TestReport
-    attempts: int
-
-    @property
-    def outcome(self) -> TestsOutcome:
-        """The last run, for the report."""
-        return tests_outcome(self.suite, self.report)
 
 
 Redo = Callable[[Order], Awaitable[object]]

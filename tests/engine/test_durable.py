@@ -1,6 +1,8 @@
 """Stories on the real engine and a real database: what was recorded is not done again after a crash."""
 
 import asyncio
+import errno
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -231,3 +233,16 @@ async def test_a_workflow_that_was_reset_does_not_go_on_by_itself(tmp_path: Path
     await House(tmp_path, Counting()).die_in(hangs, reached)
     assert await House(tmp_path, Counting(), {"SP-001/A@2"}.__contains__).live(body, use) == done()
     assert lives == ["SP-001/A", "SP-001/A@2"]
+
+
+async def test_a_full_disk_in_a_step_is_told_as_that(tmp_path: Path) -> None:
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def fails(_step_id: str) -> str:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        with pytest.raises(WorkspaceError) as caught:
+            await step.step("checkout", fails, str)
+        return done(caught.value.message)
+
+    outcome = (await House(tmp_path, Counting()).run(story, "A"))[0]
+    assert outcome.findings[0].message == "checkout: No space left on device"

@@ -299,6 +299,7 @@ async def test_the_final_diff_is_judged_as_it_is(tmp_path: Path) -> None:
     stand.workspace = Tampered()
     outcome = await stand.run(await good_provider(tmp_path))
     assert outcome.status is StoryStatus.FAILED
+    assert (outcome.attempts, outcome.tests.passed) == (1, 1)
     assert any(code.startswith("contract.") for code in codes(outcome))
     assert stand.workspace.result == {}
 
