@@ -75,7 +75,7 @@ def _number(text: str | None) -> float | None:
 def _until(date: str, now: datetime) -> float | None:
     try:
         moment = parsedate_to_datetime(date)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     # A date without a zone is UTC by the standard.
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()

@@ -171,6 +171,10 @@ async def fails(service: Service, answer: Answer, **options: Any) -> TransientPr
     return caught.value
 
 
+FAR = "Wed, 21 Oct 2915 07:28:99999999999999999999 GMT"
+"""A date that no machine can hold."""
+
+
 def refusal(message: str, **more: Any) -> dict[str, Any]:
     return {"type": "error", "error": {"type": "some_error", "message": message, **more}}
 
@@ -231,7 +235,7 @@ async def test_the_servers_wish_to_wait_is_told(
 
 
 @both
-@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf"])
+@pytest.mark.parametrize("wish", ["0", "-3", "nan", "soon", "", "Wed, 21 Oct 2015 07:28:00 GMT", "inf", FAR])
 async def test_an_unusable_wish_leaves_the_wait_to_us(service: Service, wish: str) -> None:
     error = await fails(service, Answer(status=503, body=refusal("busy"), headers={"retry-after": wish}))
     assert error.retry_after_s is None
