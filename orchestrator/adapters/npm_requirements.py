@@ -130,11 +130,16 @@ def _lock_refusals(name: str, lock: Mapping[str, object], hosts: Collection[str]
             if not isinstance(entry, Mapping):
                 continue
             waiting.append(entry.get("dependencies"))
-            resolved = entry.get("resolved")
+            resolved = entry.get("resolved", _address(entry.get("version")))
             if entry.get("link"):
                 yield f"{name}: `{str(package)[:100]}` is a link"
             elif resolved is not None and not _from_registry(resolved, hosts):
                 yield f"{name}: `{str(package)[:100]}` is fetched from `{str(resolved)[:200]}`"
+
+
+def _address(version: object) -> object:
+    """The version of an old lock file's entry when it is an address instead, else None."""
+    return version if isinstance(version, str) and not _is_plain(version) else None
 
 
 def _from_registry(resolved: object, hosts: Collection[str]) -> bool:

@@ -1,0 +1,54 @@
+import pytest
+
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.javascript_tests import test_names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "#!/usr/bin/env node\nimport a, { b as c } from './a.js' with { type: 'json' };\nexport default c?.d ?? a;\n",
+        "class A { #x = 1_000n; static { this.y = 2; } get [k]() { return this.#x; } async *z() { yield* q; } }\n",
+        "const f = async ({ a = 1, ...rest }, [b]) => { for await (const x of y) label: while (1) break label; };\n",
+        "const t = tag`a ${`b ${c}`}`; a ||= /[/]\\/(?<n>x)/v.exec(b) ** 2;\n",
+        "export const App = () => <div className='x'>{list.map((i) => <Item key={i} />)}</div>;\n",
+        "function f() {\n  return 1\n}\nlet a = 1\nlet b = f()\n++a\n",
+    ],
+)
+def test_javascript_that_parses(text: str) -> None:
+    for path in ("src/a.js", "a.mjs", "a.cjs"):
+        assert check_syntax(path, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("const a = (1;\n", 1), ("let a = 1;\nfunction f( {\n", 2), ("let a: number = 1;\n", 1), ("if (a) {\n", 1)],
+)
+def test_javascript_that_does_not(text: str, line: int) -> None:
+    (found,) = check_syntax("src/a.js", text, code="delivery.syntax")
+    assert (str(found.severity), found.code, found.where.line) == ("major", "delivery.syntax", line)
+    assert check_syntax("src/a.ts", text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "const test = require('node:test');\ntest('a', f); test.it('b', f); test.suite('c', () => test('d', f));",
+            "a b c>d",
+        ),
+        ("const { test: t, describe } = require('node:test');\ndescribe.only('x', () => { t.skip('y'); });", "x>y"),
+        ("import * as nt from 'node:test';\nnt.test('a', f); nt.suite('s', () => nt.it('b', f));", "a s>b"),
+        ("import t from 'node:test';\nt('tab\\t \\u{1F600}\\x41', f);", "tab\t\U0001f600A"),
+        (
+            "import t from 'node:test';\nt('a', async (c) => { await c.test('b', (d) => d.test('c', f)); });",
+            "a a>b a>b>c",
+        ),
+        ("import t from 'node:test';\nfunction make() { t('hidden', f); }\nif (x) { t('seen', f); }", "seen"),
+        ("import t from 'tap';\nt('a', f);", ""),
+        ("import t from 'node:test';\nt(f); t(`a ${b}`, f); t('', f); t();", ""),
+    ],
+)
+def test_names_as_node_reports_them(text: str, names: str) -> None:
+    assert " ".join(name.replace(" > ", ">").replace(" ", "") for name in test_names(text)) == names
