@@ -13,6 +13,7 @@ from orchestrator import __version__
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.demo import demo_command
 from orchestrator.cli.extract import extract_command
+from orchestrator.cli.init import init_command
 from orchestrator.cli.inspect import contract_command, show_command, status_command
 from orchestrator.cli.logs import logs_command
 from orchestrator.cli.reset import reset_command
@@ -41,6 +42,7 @@ def options(
 
 
 for command_name, command in (
+    ("init", init_command),
     ("run", run_command),
     ("demo", demo_command),
     ("status", status_command),

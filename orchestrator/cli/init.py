@@ -1,0 +1,40 @@
+"""`init`: begin with a configuration and a backlog."""
+
+import asyncio
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.cli.common import JsonOption, print_json, told
+
+
+@told
+def init_command(
+    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="An empty or new folder, or a repository.")] = Path(),
+    as_json: JsonOption = False,
+) -> None:
+    """Write a commented config.yaml and an example backlog.csv; in a repository, propose both from what is there.
+
+    Nothing is ever overwritten.
+
+    Example: orchestrator init my-project
+    """
+    # Imported here: --help needs no parser of other people's sources.
+    from orchestrator.wiring.start import start
+
+    started = asyncio.run(start(folder))
+    move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
+    command = f"{move}orchestrator run backlog.csv --dry-run"
+    if as_json:
+        written = [str(path) for path in started.written]
+        print_json({"written": written, "files": started.files, "found": list(started.found), "next": command})
+        return
+    if started.files:
+        print(f"read {started.files} files{': ' if started.found else ''}{', '.join(started.found)}")
+    for path in started.written:
+        print(f"wrote {path}")
+    if started.files:
+        print("the backlog has one row, the foundation: correct it and add your stories")
+    print(f"next: {command}")

@@ -1,0 +1,166 @@
+"""What `init` proposes for a repository that is there: its foundation row and its configuration. Pure."""
+
+import csv
+import io
+import json
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.file_kinds import is_test_file
+from orchestrator.domain.surface import Surface
+
+VISIONS = (
+    *("vision.md", "docs/vision.md", "doc/vision.md", "product.md", "docs/product.md"),
+    *("readme.md", "readme.rst", "readme.txt", "readme", "docs/readme.md", "docs/index.md"),
+)
+"""Where a product is described, best first, in lower case."""
+_CELL = 1500
+_LISTED = 20
+
+
+class Found(Value):
+    """What a repository says about itself, as far as the configuration has a name for it."""
+
+    name: str
+    vision: str | None = None
+    wireframes: str | None = None
+    runner: str | None = None
+    """The one test runner of ours that the project's tests are for; None when there is none or more than one."""
+    script: str = ""
+    """package.json's own test script."""
+    tests: int = 0
+    """Test files."""
+
+
+def look(folder: str, surface: Surface, texts: Mapping[str, str], runners: Collection[str]) -> Found:
+    """Read the facts; `texts` holds the manifests at the root, `runners` the names `test.command` may have."""
+    by_name = {path.lower(): path for path in reversed(surface.files)}
+    package, project = _json(texts.get("package.json", "")), _toml(texts.get("pyproject.toml", ""))
+    script = _text(_table(package, "scripts").get("test"))
+    tests = [path for path in surface.files if is_test_file(path)]
+    name = _text(_table(project, "project").get("name")) or _text(package.get("name")) or folder
+    return Found(
+        name=name[:80],
+        vision=next((by_name[path] for path in VISIONS if path in by_name), None),
+        wireframes=_wireframes(surface.files),
+        runner=_runner(tests, script, runners),
+        script=script[:120],
+        tests=len(tests),
+    )
+
+
+def _runner(tests: Sequence[str], script: str, runners: Collection[str]) -> str | None:
+    kinds = {"pytest" for path in tests if path.endswith(".py")}
+    if "node --test" in script:
+        kinds.add("node")
+    elif any(re.search(r"\.[cm]?[jt]sx?$", path) for path in tests):
+        kinds.add("another")
+    only = next(iter(kinds)) if len(kinds) == 1 else None
+    return only if only in runners else None
+
+
+def _wireframes(files: Sequence[str]) -> str | None:
+    parents = {str(PurePosixPath(path).parent) for path in files}
+    fitting = [parent for parent in parents if PurePosixPath(parent).name.lower() in {"wireframe", "wireframes"}]
+    return min(fitting, key=lambda path: (path.count("/"), path), default=None)
+
+
+def configuration(template: str, found: Found) -> str:
+    """The template with what was found filled in."""
+    text = template
+    if found.vision:
+        text = _set(text, "vision", found.vision, "found in the repository")
+    if found.wireframes:
+        text = _set(text, "wireframes", found.wireframes, "found in the repository")
+    if found.runner:
+        text = _set(text, "command", found.runner, f"what the {found.tests} test files here are for")
+    elif found.script:
+        said = " ".join(found.script.split())
+        text = _set(text, "command", None, f"package.json says: {said}")
+    return text
+
+
+def _set(text: str, name: str, value: str | None, why: str) -> str:
+    line = f"  {name}: {json.dumps(value, ensure_ascii=False)}  # {why}"
+    return re.sub(rf"^  {name}: .*$", lambda _: line, text, count=1, flags=re.MULTILINE)
+
+
+def foundation_backlog(header: Sequence[str], found: Found, surface: Surface) -> str:
+    """A CSV backlog with one row, NFR-001, that says what new work stands on."""
+    row = foundation_row(found, surface)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, header, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerow(row)
+    return out.getvalue()
+
+
+def foundation_row(found: Found, surface: Surface) -> dict[str, str]:
+    """Cells by column; what is not known stays empty."""
+    green = "The tests that are there pass unchanged" if found.tests else "A first test of what is there passes"
+    endpoints = [f"{entry.method} {entry.path}" for entry in surface.endpoints]
+    tables = [f"table {table.name} ({', '.join(table.columns)})" for table in surface.tables]
+    structure = [f"{count} files in {folder}" for folder, count in _folders(surface.files)]
+    return {
+        "Story_ID": "NFR-001",
+        "Title": f"What {found.name} stands on",
+        "User_Story": f"As a developer, I want new work to keep to what {found.name} is built on so that it fits in.",
+        "Functional_Requirements": _cell(
+            [*_some(endpoints, "endpoints"), *_some(tables, "tables"), *([] if surface.patterns else structure)]
+        ),
+        "Non_Functional_Requirements": _cell([*surface.patterns, *surface.test_style]),
+        "Integrations": _cell(_some(surface.dependencies, "packages")),
+        "Dependencies": "None (foundational)",
+        "Constraints": _cell([part for part in (surface.runtime, "What is there keeps working") if part]),
+        "Acceptance_Criteria": f"1. {green}; 2. docs/conventions.md says where code and tests go, "
+        "how they are named and how the tests are run",
+        "Priority": "Critical",
+        "Status": "Backlog",
+        "Notes": f"Proposed by `orchestrator init` from {len(surface.files)} files: correct it and add your stories. "
+        "Nothing to do here? Write completed into Execution_Status",
+    }
+
+
+def _folders(files: Sequence[str]) -> list[tuple[str, int]]:
+    counted = Counter(f"{path.split('/', 1)[0]}/" if "/" in path else "the top folder" for path in files)
+    return counted.most_common(8)
+
+
+def _some(names: Sequence[str], what: str) -> list[str]:
+    more = [f"{len(names) - _LISTED} more {what}"] if len(names) > _LISTED else []
+    return [*names[:_LISTED], *more]
+
+
+def _cell(parts: Sequence[str]) -> str:
+    text = "; ".join(" ".join(part.split()) for part in parts)
+    printable = "".join(char if char.isprintable() else "?" for char in text)
+    return printable if len(printable) <= _CELL else f"{printable[: _CELL - 1]}…"
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _table(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    inner = value.get(name)
+    return inner if isinstance(inner, dict) else {}
+
+
+def _text(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""

@@ -1,0 +1,152 @@
+"""`init` in folders as people have them: none, an empty one, repositories of different kinds."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from orchestrator.cli.main import app
+from orchestrator.domain.findings import Severity
+from orchestrator.settings import load
+from orchestrator.wiring.backlogs import read_backlog
+from tests.support import Team, make_repo, play
+
+PYTHON = {
+    "README.md": "# Shop\n",
+    "docs/vision.md": "Sell books.\n",
+    "docs/wireframes/wf-1.md": "[ Buy ]\n",
+    "pyproject.toml": '[project]\nname = "book-shop"\nrequires-python = ">=3.11"\ndependencies = ["fastapi"]\n',
+    "shop/__init__.py": "",
+    "shop/api.py": 'from fastapi import FastAPI\n\napp = FastAPI()\n@app.get("/books")\ndef books(): ...\n',
+    "schema.sql": "CREATE TABLE books (id INTEGER PRIMARY KEY, title TEXT NOT NULL);\n",
+    "tests/test_api.py": "def test_it():\n    assert True\n",
+    ".gitignore": "secret.txt\n",
+}
+NODE = {
+    "Readme.md": "# Desk\n",
+    "package.json": json.dumps(
+        {
+            "name": "desk",
+            "scripts": {"test": "jest --ci"},
+            "dependencies": {"express": "^4"},
+            "engines": {"node": ">=20"},
+        }
+    ),
+    "src/app.js": "const express = require('express');\nconst app = express();\napp.get('/desks', list);\n",
+    "src/app.test.js": "test('x', () => {});\n",
+}
+
+
+def init(*args: str) -> Result:
+    return CliRunner().invoke(app, ["init", *args])
+
+
+def proposal(folder: Path) -> dict[str, str]:
+    """The one row proposed, after both files were read as a run reads them."""
+    settings, environment = load(folder / "config.yaml", (), {}, folder)
+    content = read_backlog(folder / "backlog.csv", settings, environment)
+    assert [(story.id, story.foundation) for story in content.stories] == [("NFR-001", True)]
+    assert len(content.stories[0].acceptance_criteria) == 2
+    assert content.problems == ()
+    with (folder / "backlog.csv").open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    return row
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> None:
+    folder = tmp_path / "deep" / "new"
+    if there:
+        folder.mkdir(parents=True)
+    said = init(str(folder))
+    assert said.exit_code == 0, said.output
+    assert f"next: cd {folder} && orchestrator run backlog.csv --dry-run" in said.stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["backlog.csv", "config.yaml"]
+    settings, environment = load(folder / "config.yaml", (), {}, folder)
+    assert settings == load(None, (), {}, tmp_path)[0], "the example changes no default"
+    content = read_backlog(folder / "backlog.csv", settings, environment)
+    assert content.problems == ()
+    assert [story.dependencies for story in content.stories][1:] == [("NFR-001",), ("US-001",), ("US-001", "US-002")]
+    assert all(story.acceptance_criteria for story in content.stories)
+    planned = CliRunner().invoke(
+        app, ["run", str(folder / "backlog.csv"), "--dry-run", "--json", "--config", str(folder / "config.yaml")]
+    )
+    assert planned.exit_code == 0
+    assert json.loads(planned.stdout)["problems"] == []
+
+
+def test_a_python_repository_is_read(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", PYTHON)
+    (repo / "secret.txt").write_text("no")
+    said = init(str(repo), "--json")
+    assert said.exit_code == 0, said.output
+    told = json.loads(said.stdout)
+    assert told["files"] == len(PYTHON)
+    assert told["written"] == [str(repo / "config.yaml"), str(repo / "backlog.csv")]
+    row = proposal(repo)
+    assert row["Title"] == "What book-shop stands on"
+    assert "GET /books" in row["Functional_Requirements"]
+    assert "table books" in row["Functional_Requirements"]
+    assert (row["Integrations"], "requires-python >=3.11" in row["Constraints"]) == ("fastapi", True)
+    settings, _ = load(repo / "config.yaml", (), {}, repo)
+    assert (settings.project.vision, settings.project.wireframes) == ("docs/vision.md", "docs/wireframes")
+    assert settings.test.command == "pytest"
+
+
+def test_a_node_repository_with_a_foreign_runner_names_it_and_sets_none(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", NODE)
+    assert init(str(repo)).exit_code == 0
+    row = proposal(repo)
+    assert row["Title"] == "What desk stands on"
+    assert "GET /desks" in row["Functional_Requirements"]
+    assert (row["Integrations"], "node >=20" in row["Constraints"]) == ("express", True)
+    settings, _ = load(repo / "config.yaml", (), {}, repo)
+    assert (settings.project.vision, settings.test.command) == ("Readme.md", None)
+    assert "package.json says: jest --ci" in (repo / "config.yaml").read_text()
+
+
+def test_a_folder_that_is_no_repository_and_holds_odd_things_is_read_too(tmp_path: Path) -> None:
+    folder = tmp_path / 'odd "place"'
+    (folder / "node_modules" / "x").mkdir(parents=True)
+    (folder / "node_modules" / "x" / "index.js").write_text("x")
+    (folder / "notes.txt").write_text("nothing to see")
+    (folder / "package.json").write_bytes(b"\xff{")
+    (folder / "README.md").symlink_to("/nonexistent")
+    (folder / "new\nline.py").write_text("def f(): pass\n")
+    said = init(str(folder))
+    assert said.exit_code == 0, said.output
+    assert "read 4 files" in said.stdout
+    assert proposal(folder)["Title"] == 'What odd "place" stands on'
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "backlog.csv"])
+def test_what_is_there_is_never_overwritten_and_nothing_half_done(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    said = init(str(tmp_path))
+    assert said.exit_code == 2
+    assert f"{tmp_path / name} is there already" in said.stderr
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {name: "mine"}
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("nowhere")
+    assert init(str(tmp_path)).exit_code == 2
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    said = init(str(tmp_path / "file"))
+    assert said.exit_code == 2
+    assert "cannot be used" in said.stderr
+
+
+def test_what_is_proposed_runs_as_it_is(tmp_path: Path) -> None:
+    repo = make_repo(
+        tmp_path / "repo", {"README.md": "# Small\n", "tests/test_old.py": "def test_old():\n    assert 1\n"}
+    )
+    assert init(str(repo)).exit_code == 0
+    team = Team()
+    team.good("NFR-001")
+    played = play(tmp_path, team, repo / "backlog.csv", repo=repo)
+    assert played.status("NFR-001") == "done"
+    assert not [finding for finding in played.story("NFR-001").findings if finding.severity is not Severity.MINOR]
