@@ -97,10 +97,11 @@ class StateFolder:
         text = json.dumps(record.model_dump(mode="json"), indent=1)
         replace_content(self.sprint(record.sprint) / "sprint.json", text.encode())
 
-    def save_report(self, sprint: str, text: str) -> Path:
-        """Write report.json; returns its path."""
+    def save_report(self, sprint: str, text: str, markdown: str) -> Path:
+        """Write report.md, then report.json, which a finished run is known by; returns the path of the latter."""
         path = self.report(sprint)
         path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
         replace_content(path, text.encode())
         return path
 

@@ -23,7 +23,7 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
         still_open = any(not story.status.final for story in report.stories)
         goes_on = " The same command goes on with the stories that are open." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
-    yield f"Report: {result.report_path}"
+    yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
     if result.pushed:
         yield f"Result: branch {result.pushed} of your repository"
     else:

@@ -156,6 +156,7 @@ class TaskRun:
             f"{task.task_id} committed: {', '.join(change.path for change in files)}",
             task=task.task_id,
             commit=commit,
+            files=[change.path for change in files],
         )
 
     async def _ended(self, task: Task, status: TaskStatus) -> TaskStatus:

@@ -58,7 +58,8 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
         return await stage.workspace.commit(stage.story_id, [change], note)
 
     done = await stage.step.step("commit", commit, str)
-    await stage.step.emit("suite_committed", f"{suite.test_file} with {len(suite.expected_names)} tests", commit=done)
+    about = f"{suite.test_file} with {len(suite.expected_names)} tests"
+    await stage.step.emit("suite_committed", about, commit=done, files=[suite.test_file])
     return suite
 
 

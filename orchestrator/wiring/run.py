@@ -34,6 +34,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
 from orchestrator.sprint.report import build_report
+from orchestrator.sprint.report_markdown import render_report
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
@@ -61,6 +62,7 @@ class RunResult:
 
     report: SprintReport
     report_path: Path
+    """report.json; report.md lies beside it."""
     fetch_command: str
     pushed: str | None = None
     paused: str | None = None
@@ -249,7 +251,9 @@ class Run:
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, pushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
         report = build_report(chosen.record, histories, {story.id: story.title for story in chosen.content.stories})
-        path = self._folder.save_report(chosen.record.sprint, json.dumps(report.model_dump(mode="json"), indent=2))
+        criteria = {story.id: story.acceptance_criteria for story in chosen.content.stories}
+        text = json.dumps(report.model_dump(mode="json"), indent=2)
+        path = self._folder.save_report(chosen.record.sprint, text, render_report(report, histories, criteria))
         return RunResult(
             report=report, report_path=path, fetch_command=workspace.fetch_command, pushed=pushed, paused=paused
         )

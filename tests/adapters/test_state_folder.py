@@ -80,5 +80,6 @@ def test_names_of_two_places_never_meet(tmp_path: Path) -> None:
 
 def test_the_report_is_replaced_whole(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
-    folder.save_report("SP-001", "{}")
-    assert folder.save_report("SP-001", '{"a": 1}').read_text() == '{"a": 1}'
+    folder.save_report("SP-001", "{}", "# Old")
+    path = folder.save_report("SP-001", '{"a": 1}', "# New")
+    assert (path.read_text(), path.with_suffix(".md").read_text()) == ('{"a": 1}', "# New")

@@ -1,0 +1,148 @@
+"""report.md, word for word for a small sprint."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from orchestrator.domain.events import Event
+from orchestrator.domain.findings import Where, major
+from orchestrator.domain.outcome import CaseOutcome, StoryOutcome, TaskOutcome, TestsOutcome
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.sprint.history import fold
+from orchestrator.sprint.report import build_report
+from orchestrator.sprint.report_markdown import render_report
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+RECORD = SprintRecord(
+    sprint="SP-001", backlog="/b.csv", repo="/r", base="", story_ids=("A", "B", "C"), started_at=START
+)
+
+
+def event(story: str, number: int | str, name: str, after_s: float = 0, message: str = "", **data: Any) -> Event:
+    known = {"task": data.pop("task", None)}
+    return Event(
+        id=f"SP-001/{story}:{number}", time=START + timedelta(seconds=after_s), name=name, message=message,
+        sprint="SP-001", story=story, data=data, **known,
+    )  # fmt: skip
+
+
+def turn(story: str, number: int, purpose: str, ms: int, cost: float | None) -> Event:
+    spent = {"input_tokens": 100, "cached_tokens": 40, "output_tokens": 10, "cost_usd": cost, "paid": True}
+    return event(story, number, "turn_finished", purpose=purpose, duration_ms=ms, **spent)
+
+
+def ended(after_s: float, **fields: Any) -> Event:
+    outcome = StoryOutcome(**fields).model_dump(mode="json")
+    return event(fields["id"], "story_finished", "story_finished", after_s, outcome=outcome)
+
+
+TESTS = TestsOutcome(
+    run=3,
+    passed=2,
+    failed=1,
+    cases=(
+        CaseOutcome(name="test_lend", criterion="A book | can be lent", result="passed"),
+        CaseOutcome(name="test_lend", criterion="A book | can be lent", result="passed"),
+        CaseOutcome(name="test_more", criterion="something else", result="failed"),
+    ),
+)
+EVENTS = [
+    event("A", "story_started", "story_started"),
+    turn("A", 1, "breakdown", 2000, 0.01),
+    event("A", 2, "answer_healed", message="mike's breakdown was not valid JSON and healed: fence x1"),
+    turn("A", 3, "delivery", 4000, None),
+    event("A", 4, "task_committed", task="T-A-01", files=["a.py", "b.py"]),
+    event("A", 5, "answer_sent_back", message="alex's delivery is sent back", task="T-A-02"),
+    event("A", 6, "suite_committed", files=["tests/test_a.py"]),
+    event("A", 7, "tests_finished", duration_ms=500),
+    ended(
+        7.5, id="A", status=StoryStatus.NEEDS_ATTENTION, attempts=3, tests=TESTS, branch="orchestrator/SP-001/A",
+        commit="0123456789abcdef", tasks=(TaskOutcome(id="T-A-01", status=TaskStatus.DONE),),
+        findings=(major("test.failed", "after 3 attempts: 1 failed", where=Where(file="a.py"), fix="see `show`"),),
+    ),
+    ended(8, id="B", status=StoryStatus.BLOCKED, findings=(major("story.blocked", "blocked by A", fix="reset A"),)),
+]  # fmt: skip
+EXPECTED = """\
+# Sprint SP-001
+
+1 pending, 1 needs_attention, 1 blocked. 2 calls, 200 tokens in (80 of them cached), 20 out; cost unknown.
+
+| Story | Title | Status | Tests | Attempts | Calls | Cost | Time |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| A | Lend \\| return | needs_attention | 2/3 | 3 | 2 | unknown | 7.5 s |
+| B | Search | blocked | none run | 0 | 0 | 0.0000 USD | 0.0 s |
+| C |  | pending | none run | 0 | 0 | 0.0000 USD | 0.0 s |
+
+## A: Lend \\| return
+
+**needs_attention**. 2 calls, 200 tokens in (80 of them cached), 20 out; cost unknown.
+
+- Branch `orchestrator/SP-001/A` at `0123456789ab`
+- Tasks: T-A-01 (done)
+- Files: `a.py`, `b.py`, `tests/test_a.py`
+
+### Acceptance criteria
+
+| No | Criterion | Test | Result |
+| --- | --- | --- | --- |
+| 1 | A book \\| can be lent | `test_lend` | passed (2 times) |
+| 2 | A book can come back | — | not covered |
+| — | something else | `test_more` | failed |
+
+### Findings
+
+- major `test.failed` (`a.py`): after 3 attempts: 1 failed → see `show`
+
+### What was not right and how it went on
+
+- mike's breakdown was not valid JSON and healed: fence x1
+- alex's delivery is sent back (T-A-02)
+
+### Time per stage
+
+```text
+planning                   ███████████████                 2.0 s
+building                   ██████████████████████████████  4.0 s
+running tests              ████                            0.5 s
+git, waiting and the rest  ████████                        1.0 s
+```
+
+## B: Search
+
+**blocked**. 0 calls, 0 tokens in, 0 out; cost 0.0000 USD.
+
+### Acceptance criteria
+
+| No | Criterion | Test | Result |
+| --- | --- | --- | --- |
+| 1 | Finds by title | — | not covered |
+
+### Findings
+
+- major `story.blocked`: blocked by A → reset A
+
+## C
+
+**pending**. 0 calls, 0 tokens in, 0 out; cost 0.0000 USD.
+"""
+
+
+def test_the_whole_text() -> None:
+    histories = fold(RECORD, EVENTS)
+    report = build_report(RECORD, histories, {"A": "Lend | return", "B": "Search"})
+    criteria = {"A": ("A book | can be lent", "A book can come back"), "B": ("Finds by title",)}
+    assert render_report(report, histories, criteria) == EXPECTED
+
+
+def test_hostile_words_break_no_table_and_no_length() -> None:
+    finding = major("x.y", "a\n| b ``` <script> " + "z" * 5000, where=Where(file="a`b.py"), fix="| do\nthat")
+    outcome = ended(1, id="A", status=StoryStatus.FAILED, findings=(finding,) * 1 + tuple(
+        major("n", f"number {n}") for n in range(500)
+    ))  # fmt: skip
+    histories = fold(RECORD, [outcome])
+    text = render_report(build_report(RECORD, histories, {"A": "t\n# no heading"}), histories, {})
+    assert len(text) < 20_000
+    assert "<script>" not in text
+    assert "\n# no heading" not in text
+    assert "``a`b.py``" in text.replace("`` ", "``").replace(" ``", "``")
+    assert "… and 441 more" in text
