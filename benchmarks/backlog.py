@@ -1,8 +1,9 @@
-"""A very large backlog: read, checked, planned, selected, and one cell written back."""
+"""A very large backlog in every format: read, checked, planned, selected, and one cell written back."""
 
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from orchestrator.wiring.backlogs import open_backlog
 T = TypeVar("T")
 WAVE = 100
 """Every row depends on the one so many rows before it, so waves have this size."""
+FORMATS = {"csv": "backlog.csv", "yaml": "backlog.yaml", "json": "backlog.json", "markdown": "stories"}
 
 
 def _timed(figures: list[Figure], name: str, work: Callable[[], T]) -> T:
@@ -30,20 +32,24 @@ def _timed(figures: list[Figure], name: str, work: Callable[[], T]) -> T:
 def run(stories: int = 10_000) -> Result:
     """Measure each thing a run or a dry run does with a backlog of `stories` rows."""
     figures: list[Figure] = []
-    settings = Settings()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        path = Path(name) / "backlog.csv"
-        samples.write_backlog(path, stories, chain=WAVE)
-        size = path.stat().st_size / 1_000_000
-        state = StateFolder(Path(name) / "state")
-        state.make()
-        backlog = open_backlog(path, settings, state)
-        content = _timed(figures, "read and validate", backlog.read)
-        planned = _timed(figures, "dry run", lambda: dry_run(content, stories=None, settings=settings))
-        _timed(figures, "select", lambda: select(content, sprint=None, stories=(), taken_sprints=(), strict=False))
-        update = CellUpdate(story_id=samples.story_id(stories), cells={"Execution_Status": "Executing"})
-        _timed(figures, "write one cell", lambda: backlog.write([update]))
-    figures.append(Figure(name="waves", value=len(planned.waves)))
-    figures.append(Figure(name="file", value=size, unit="MB"))
+        for kind in FORMATS:
+            _format(kind, Path(name), stories, figures)
     figures.append(Figure(name="memory peak", value=peak_rss_mb(), unit="MB"))
     return Result(name="backlog", about=f"{stories:,} rows in waves of {WAVE}", figures=tuple(figures))
+
+
+def _format(kind: str, folder: Path, stories: int, figures: list[Figure]) -> None:
+    path, settings = folder / FORMATS[kind], Settings()
+    size = samples.write_as(kind, path, stories, chain=WAVE)
+    state = StateFolder(folder / "state")
+    state.make()
+    backlog = open_backlog(path, settings, state)
+    content = _timed(figures, f"{kind}: read and validate", backlog.read)
+    planned = _timed(figures, f"{kind}: dry run", lambda: dry_run(content, stories=None, settings=settings))
+    _timed(figures, f"{kind}: select", lambda: select(content, sprint=None, stories=(), taken_sprints=(), strict=False))
+    for number, text in enumerate(("write one cell", "write another"), start=1):
+        update = CellUpdate(story_id=samples.story_id(number), cells={"Execution_Status": "executing"})
+        _timed(figures, f"{kind}: {text}", partial(backlog.write, [update]))
+    figures.append(Figure(name=f"{kind}: waves", value=len(planned.waves)))
+    figures.append(Figure(name=f"{kind}: size", value=size / 1_000_000, unit="MB"))

@@ -34,6 +34,31 @@ def write_backlog(path: Path, stories: int, *, chain: int = 0) -> None:
             writer.writerow(_row(number, story_id(number - chain) if chain and number > chain else ""))
 
 
+def write_as(kind: str, path: Path, stories: int, *, chain: int = 0) -> int:
+    """The same stories as `csv`, `yaml`, `json` or a `markdown` folder; returns the bytes written."""
+    if kind == "csv":
+        write_backlog(path, stories, chain=chain)
+        return path.stat().st_size
+    rows = [
+        _row(number, story_id(number - chain) if chain and number > chain else "") for number in range(1, stories + 1)
+    ]
+    if kind == "markdown":
+        path.mkdir()
+        return sum((path / f"{row['Story_ID']}.md").write_text(_markdown(row), encoding="utf-8") for row in rows)
+    # A JSON string is a YAML string too.
+    yaml = "".join(
+        "- " + "\n  ".join(f"{name}: {json.dumps(value)}" for name, value in row.items()) + "\n" for row in rows
+    )
+    return path.write_text(yaml if kind == "yaml" else json.dumps(rows, indent=1), encoding="utf-8")
+
+
+def _markdown(row: dict[str, str]) -> str:
+    front = ("Story_ID", "Title", "Dependencies", "Priority", "Status")
+    head = "".join(f"{name}: {json.dumps(row[name])}\n" for name in front)
+    body = "".join(f"\n## {name.replace('_', ' ')}\n\n{row[name]}\n" for name in row if name not in front)
+    return f"---\n{head}---\n{body}"
+
+
 def _row(number: int, needs: str) -> dict[str, str]:
     what = f"ledger page {number}"
     return {
