@@ -97,7 +97,7 @@ def execute(
         print_json(result.report.model_dump(mode="json"))
     for line in summary_lines(result):
         (say if as_json else printer.say)(line)
-    return exit_code(result.report)
+    return Exit.NOT_DONE if result.unpushed else exit_code(result.report)
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T | None:

@@ -24,6 +24,8 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
         goes_on = " The same command goes on with the stories that are open." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
+    if result.unpushed:
+        yield f"Not pushed: {result.unpushed}"
     if result.pushed:
         yield f"Result: branch {result.pushed} of your repository"
     else:

@@ -27,7 +27,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import RepositoryError
+from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.ports import Clock, Provider, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
@@ -65,6 +65,9 @@ class RunResult:
     """report.json; report.md lies beside it."""
     fetch_command: str
     pushed: str | None = None
+    """The branch of the user's repository that holds the result now."""
+    unpushed: str | None = None
+    """Why `--push-to` could not be done at the end."""
     paused: str | None = None
 
 
@@ -121,8 +124,8 @@ class Run:
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
-                pushed = await self._push(workspace, repository.path)
-                return await asyncio.to_thread(self._result, chosen, workspace, paused, pushed)
+                unpushed = await self._push(workspace, repository.path)
+                return await asyncio.to_thread(self._result, chosen, workspace, paused, unpushed)
             finally:
                 workspace.close()
 
@@ -243,19 +246,28 @@ class Run:
         )
 
     async def _push(self, workspace: GitWorkspace, repo: Path) -> str | None:
+        """Why the result could not be put onto the asked branch, or None. The report is written either way."""
         if self._options.push_to is None:
             return None
-        await workspace.push(repo, self._options.push_to)
-        return self._options.push_to
+        try:
+            await workspace.push(repo, self._options.push_to)
+        except (RepositoryError, WorkspaceError) as error:
+            return error.message
+        return None
 
-    def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, pushed: str | None) -> RunResult:
+    def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
         report = build_report(chosen.record, histories, {story.id: story.title for story in chosen.content.stories})
         criteria = {story.id: story.acceptance_criteria for story in chosen.content.stories}
         text = json.dumps(report.model_dump(mode="json"), indent=2)
         path = self._folder.save_report(chosen.record.sprint, text, render_report(report, histories, criteria))
         return RunResult(
-            report=report, report_path=path, fetch_command=workspace.fetch_command, pushed=pushed, paused=paused
+            report=report,
+            report_path=path,
+            fetch_command=workspace.fetch_command,
+            pushed=None if unpushed else self._options.push_to,
+            unpushed=unpushed,
+            paused=paused,
         )
 
     def _unfinished(self, record: SprintRecord) -> bool:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.cli.summary import summary_lines
 from orchestrator.errors import RepositoryError
-from tests.support import Team, git, make_repo, play, write_backlog
+from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
 
 HOOKS = ("pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "update", "pre-receive")
 
@@ -110,3 +111,24 @@ def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path) -> None:
         with pytest.raises(RepositoryError, match=said):
             play(tmp_path, team, backlog, repo=place)
     assert [path.name for path in folder.iterdir()] == ["mine.txt"]
+
+
+def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_result(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"app.py": "APP = 1\n"})
+    git(repo, "checkout", "--quiet", "-b", "side")
+    (repo / "app.py").write_text("APP = 3\n")
+    git(repo, "commit", "--quiet", "--all", "--message", "Elsewhere")
+    git(repo, "checkout", "--quiet", "main")
+    team = Team()
+    team.plan("ONE", task("ONE", 1, ["one.py"], f"git -C {repo} branch target side"))
+    team.deliver("ONE", 1, {"one.py": "def value():\n    return 1\n"})
+    team.suite("ONE", suite_text("ONE"))
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="target")
+    assert played.status("ONE") == "done"
+    assert played.result.unpushed is not None
+    assert "target" in played.result.unpushed
+    assert played.result.pushed is None
+    assert played.result.report_path.is_file()
+    told = list(summary_lines(played.result))
+    assert told[-2] == f"Not pushed: {played.result.unpushed}"
+    assert told[-1] == f"Result: {played.result.fetch_command}"
