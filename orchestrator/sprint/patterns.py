@@ -11,6 +11,9 @@ PYTHON = frozenset({".py"})
 JAVASCRIPT = frozenset({".js", ".mjs", ".cjs", ".jsx"})
 MAX_TEST_FILES = 40
 """Test files whose habits are counted; those nearest to the root stand for the rest."""
+MAX_STYLE_FILES = 150
+"""Sources whose habits are counted, spread evenly over the project; the rest is written alike."""
+_MAX_STYLE_CHARS = 50_000
 _FEW = 3
 """A habit of fewer functions than this is none."""
 _TOOLS = {
@@ -36,14 +39,11 @@ _USED = ("dataclasses", "pydantic models", "attrs", "TypedDicts", "NamedTuples",
 def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
     """One sentence per habit that the sources (no tests) agree on; what is undecided is left out."""
     python, script = Counter[str](), Counter[str]()
-    for path, text in texts.items():
-        suffix = PurePosixPath(path).suffix.lower()
-        if is_test_file(path):
-            continue
-        if suffix in PYTHON:
-            python.update(python_style.habits(text))
-        elif suffix in JAVASCRIPT:
-            script.update(javascript_style.habits(text))
+    for path in _sample([path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS]):
+        if PurePosixPath(path).suffix.lower() in PYTHON:
+            python.update(python_style.habits(texts[path]))
+        else:
+            script.update(javascript_style.habits(texts[path]))
     return (*_layout(files), *_python(python), *_javascript(script), *_tools(files, texts.get("pyproject.toml", "")))
 
 
@@ -60,6 +60,15 @@ def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...
 
 
 test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def _is_source(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT and not is_test_file(path)
+
+
+def _sample(paths: list[str]) -> list[str]:
+    step = max(1, -(-len(paths) // MAX_STYLE_FILES))
+    return sorted(paths)[::step]
 
 
 def _share(part: int, whole: int) -> str:

@@ -1,7 +1,8 @@
 """The HTTP endpoints a Python text declares: Flask and its kin, FastAPI, Django, by syntax tree."""
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.domain.surface import Endpoint
 from orchestrator.syntax.python_source import dotted, parse
@@ -12,17 +13,24 @@ _APPS = frozenset({"Flask", "Quart", "FastAPI", "APIRouter", "Blueprint", "APIBl
 _MOUNTS = frozenset({"include_router", "register_blueprint"})
 _DJANGO = frozenset({"path", "re_path", "url"})
 _DRF = frozenset({"DefaultRouter", "SimpleRouter"})
+_HINT = re.compile(
+    r"@\s*[\w.]+\.(?:route|api_route|websocket|get|post|put|patch|delete|head|options)\s*\("
+    r"|\burlpatterns\b|\b(?:add_url_rule|add_api_route|include_router|register_blueprint|DefaultRouter|SimpleRouter)\b"
+)
+"""A text without any of these declares nothing; most texts need no tree for that."""
 _Call = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     """In order of the text; () when it does not parse. `path` is the file's own, for the record."""
-    if not any(word in text for word in ("route", "urlpatterns", "Router", "@", "register")):
+    if not _HINT.search(text):
         return ()
     tree = parse(text)
     if tree is None:
         return ()
-    found = [*_decorated(tree, path), *_called(tree, path), *_django(tree, path)]
+    nodes = list(ast.walk(tree))
+    prefixes = _prefixes(nodes)
+    found = [*_decorated(nodes, prefixes, path), *_called(nodes, prefixes, path), *_django(tree, nodes, path)]
     return tuple(dict.fromkeys(found))
 
 
@@ -37,10 +45,10 @@ def _argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
     return next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
 
 
-def _prefixes(tree: ast.Module) -> dict[str, str]:
+def _prefixes(nodes: Sequence[ast.AST]) -> dict[str, str]:
     """Variable that holds an app or router → the prefix it was made with."""
     found = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
             continue
         if dotted(node.value.func).split(".")[-1] in _APPS:
@@ -49,9 +57,8 @@ def _prefixes(tree: ast.Module) -> dict[str, str]:
     return found
 
 
-def _decorated(tree: ast.Module, path: str) -> Iterator[Endpoint]:
-    prefixes = _prefixes(tree)
-    for node in ast.walk(tree):
+def _decorated(nodes: Sequence[ast.AST], prefixes: Mapping[str, str], path: str) -> Iterator[Endpoint]:
+    for node in nodes:
         if isinstance(node, _Call):
             for decorator in node.decorator_list:
                 if isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute):
@@ -85,10 +92,9 @@ def _methods(call: ast.Call) -> tuple[str, ...]:
     return tuple(word.upper() for word in map(_word, items) if word) or ("ANY",)
 
 
-def _called(tree: ast.Module, path: str) -> Iterator[Endpoint]:
+def _called(nodes: Sequence[ast.AST], prefixes: Mapping[str, str], path: str) -> Iterator[Endpoint]:
     """`add_url_rule`, `add_api_route`, and routers hung into others."""
-    prefixes = _prefixes(tree)
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         name, owner = node.func.attr, prefixes.get(dotted(node.func.value), "")
@@ -101,10 +107,10 @@ def _called(tree: ast.Module, path: str) -> Iterator[Endpoint]:
                 yield Endpoint(method=method, path=owner + route, file=path, target=dotted(handler) if handler else "")
 
 
-def _django(tree: ast.Module, path: str) -> Iterator[Endpoint]:
+def _django(tree: ast.Module, nodes: Sequence[ast.AST], path: str) -> Iterator[Endpoint]:
     routers = {
         target.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         if dotted(node.value.func).split(".")[-1] in _DRF
         for target in node.targets

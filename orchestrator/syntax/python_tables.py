@@ -10,7 +10,8 @@ from orchestrator.syntax.python_source import dotted, parse
 MAX_COLUMN_CHARS = 100
 _COLUMN_CALLS = frozenset({"Column", "mapped_column", "MappedColumn"})
 _NO_COLUMNS = frozenset({"relationship", "Relationship", "ManyToManyField", "GenericForeignKey"})
-_WORDS = ("Column", "mapped_column", "Mapped", "models.", "SQLModel", "Model")
+_HINT = re.compile(r"\b(?:Column|mapped_column)\s*\(|\bMapped\[|\bmodels\.\w+\(|\bSQLModel\b")
+"""A text without any of these declares no table; most texts need no tree for that."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -20,13 +21,14 @@ def read_models(text: str, path: str) -> tuple[Table, ...]:
     A model without a table name goes by its framework's rule where that needs this text alone: Flask's `UserRole` is
     `user_role`, SQLModel's `userrole`; Django's stays the class's name, because the app's is unknown here.
     """
-    if not any(word in text for word in _WORDS):
+    if not _HINT.search(text):
         return ()
     tree = parse(text)
     if tree is None:
         return ()
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    found = [*(_model(node, classes, path) for node in classes.values()), *_core_tables(tree, path)]
+    core = _core_tables(tree, path) if "Table(" in text else ()
+    found = [*(_model(node, classes, path) for node in classes.values()), *core]
     return tuple(table for table in found if table is not None)
 
 
