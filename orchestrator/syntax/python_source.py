@@ -2,6 +2,7 @@
 
 import ast
 import sys
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -41,6 +42,10 @@ MEMO_CHARS = 50_000
 """Longest text whose tree is kept: a tree takes some hundred times the room of its text."""
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Python 3.11 counts the depth of all trees under construction in one place: two threads at it break each other."""
+
+
 def parse(text: str) -> ast.Module | None:
     """The syntax tree, or None for a text that cannot be parsed. Never raises.
 
@@ -51,7 +56,7 @@ def parse(text: str) -> ast.Module | None:
 
 def _parsed(text: str) -> ast.Module | None:
     try:
-        with warnings.catch_warnings():
+        with _ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,9 +1,12 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.python_source import exported_names, imports, problem
+from orchestrator.syntax.python_source import exported_names, imports, parse, problem
 from orchestrator.syntax.python_tests import test_functions as functions_of
 
 
@@ -104,3 +107,28 @@ def test_no_text_makes_the_readers_raise(text: str) -> None:
     exported_names(text)
     imports(text)
     functions_of(text)
+
+
+class Cycle:
+    """Garbage whose end runs Python code, which is when threads change in the middle of a parse."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        sum(range(300))
+
+
+def test_threads_that_parse_at_the_same_time_do_not_break_each_other() -> None:
+    def work(number: int) -> bool:
+        garbage = [Cycle() for _ in range(50)]
+        del garbage
+        return parse(f"x{number} = 1\n" + "def f(a):\n    return [b for b in a if (b + 1) * 2]\n" * 100) is not None
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(work, range(100)))
+    finally:
+        sys.setswitchinterval(before)
