@@ -140,7 +140,7 @@ def _places(tests: list[str]) -> Iterator[str]:
     if tests:
         folders = Counter(str(PurePosixPath(path).parent) for path in tests)
         told = ", ".join(f"{'the root' if name == '.' else name + '/'} ({n})" for name, n in folders.most_common(5))
-        yield f"{len(tests)} test files in {told}, such as {tests[0]}"
+        yield f"{len(tests)} test file{'s' * (len(tests) > 1)} in {told}, such as {tests[0]}"
 
 
 def _python_tests(found: Counter[str]) -> Iterator[str]:

@@ -87,11 +87,11 @@ def _changed(
 
 def _summary(part: Contribution) -> str:
     counts = (
-        (len(part.conventions), "locked conventions"),
-        (len(part.tables), "tables"),
-        (len(part.endpoints), "endpoints"),
-        (len(part.todos), "open TODOs"),
+        (len(part.conventions), "locked convention"),
+        (len(part.tables), "table"),
+        (len(part.endpoints), "endpoint"),
+        (len(part.todos), "open TODO"),
     )
-    told = [f"{count} {what}" for count, what in counts if count]
+    told = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count]
     done = f"; settles {', '.join(part.todos_done)}" if part.todos_done else ""
     return f"{part.story} adds {', '.join(told) or 'nothing'}{done}"

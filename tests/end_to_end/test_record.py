@@ -40,9 +40,7 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
     assert [played.status(story) for story in ("NFR-001", "RED", "LAST")] == ["done", "needs_attention", "done"]
     assert [len(played.told_of(story, "record_updated")) for story in ("NFR-001", "RED", "LAST")] == [1, 0, 1]
     (event,) = played.told_of("NFR-001", "record_updated")
-    assert event.message == (
-        "architecture record: NFR-001 adds 1 locked conventions, 1 tables, 1 endpoints, 1 open TODOs"
-    )
+    assert event.message == ("architecture record: NFR-001 adds 1 locked convention, 1 table, 1 endpoint, 1 open TODO")
     assert event.data["commit"] == played.story("NFR-001").commit
     told = first_prompt(tmp_path / "run", "LAST")
     for line in (

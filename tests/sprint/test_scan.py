@@ -110,14 +110,14 @@ def test_a_surface_tells_endpoints_tables_and_habits() -> None:
         "Checked with ruff",
     )
     assert surface.test_style == (
-        "1 test files in tests/ (1), such as tests/test_main.py",
+        "1 test file in tests/ (1), such as tests/test_main.py",
         "Python tests are pytest functions",
         "Python tests use fixtures (1)",
     )
     text = render_surface(surface)
     assert "- GET /loans/{id} → read in app/main.py" in text
     assert "- people (id INTEGER PRIMARY KEY, name TEXT NOT NULL) in schema.sql" in text
-    assert "How the tests are written:\n- 1 test files" in text
+    assert "How the tests are written:\n- 1 test file" in text
 
 
 def test_a_huge_project_keeps_to_the_budget() -> None:
