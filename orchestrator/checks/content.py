@@ -1,6 +1,6 @@
 """What delivered files hold, looked at before anything is written (spec 1 B2)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.checks.placeholders import placeholders
@@ -31,6 +31,21 @@ def check_content(delivery: Delivery, before: Mapping[str, str]) -> list[Finding
             said += _lost(change, old)
         findings += (_placed(finding, delivery) for finding in said)
     return findings
+
+
+def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:
+    """A finding for each of the task's `files` that neither exists yet nor is delivered."""
+    there = {*delivery.paths, *before}
+    return [
+        major(
+            "delivery.missing_file",
+            f"`{path}` is a file of the task, does not exist yet and was not delivered",
+            where=Where(file=path, story=delivery.story_id, task=delivery.task_id),
+            fix=f"Deliver `{path}` too.",
+        )
+        for path in files
+        if path not in there
+    ]
 
 
 def _placed(finding: Finding, delivery: Delivery) -> Finding:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from orchestrator.checks.content import check_content
+from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.file_paths import tidy
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.paths import unsafe_reason
 
-__all__ = ["PLACEHOLDER", "check_content", "read_delivery"]
+__all__ = ["PLACEHOLDER", "check_content", "check_whole", "read_delivery"]
 
 PLACEHOLDER = "<the whole text of the file>"
 """What prompts show where a file's content belongs; given back as content, it is refused."""

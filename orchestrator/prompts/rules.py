@@ -47,6 +47,7 @@ _BUILD = {
     "delivery.no_content": "`content` is a JSON string, the file's whole text",
     "delivery.empty": "No file is empty",
     "delivery.no_files": "Deliver at least one file",
+    "delivery.missing_file": "every file of it that does not exist yet",
     "delivery.unsafe_path": "no `..`, no absolute path",
     "delivery.duplicate_path": "each path once",
     "delivery.placeholder": "No placeholders",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.checks.delivery import check_content
+from orchestrator.checks.delivery import check_content, check_whole
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
@@ -79,7 +79,11 @@ class TaskRun:
         )
 
     async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
-        findings = [*check_content(delivery, before), *check_delivery(self._contract, delivery, before)]
+        findings = [
+            *check_content(delivery, before),
+            *check_delivery(self._contract, delivery, before),
+            *check_whole(delivery, task.files_to_create, before),
+        ]
         if blocking(findings) or task.command is None:
             return findings
         return [*findings, *await self._try_command(task, task.command, delivery.files)]

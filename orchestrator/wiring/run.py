@@ -28,7 +28,7 @@ from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import RepositoryError, WorkspaceError
-from orchestrator.ports import Clock, Provider, Workspace
+from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import known_cells
@@ -191,8 +191,7 @@ class Run:
             await sink.emit(self._begun(chosen, provider))
             backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
-            folder = self._folder.environments(record.sprint)
-            runner = project_runner(settings, self._environment, folder, lock_fds=(lock_fd,))
+            runner = self._runner(record, lock_fd)
             body = story_body(library, workspace, runner)
             engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
             briefs = Briefs(chosen, settings, self._environment)
@@ -217,6 +216,10 @@ class Run:
         warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
         if warning is not None:
             self._tell(f"warning: {warning}")
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+        folder = self._folder.environments(record.sprint)
+        return project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
 
     def _engine(self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore) -> DurableEngine:
         turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))

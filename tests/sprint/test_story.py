@@ -329,3 +329,27 @@ async def test_the_worst_team_makes_no_more_calls_than_the_dry_run_says(tmp_path
     for purpose in ("breakdown", "delivery", "suite", "analysis"):
         turns = [int(one.split()[1]) for one in stand.asked if one.split()[0] == purpose]
         assert turns == list(range(1, len(turns) + 1)), "attempts and iterations never reset a turn"
+
+
+async def test_a_file_that_was_left_out_is_asked_for(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py", "us_1_more.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.deliver(A, 1, {**good(), "us_1_more.py": "X = 1\n"})
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "suite 1"]
+    assert "`us_1_more.py` is a file of the task" in stand.step.prompts[2].text
+
+
+async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py", "us_1_more.py"])
+    for _ in range(3):
+        stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert statuses(outcome) == {"T-US-1-01": TaskStatus.PARTIAL}
+    assert {"delivery.missing_file", "story.unfinished"} <= codes(outcome)
