@@ -25,6 +25,7 @@ TOP = "stories"
 _NAMES = {name.replace("_", ""): name for name in FIELDS} | {"id": "story_id", "dependson": "dependencies"}
 _SEPARATORS = re.compile(r"[\s_-]+")
 _NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _MAX_HINTS = 20
 
 
@@ -156,12 +157,17 @@ def _finding(row: Row, source: str, problem: tuple[str, int, str, str]) -> Findi
 
 def _cell(column: str, value: Node) -> str:
     if isinstance(value, Scalar):
-        return value.text
+        return _storable(value.text)
     return LISTS[column].join(_texts(value)) if column in LISTS and isinstance(value, Items) else ""
 
 
 def _texts(value: Items) -> Iterator[str]:
-    return (item.text.strip() for item in value.items if isinstance(item, Scalar) and item.text.strip())
+    return (_storable(item.text.strip()) for item in value.items if isinstance(item, Scalar) and item.text.strip())
+
+
+def _storable(text: str) -> str:
+    """Escapes may name what no file and no command line takes: NUL and halves of characters become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
 
 
 def _criterion(text: str, number: int) -> str:

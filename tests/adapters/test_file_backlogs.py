@@ -3,10 +3,16 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from orchestrator.adapters.backlog_tree import story_rows
+from orchestrator.adapters.json_tree import parse_json
+from orchestrator.adapters.markdown_story import parse_story
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.adapters.yaml_tree import parse_yaml
 from orchestrator.checks.backlog import all_problems, check_backlog
-from orchestrator.domain.findings import blocking
+from orchestrator.domain.findings import Where, blocking
 from orchestrator.domain.story import BacklogContent, CellUpdate, Priority, Story
 from orchestrator.errors import BacklogError
 from orchestrator.ports import Backlog
@@ -267,6 +273,36 @@ def test_wrong_kinds_and_doubled_names_are_findings_with_lines(tmp_path: Path) -
 def test_aliases_are_what_they_name(tmp_path: Path) -> None:
     content = content_of(tmp_path / "b.yaml", "- {id: A, title: &t long}\n- {id: B, title: *t}\n")
     assert [story.title for story in content.stories] == ["long", "long"]
+
+
+def test_what_no_file_can_hold_is_replaced(tmp_path: Path) -> None:
+    content = content_of(
+        tmp_path / "b.json", r'[{"id": "A", "title": "a\u0000\ud800b", "acceptance_criteria": ["\udfff c"]}]'
+    )
+    assert content.stories[0].title == "a\ufffd\ufffdb"
+    assert content.stories[0].acceptance_criteria == ("\ufffd c",)
+    assert content_of(tmp_path / "b.yaml", r'[{id: A, title: "a\0b"}]').stories[0].title == "a\ufffdb"
+    content.model_dump_json()
+
+
+@given(
+    st.sampled_from(["b.yaml", "b.json", "x.md"]),
+    st.lists(st.tuples(st.integers(0, 900), st.text(max_size=3)), max_size=5),
+)
+def test_a_damaged_text_is_a_backlog_or_one_clear_error(name: str, damage: list[tuple[int, str]]) -> None:
+    text = {"b.yaml": YAML, "b.json": json.dumps(JSON, indent=1), "x.md": MARKDOWN["US-2.md"]}[name]
+    for place, put in damage:
+        text = text[:place] + put + text[place + 1 :]
+    where = Where(file=name, line=1)
+    try:
+        if name == "x.md":
+            parse_story(text, "folder", name, 0)
+        else:
+            story_rows((parse_yaml if name == "b.yaml" else parse_json)(text, name), name)
+    except BacklogError as error:
+        where = error.findings[0].where
+    assert where.line
+    assert name in (where.file or "")
 
 
 def folder_of(tmp_path: Path, files: dict[str, str | bytes]) -> Backlog:
