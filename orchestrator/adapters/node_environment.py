@@ -77,9 +77,7 @@ class NodeEnvironments:
     async def _install(self, home: Path, wanted: NpmRequirements) -> NodePackages | None:
         await asyncio.to_thread(_prepare, home, wanted)
         verb = "install" if wanted.lock_name is None else "ci"
-        result = await self._runner.run(
-            ["npm", verb, *_OPTIONS], cwd=home, env=self._env, timeout_s=self._timeout_s
-        )
+        result = await self._runner.run(["npm", verb, *_OPTIONS], cwd=home, env=self._env, timeout_s=self._timeout_s)
         if result.ok:
             return None
         how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"

@@ -18,7 +18,10 @@ async def check_push(mirror: Mirror, result_ref: str, user_repo: Path, branch: s
         # 1 says no, 128 that the mirror has never seen that commit: the branch has gone its own way.
         answer = await mirror.git("merge-base", "--is-ancestor", tip, result_ref, ok=(0, 1, 128))
         if answer.code:
-            raise RepositoryError(f"branch {branch} has diverged from the sprint's base: it cannot be fast-forwarded")
+            raise RepositoryError(
+                f"branch {branch} has diverged from the sprint's base: it cannot be fast-forwarded; "
+                "name another branch, or delete or rename this one"
+            )
     return tip
 
 

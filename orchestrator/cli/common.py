@@ -1,12 +1,13 @@
 """Options, exit codes and error output that every command shares (DESIGN 7)."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
@@ -46,8 +47,18 @@ def configured(config: Path | None, overrides: Sequence[str] | None) -> tuple[Se
 
 
 def say(message: str) -> None:
-    """One line for people, on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """One line for people, on stderr, when somebody reads it."""
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        silence(sys.stderr)
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is still written to a closed pipe, at exit too, go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

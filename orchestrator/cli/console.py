@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator.cli.common import say, silence
 from orchestrator.cli.logline import HEALINGS, json_line, plain_line
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
@@ -24,15 +25,27 @@ _STYLES = {
 }
 
 
+class _Console(Console):
+    """A console whose closed pipe is an error like any other, not the end of the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Called by rich where it caught the error."""
+        raise BrokenPipeError
+
+
 class EventPrinter:
-    """Prints events as they are recorded. `with` keeps a live table of the running stories on a terminal."""
+    """Prints events as they are recorded. `with` keeps a live table of the running stories on a terminal.
+
+    When nobody reads the stream any more (`| head`), `closed` turns true and nothing is printed from then on.
+    """
 
     def __init__(self, settings: Settings, *, form: str, stream: TextIO) -> None:
         self._level = Level(settings.log.level)
         self._cap = settings.log.text_cap
         self._form = form
-        self._console = Console(file=stream, highlight=False, soft_wrap=True)
+        self._console = _Console(file=stream, highlight=False, soft_wrap=True)
         self._stream = stream
+        self.closed = False
         self._stories: dict[str, tuple[str, str]] = {}
         live = form == "plain" and self._console.is_terminal
         self._live = Live(console=self._console, refresh_per_second=8, transient=True) if live else None
@@ -54,21 +67,33 @@ class EventPrinter:
         if event.level.rank < self._level.rank:
             return
         if self._form == "json":
-            print(json_line(event, self._cap), file=self._stream, flush=True)
+            self._print(json_line(event, self._cap))
             return
         line = Text(plain_line(event))
         if event.name in HEALINGS:
             line.stylize("yellow")
         elif event.level is Level.ERROR:
             line.stylize("red")
-        self._console.print(line)
+        self._print(line)
 
     def say(self, message: str) -> None:
         """A sentence for people that is no event."""
         if self._form == "json":
-            print(message, file=sys.stderr, flush=True)
+            say(message)
         else:
-            self._console.print(Text(message))
+            self._print(Text(message))
+
+    def _print(self, line: str | Text) -> None:
+        if self.closed:
+            return
+        try:
+            if isinstance(line, Text):
+                self._console.print(line)
+            else:
+                print(line, file=self._stream, flush=True)
+        except BrokenPipeError:
+            self.closed = True
+            silence(self._stream)
 
     def _follow(self, event: Event) -> None:
         if self._live is None or event.story is None:
@@ -79,9 +104,12 @@ class EventPrinter:
 
     def _table(self) -> Table:
         table = Table.grid(padding=(0, 2))
+        for name in (True, True, False):
+            table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
         for story, (status, message) in self._stories.items():
             if status == "executing":
-                table.add_row(Text(story), Text(status, style=_STYLES.get(status, "")), Text(message, style="dim"))
+                told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
+                table.add_row(Text(story), Text(status, style=_STYLES.get(status, "")), told)
         return table
 
 

@@ -99,7 +99,11 @@ def contract_command(
 
 
 def _latest(history: StoryHistory) -> str:
-    line = history.last_message.split("\n", 1)[0]
+    return _cut(history.last_message)
+
+
+def _cut(text: str) -> str:
+    line = text.split("\n", 1)[0]
     return line if len(line) <= 100 else f"{line[:100]}…"
 
 
@@ -139,7 +143,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines += ["", "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
-        lines.append(f"  {task['task_id']} [{state}] {task['description'].splitlines()[0][:100]}")
+        lines.append(f"  {task['task_id']} [{state}] {_cut(task['description'])}")
         lines.append(
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )

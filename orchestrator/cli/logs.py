@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, SprintOption, configured, told
+from orchestrator.cli.common import ConfigOption, Exit, SetOption, SprintOption, configured, say, told
 from orchestrator.cli.console import EventPrinter
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
@@ -33,7 +33,7 @@ def logs_command(
     since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or so long ago.")] = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
-    as_json: JsonOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """What happened, as it was recorded.
 
@@ -49,18 +49,26 @@ def logs_command(
     shown = settings.model_copy(update={"log": settings.log.model_copy(update={"level": "debug"})})
     form = "json" if as_json or settings.log.format == "json" else "lines"
     printer = EventPrinter(shown, form=form, stream=sys.stdout)
-    after = 0
     try:
-        while True:
-            for seq, event in reader.events(sprint, after):
-                after = seq
-                if wanted(event):
-                    printer.event(event)
-            if not follow:
-                return
+        seen = _print(reader, sprint, wanted, printer, 0)
+        while follow and not printer.closed:
             time.sleep(POLL_S)
+            seen = _print(reader, sprint, wanted, printer, seen)
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
+    if not seen:
+        say(f"nothing is recorded in {environment.home} yet; `orchestrator run BACKLOG` starts a sprint")
+
+
+def _print(reader: Reader, sprint: str | None, wanted: Wanted, printer: EventPrinter, after: int) -> int:
+    """Print what is wanted behind `after`, while somebody reads; the number of the last event seen."""
+    for seq, event in reader.events(sprint, after):
+        after = seq
+        if wanted(event):
+            printer.event(event)
+        if printer.closed:
+            break
+    return after
 
 
 def _filter(story: str | None, task: str | None, persona: str | None, level: Level, since: datetime | None) -> Wanted:

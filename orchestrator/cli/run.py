@@ -90,6 +90,8 @@ def execute(
     run = Run(options, settings, environment, tell=say if as_json else printer.say, listen=printer.event)
     with printer:
         result = interruptible(run.go())
+    if printer.closed and not as_json:
+        say("nobody read the output to its end; the sprint went on, and `orchestrator logs` shows all of it")
     if result is None:
         say("interrupted; the same command goes on where this one stopped")
         return Exit.INTERRUPTED

@@ -1,6 +1,6 @@
 """How a run ended, for people; the last line says where the result is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.findings import blocking
@@ -19,6 +19,7 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
     for story in report.stories:
         yield from _story_lines(story)
     yield _totals_line(result)
+    yield from _next_step(report.stories)
     if result.paused:
         still_open = any(not story.status.final for story in report.stories)
         goes_on = " The same command goes on with the stories that are open." if still_open else ""
@@ -44,6 +45,14 @@ def _story_lines(story: StoryReport) -> Iterator[str]:
     for finding in serious[-3:] or story.findings[-1:]:
         place = f" ({finding.where.file})" if finding.where.file else ""
         yield f"      {finding.code}{place}: {finding.message.splitlines()[0][:200]}"
+
+
+def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
+    """What to do about stories that ended otherwise than done; a blocked one only waits for another."""
+    ended = [s for s in stories if s.status.final and s.status not in {StoryStatus.DONE, StoryStatus.BLOCKED}]
+    if ended:
+        name = ended[0].id
+        yield f"Why: `orchestrator show {name}`. To try again: `orchestrator reset {name}`, then the same command"
 
 
 def _totals_line(result: "RunResult") -> str:

@@ -148,7 +148,7 @@ def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], s
 def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str | None) -> str:
     nothing = f"nothing to run in {content.source}"
     if all(story.completed for story in content.stories):
-        return f"{nothing}: every row is completed"
+        return f"{nothing}: every row is completed; `reset` a story to run it anew, --sprint ID prints a report again"
     if eligible:
         or_closed = "" if all(story.completed for story in eligible) else " or closed with another story"
         group = f"of sprint {sprint}" if eligible[0].sprint_id.strip() else "without a Sprint_ID"

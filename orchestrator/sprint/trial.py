@@ -193,7 +193,11 @@ def summary(report: TestReport) -> str:
 def red_finding(report: TestReport, attempts: int) -> Finding:
     """Why a story whose suite stays red needs a person."""
     code = f"test.{report.problem}" if report.problem else "test.failed"
-    return major(code, f"after {attempts} attempts: {summary(report)}", fix="see `show` for the output")
+    return major(
+        code,
+        f"after {attempts} attempts: {summary(report)}",
+        fix="the output of the failing tests says why (`show`); `reset` the story to try again",
+    )
 
 
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:

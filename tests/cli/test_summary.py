@@ -29,3 +29,16 @@ def test_a_paused_sprint_goes_on_only_when_something_is_open(second: StoryStatus
     )
     [line] = [line for line in summary_lines(result) if line.startswith("Paused")]
     assert ("goes on" in line) is goes_on
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"), [(StoryStatus.NEEDS_ATTENTION, True), (StoryStatus.BLOCKED, False), (StoryStatus.DONE, False)]
+)
+def test_a_story_that_a_person_must_look_at_is_named_with_what_to_do(ended: StoryStatus, told: bool) -> None:
+    stories = (story("US-1", StoryStatus.DONE), story("US-2", ended))
+    result = RunResult(
+        report=SprintReport(sprint="S", stories=stories, totals=totals(stories)),
+        report_path=Path("report.json"),
+        fetch_command="git fetch",
+    )
+    assert any("show US-2" in line and "reset US-2" in line for line in summary_lines(result)) is told
