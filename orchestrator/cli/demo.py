@@ -35,7 +35,8 @@ def demo_command(
     options = RunOptions(
         backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT
     )
-    code = execute(options, settings, environment, printer, as_json=as_json)
+    again = f"`cd {place} && orchestrator run backlog.csv --push-to {RESULT}`"
+    code = execute(options, settings, environment, printer, as_json=as_json, again=again)
     if code != Exit.GOOD:
         raise typer.Exit(code)
     application = place / "application"

@@ -80,9 +80,15 @@ def run_command(
 
 
 def execute(
-    options: RunOptions, settings: Settings, environment: Environment, printer: EventPrinter, *, as_json: bool
+    options: RunOptions,
+    settings: Settings,
+    environment: Environment,
+    printer: EventPrinter,
+    *,
+    as_json: bool,
+    again: str = "the same command",
 ) -> int:
-    """Run the sprint and print how it ended; the exit code."""
+    """Run the sprint and print how it ended; the exit code. `again` is what goes on with an interrupted one."""
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.sprint.report import exit_code
     from orchestrator.wiring.run import Run
@@ -93,7 +99,7 @@ def execute(
     if printer.closed and not as_json:
         say("nobody read the output to its end; the sprint went on, and `orchestrator logs` shows all of it")
     if result is None:
-        say("interrupted; the same command goes on where this one stopped")
+        say(f"interrupted; {again} goes on where this one stopped")
         return Exit.INTERRUPTED
     if as_json:
         print_json(result.report.model_dump(mode="json"))
