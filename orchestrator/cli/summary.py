@@ -28,7 +28,7 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
     if result.unpushed:
         yield f"Not pushed: {result.unpushed}"
     if result.pushed:
-        yield f"Result: branch {result.pushed} of your repository"
+        yield f"Result: branch {result.pushed} of {result.repo}"
     else:
         yield f"Result: {result.fetch_command}"
 

@@ -102,7 +102,6 @@ class PlanSettings(Section):
 
     max_iterations: int = Field(default=3, ge=1)
     """Plans judged: a first one and max_iterations - 1 revisions."""
-    min_chars: int = Field(default=200, ge=0)
     expected_tasks: int = Field(default=3, ge=1)
     """Tasks per story assumed by the dry run's call estimate."""
 

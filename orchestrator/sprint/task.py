@@ -1,5 +1,6 @@
 """One task: asked for, judged before a byte is written, its command run, committed once (spec 1 B)."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from orchestrator.sprint.context import Progress, Stage, StoryStopped
 OTHER_TASK = "contract.other_task"
 UNSAFE_PATH = "delivery.unsafe_path"
 """No contract allows it, so it counts as a violation of every one."""
+SUBJECT_CHARS = 60
+"""Of a task's description in the subject of its commit."""
 COMMAND_OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
@@ -150,8 +153,7 @@ class TaskRun:
 
     async def _commit(self, task: Task, files: Sequence[FileChange]) -> None:
         async def work(step_id: str) -> str:
-            subject = f"{task.task_id}: {task.description.splitlines()[0][:60] if task.description else 'files'}"
-            note = self._stage.note(subject, step_id, task.task_id)
+            note = self._stage.note(_subject(task), step_id, task.task_id)
             return await self._stage.workspace.commit(self._stage.story_id, files, note)
 
         commit = await self._stage.step.step("commit", work, str)
@@ -173,6 +175,12 @@ class TaskRun:
             status=status,
         )
         return status
+
+
+def _subject(task: Task) -> str:
+    """First line of the commit message: cut at a word, and said so."""
+    first = next(iter(task.description.splitlines()), "files")
+    return f"{task.task_id}: {textwrap.shorten(first, SUBJECT_CHARS, placeholder=' …')}"
 
 
 def _violates(finding: Finding) -> bool:

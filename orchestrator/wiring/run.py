@@ -64,6 +64,8 @@ class RunResult:
     report_path: Path
     """report.json; report.md lies beside it."""
     fetch_command: str
+    repo: Path
+    """The user's repository."""
     pushed: str | None = None
     """The branch of the user's repository that holds the result now."""
     unpushed: str | None = None
@@ -268,6 +270,7 @@ class Run:
             report=report,
             report_path=path,
             fetch_command=workspace.fetch_command,
+            repo=Path(chosen.record.repo),
             pushed=None if unpushed else self._options.push_to,
             unpushed=unpushed,
             paused=paused,

@@ -22,6 +22,7 @@ def story(name: str, status: StoryStatus) -> StoryReport:
 def test_a_paused_sprint_goes_on_only_when_something_is_open(second: StoryStatus, goes_on: bool) -> None:
     stories = (story("US-1", StoryStatus.FAILED), story("US-2", second))
     result = RunResult(
+        repo=Path("app"),
         report=SprintReport(sprint="S", stories=stories, totals=totals(stories)),
         report_path=Path("report.json"),
         fetch_command="git fetch",
@@ -37,6 +38,7 @@ def test_a_paused_sprint_goes_on_only_when_something_is_open(second: StoryStatus
 def test_a_story_that_a_person_must_look_at_is_named_with_what_to_do(ended: StoryStatus, told: bool) -> None:
     stories = (story("US-1", StoryStatus.DONE), story("US-2", ended))
     result = RunResult(
+        repo=Path("app"),
         report=SprintReport(sprint="S", stories=stories, totals=totals(stories)),
         report_path=Path("report.json"),
         fetch_command="git fetch",
