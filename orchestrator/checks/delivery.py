@@ -112,7 +112,7 @@ def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
     if content.strip() == PLACEHOLDER:
         message = f"the content of `{path}` is the prompt's own placeholder"
         return major("delivery.placeholder", message, where=where, fix="Write the whole file.")
-    if any(0xD800 <= ord(char) <= 0xDFFF for char in content):
+    if not _writable(content):
         message = f"the content of `{path}` holds half a character and cannot be written"
         return major("delivery.no_content", message, where=where, fix="Write whole Unicode characters.")
     return FileChange(path=path, content=content)
@@ -122,3 +122,12 @@ def _doubled(first: str, second: str, where: Where) -> Finding:
     where = where.model_copy(update={"file": second})
     said = f"`{second}` was given twice" if first == second else f"`{first}` and `{second}` differ in case only"
     return major("delivery.duplicate_path", said, where=where, fix="Give each file once, whole.")
+
+
+def _writable(text: str) -> bool:
+    """Whether UTF-8 can hold the text: half a surrogate pair it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -84,6 +84,7 @@ def exported_names(text: str) -> tuple[str, ...]:
     return names or _public(name for statement in statements for name in _reexported(statement))
 
 
+@lru_cache(maxsize=32)
 def imports(text: str) -> tuple[Import, ...] | None:
     """Every import anywhere, also `__import__("x")` and `import_module("x")`; None when `text` does not parse."""
     tree = parse(text)
