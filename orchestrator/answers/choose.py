@@ -1,6 +1,5 @@
 """Which candidate is the answer: the one that fits the contract best, the last of equals, never a lesser one."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +8,12 @@ from orchestrator.answers.frames import Reading
 from orchestrator.answers.model import Change
 from orchestrator.answers.scan import Candidate, Scan
 from orchestrator.answers.shape import ANYTHING, Fit, Shape, fit
+from orchestrator.answers.strict import document
 
-WRAPPER_DEPTH = 4
+WRAPPER_DEPTH = 6
 """Containers that may stand around the answer."""
+MAX_WRAPPED = 50
+"""Members of one container that are looked into for an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,25 @@ def choose(scan: Scan) -> Choice:
     cut = _last_cut(candidates, contract, whole)
     if cut is not None and _outweighs(cut.reading, whole, contract):
         return Choice(cut.reading, "truncation", cut.reading.value, cut.reading.changes)
+    whole = whole or _gathered(candidates, contract)
     if whole is not None:
         return whole
     unfit = next((c.reading for c in reversed(candidates) if c.reading.outcome == "whole"), None)
     return Choice(reading=unfit, refused="answer.unfit" if unfit else "answer.none")
+
+
+def _gathered(candidates: list[Candidate], contract: Shape) -> Choice | None:
+    """The list a contract wants, when its items stand one after another without a list around them (NDJSON)."""
+    found = [candidate.reading for candidate in candidates]
+    if contract.kinds != {"array"} or any(r.outcome != "whole" or not isinstance(r.value, dict) for r in found):
+        return None
+    value = [reading.value for reading in found]
+    fits = fit(value, contract)
+    if not value or fits is None or not fits.whole:
+        return None
+    changes = [change for reading in found for change in reading.changes]
+    changes.append(Change("joined_documents", found[0].start, "", "["))
+    return Choice(found[-1], "repair", value, tuple(changes), fit=fits)
 
 
 def _outweighs(cut: Reading, whole: Choice | None, contract: Shape) -> bool:
@@ -60,39 +77,44 @@ def _outweighs(cut: Reading, whole: Choice | None, contract: Shape) -> bool:
 
 
 def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
-    """The answer inside wrappers that are none themselves, and the way in; the value itself without such."""
+    """The answer inside wrappers that are none themselves, and the way in; the value itself without such.
+
+    A wrapper may be an envelope of a tool call: a list with other blocks beside it, an answer written as a string.
+    """
     if contract is ANYTHING or fit(value, contract) is not None:
         return value, ()
-    found = [(inner, way) for inner, way in _inside(value) if _is_whole(inner, contract)]
-    shallowest = min((len(way) for _, way in found), default=0)
-    nearest = [(inner, way) for inner, way in found if len(way) == shallowest]
-    return nearest[0] if len(nearest) == 1 else (value, ())
-
-
-def _inside(value: Any) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Everything up to WRAPPER_DEPTH below `value` that a wrapper may hold, level by level."""
     level: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     for _ in range(WRAPPER_DEPTH):
-        level = [(inner, (*way, name)) for outer, way in level for inner, name in _members(outer)]
-        yield from level
+        level = [
+            (inner, (*way, name)) for outer, way in level for inner, name in _members(outer, contract)
+        ]  # fmt: skip
+        found = [(inner, way) for inner, way in level if _is_whole(inner, contract)]
+        if found:
+            return found[0] if len(found) == 1 else (value, ())
+    return value, ()
 
 
-def _members(outer: Any) -> Iterator[tuple[Any, str]]:
+def _members(outer: Any, contract: Shape) -> Iterator[tuple[Any, str]]:
+    """Containers inside `outer`, those written as strings decoded, each with its name."""
+    named: list[tuple[str, Any]] = []
     if isinstance(outer, list):
-        yield from ((item, "[0]") for item in outer if len(outer) == 1)
+        named = [(f"[{index}]", inner) for index, inner in enumerate(outer[:MAX_WRAPPED])]
     elif isinstance(outer, dict):
-        for name, inner in outer.items():
-            if isinstance(inner, str) and inner.lstrip()[:1] == "{":
-                inner = _decoded(inner)
-            if isinstance(inner, dict | list):
-                yield inner, name
+        named = list(outer.items())[:MAX_WRAPPED]
+    for name, inner in named:
+        if isinstance(inner, str) and "{" in inner:
+            inner = _decoded(inner, contract)
+        if isinstance(inner, dict | list):
+            yield inner, name
 
 
-def _decoded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def _decoded(text: str, contract: Shape) -> Any:
+    """The container a string holds, valid or to be repaired; None without one."""
+    found = document(text)
+    if found is not None:
+        return found.value
+    choice = choose(Scan(text, contract).run())
+    return choice.value if choice.certain else None
 
 
 def _is_whole(value: Any, contract: Shape) -> bool:
@@ -101,18 +123,21 @@ def _is_whole(value: Any, contract: Shape) -> bool:
 
 
 def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
-    best: tuple[Fit, Choice] | None = None
+    best: tuple[tuple[bool, Fit], Choice] | None = None
     for candidate in candidates:
         reading = candidate.reading
         if reading.outcome != "whole" or candidate.fragment:
             continue
         value, way = unwrapped(reading.value, contract)
         found = fit(value, contract)
-        if found is not None and (best is None or found >= best[0]):
+        if found is None:
+            continue
+        rank = (contract is not ANYTHING or not reading.loose, found)
+        if best is None or rank >= best[0]:
             changes = reading.changes
             if way:
                 changes += (Change("wrapper", reading.start, ".".join(way), ""),)
-            best = (found, Choice(reading, candidate.layer, value, changes, fit=found))
+            best = (rank, Choice(reading, candidate.layer, value, changes, fit=found))
     return best[1] if best else None
 
 

@@ -1,23 +1,18 @@
 """The door every answer goes through: layers from cheap to costly, each tried when the one before found nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
 
 from pydantic import BaseModel
 
 from orchestrator.answers.choose import Choice, choose, unwrapped
-from orchestrator.answers.decode import DECODERS
-from orchestrator.answers.model import (
-    Change,
-    Extraction,
-    Status,
-    excerpt,
-    listed,
-    place,
-    too_deep,
-)
+from orchestrator.answers.gaps import announced, before_gap, has_gap
+from orchestrator.answers.model import Change, Extraction, Status, excerpt, listed, place
 from orchestrator.answers.scan import Scan
-from orchestrator.answers.shape import ANYTHING, Schema, Shape, fit, has_gap, shape_of
-from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.shape import ANYTHING, Schema, Shape, fit, shape_of
+from orchestrator.answers.strict import document
+from orchestrator.answers.views import ENCODINGS, LAYOUTS, View
 from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
@@ -34,26 +29,43 @@ def extract(text: str, contract: type[BaseModel] | Schema | None = None) -> Extr
     """
     if not isinstance(text, str):
         raise TypeError(f"text must be a str, not {type(text).__name__}")
-    shape = shape_of(contract)
-    return _whole_text(text, shape) or _scanned(text, shape)
+    case = Case(text, shape_of(contract))
+    for layer in LAYERS:
+        found = layer(case)
+        if found is not None:
+            return found
+    return _refusal(text, case.shape, case.plain, case.scan.seen)
 
 
-def _whole_text(text: str, shape: Shape) -> Extraction | None:
-    """Layer `strict`: the text is one valid JSON document, but for white space and unseen characters around it."""
-    core = text.strip(_AROUND)
-    start = text.find(core)
-    if core[:1] not in ("{", "[") or core[-1:] not in ("}", "]"):
+class Case:
+    """One text and what the layers share: its candidates and the choice among them, found when first asked for."""
+
+    def __init__(self, text: str, shape: Shape) -> None:
+        self.text, self.shape = text, shape
+
+    @cached_property
+    def scan(self) -> Scan:
+        """The objects and lists of the text as it stands."""
+        return Scan(self.text, self.shape).run()
+
+    @cached_property
+    def plain(self) -> Choice:
+        """The answer among them."""
+        return choose(self.scan)
+
+
+def whole_text(case: Case) -> Extraction | None:
+    """The text is one valid JSON document, but for white space and unseen characters around it."""
+    text, shape, start, end = case.text, case.shape, 0, len(case.text)
+    found = document(text)
+    if found is None and text[:1] in _AROUND and text[-1:] in _AROUND and text:
+        start, end = len(text) - len(text.lstrip(_AROUND)), len(text.rstrip(_AROUND))
+        found = document(text[start:end])
+    if found is None or found.doubled or not isinstance(found.value, dict | list):
         return None
-    parser = StrictParser()
-    try:
-        value, end = parser.prefix(text, start)
-    except (ValueError, RecursionError):
+    value, way = unwrapped(found.value, shape)
+    if (shape is not ANYTHING and fit(value, shape) is None) or has_gap(value, shape):
         return None
-    if end != start + len(core) or parser.doubled or too_deep(value) or has_gap(value, shape):
-        return None
-    value, way = unwrapped(value, shape)
-    if shape is not ANYTHING and fit(value, shape) is None:
-        return _refusal(text, shape, Choice(refused="answer.unfit"), 1, start)
     changes = [Change("wrapper", start, ".".join(way), "")] if way else []
     for at, ends in ((0, text[:start]), (end, text[end:])):
         if not ends.isascii():
@@ -62,34 +74,49 @@ def _whole_text(text: str, shape: Shape) -> Extraction | None:
     return Extraction(value=value, status=status, layer="strict", repairs=listed(changes), complete=True, candidates=1)
 
 
-def _scanned(text: str, shape: Shape) -> Extraction:
-    """Layers `scan`, `repair`, `guided` and `truncation`, then `decoded`: what stands somewhere in the text."""
-    scan = Scan(text, shape).run()
-    choice = choose(scan)
-    if shape is ANYTHING or not choice.certain:
-        decoded = _decoded(text, shape, scan, choice)
-        if decoded is not None:
-            return decoded
-    if choice.reading is None or choice.refused:
-        return _refusal(text, shape, choice, scan.seen)
-    return _found(choice, scan.seen, _notes(text, choice, int))
-
-
-def _decoded(text: str, shape: Shape, scan: Scan, plain: Choice) -> Extraction | None:
-    """Layers of `DECODERS`: the text without one layer of encoding, when that gives an answer."""
-    for decoder in DECODERS:
-        decoded = decoder(text)
-        if decoded is None or not _stands_free(decoded.change.offset, scan, plain):
-            continue
-        inner = Scan(decoded.text, shape).run()
-        choice = choose(inner)
-        if choice.reading is None or choice.refused or not (plain.refused or choice.certain):
-            continue
-        moved = tuple(change._replace(offset=decoded.original(change.offset)) for change in choice.changes)
-        layer = "truncation" if choice.layer == "truncation" else "decoded"
-        found = Choice(choice.reading, layer, choice.value, (decoded.change, *moved))
-        return _found(found, scan.seen + inner.seen, _notes(text, found, decoded.original))
+def certain_answer(case: Case) -> Extraction | None:
+    """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
+    if case.plain.certain and case.shape is not ANYTHING:
+        return _found(case.plain, case.scan.seen, case.shape, case.text, int)
     return None
+
+
+def other_view(case: Case) -> Extraction | None:
+    """The answer appears when one layer of packaging is taken off the whole text."""
+    for views, layout in ((ENCODINGS, False), (LAYOUTS, True)):
+        for view in views:
+            found = _viewed(case, view, layout)
+            if found is not None:
+                return found
+    return None
+
+
+def _viewed(case: Case, view: View, layout: bool) -> Extraction | None:
+    plain = case.plain
+    if layout and case.shape is ANYTHING and not (plain.refused or plain.layer == "truncation"):
+        return None
+    seen = view(case.text, case.shape)
+    if seen is None or not (layout or _stands_free(seen.change.offset, case.scan, plain)):
+        return None
+    inner = Scan(seen.text, case.shape).run()
+    choice = choose(inner)
+    if choice.reading is None or choice.refused or not (choice.certain or plain.refused):
+        return None
+    moved = tuple(change._replace(offset=seen.original(change.offset)) for change in choice.changes)
+    layer = choice.layer if choice.layer == "truncation" else "decoded"
+    found = replace(choice, layer=layer, changes=(seen.change, *moved))
+    return _found(found, case.scan.seen + inner.seen, case.shape, case.text, seen.original)
+
+
+def partial_answer(case: Case) -> Extraction | None:
+    """What there is of an answer: cut off, or without all that the contract requires."""
+    if case.plain.reading is None or case.plain.refused:
+        return None
+    return _found(case.plain, case.scan.seen, case.shape, case.text, int)
+
+
+LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (whole_text, certain_answer, other_view, partial_answer)
+"""In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 
 
 def _stands_free(offset: int, scan: Scan, plain: Choice) -> bool:
@@ -103,44 +130,58 @@ def _stands_free(offset: int, scan: Scan, plain: Choice) -> bool:
     )
 
 
-def _found(choice: Choice, seen: int, problems: tuple[Finding, ...]) -> Extraction:
-    truncated = choice.layer == "truncation"
-    layer = choice.layer if choice.changes or truncated else "scan"
+def _found(choice: Choice, seen: int, shape: Shape, text: str, original: Callable[[int], int]) -> Extraction:
+    """The extraction of a choice; `original` gives the offset in `text` of one in the text it was read from."""
+    value, truncated = choice.value, choice.layer == "truncation"
+    short = isinstance(value, dict) and not truncated and has_gap(value, shape)
+    layer = "truncation" if short else choice.layer if choice.changes or truncated else "scan"
+    truncated = truncated or short
     status = Status.TRUNCATED if truncated else Status.REPAIRED if choice.changes else Status.OK
     return Extraction(
-        value=choice.value,
+        value=before_gap(value, shape) if short else value,
         status=status,
         layer=layer,
         repairs=listed(choice.changes),
         complete=not truncated,
         candidates=seen,
-        problems=problems,
+        problems=(*_missing(choice, shape, text, original, short), *_notes(choice, text, original)),
     )
 
 
-def _notes(text: str, choice: Choice, original: Callable[[int], int]) -> tuple[Finding, ...]:
-    """What a caller should know of an answer that was found: where it was cut, which keys came twice."""
+def _missing(
+    choice: Choice, shape: Shape, text: str, original: Callable[[int], int], short: bool
+) -> tuple[Finding, ...]:
+    """Why and where an answer is not whole."""
     reading = choice.reading
-    if reading is None:
+    if reading is None or not (short or choice.layer == "truncation"):
         return ()
-    notes = [
+    why, at = reading.why, reading.end
+    if short:
+        fewer = announced(choice.value, shape)
+        why = f"`{fewer[0]}` has fewer items than the {fewer[1]} announced" if fewer else "items were left out"
+        at = reading.start
+    return (
+        major(
+            "answer.truncated",
+            f"The answer is not whole: {why}.",
+            where=place(text, original(at)),
+            fix="Send what is missing; what came whole was kept.",
+        ),
+    )
+
+
+def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[Finding, ...]:
+    """Which keys came twice."""
+    doubles = choice.reading.duplicates[:MAX_NOTES] if choice.reading else ()
+    return tuple(
         minor(
             "answer.duplicate_key",
             f"The key {excerpt(double.key)!r} stands twice in one object; the last one counts.",
             where=place(text, original(double.offset)),
             fix="Write every key once.",
         )
-        for double in reading.duplicates[:MAX_NOTES]
-    ]
-    if choice.layer == "truncation":
-        cut = major(
-            "answer.truncated",
-            f"The answer is not whole: {reading.why}.",
-            where=place(text, original(reading.end)),
-            fix="Send what is missing; what came whole was kept.",
-        )
-        notes.insert(0, cut)
-    return tuple(notes)
+        for double in doubles
+    )
 
 
 def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0) -> Extraction:

@@ -16,6 +16,8 @@ class Halt(Exception):
         self.outcome, self.at, self.why, self.gap = outcome, at, why, gap
 
 
+CLOSERS = {"{": "}", "[": "]", "(": ")"}
+"""Opener of a container → its closer; a tuple is a list in other brackets."""
 GOES_ON = re.compile(r"""\s*+,\s*+["'“]([^"'”\\\n]{1,200})["'”]\s*+:""")
 """A comma and a further key."""
 WRAPPER_DEPTH = 4
@@ -31,6 +33,8 @@ class Frame:
     """The dict or list read so far; only whole members are in it."""
     shape: Shape
     start: int
+    closer: str
+    """The character that closes this container."""
     key: str | None = None
     """The latest key."""
     pending: bool = False
@@ -41,11 +45,6 @@ class Frame:
     """Offset of the comma just read, -1 when the latest token was no comma."""
     last_string_at: int = -1
     """Offset of the latest member when it was a string, else -1."""
-
-    @property
-    def closer(self) -> str:
-        """The character that closes this container."""
-        return "}" if self.is_object else "]"
 
     def put(self, value: Any) -> None:
         """Add a whole member."""
@@ -93,6 +92,8 @@ class Reading:
     """Keys of the outermost object that were seen, when it is cut."""
     gap: bool = False
     """Cut by an ellipsis: more of the text belongs to it."""
+    loose: bool = False
+    """Read with strings that have no quotes: rather prose than an answer when there is something better."""
     deep: bool = False
     """Broken because containers nest too deep."""
 

@@ -1,20 +1,31 @@
 """Where a string with unescaped quotes ends: only where what follows is what the contract allows there."""
 
 import re
+from typing import NamedTuple
 
 from orchestrator.answers import tokens
 from orchestrator.answers.frames import Frame
 from orchestrator.answers.model import Change
+from orchestrator.answers.shape import ANYTHING
 
-_KEY = re.compile(r"""(["'“]?)([^"'“”\\\n:,{}\[\]]{1,120})(["'”]?)\s*+:""")
+_KEY = re.compile(r"""(["'“«「]?)([^"'“”«»「」\\\n:,{}\[\]]{1,120})(["'”»」]?)\s*+[:：]""")
 _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
 _NEXT_ITEM = re.compile(r"""["']\s*+,\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
+_LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
 UNDECIDED = -2
 """Instead of an offset: nobody can know where this string ends."""
+
+
+class End(NamedTuple):
+    """Where a string ends and where the text goes on; the same when its closing delimiter is missing."""
+
+    at: int
+    after: int
 
 
 class Guide:
@@ -24,24 +35,48 @@ class Guide:
         self.text, self.banned = text, banned
         self.ends: list[int] = []
 
-    def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> int:
-        """Offset of the delimiter that ends the string begun at `start`; -1: the text ends first; UNDECIDED: refuse.
+    def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> End:
+        """The end of the string begun at `start`; at -1: the text ends first; at UNDECIDED: refuse.
 
         Delimiters inside the string are listed in `changes`.
         """
         inner: list[int] = []
         end = tokens.string_end(self.text, start + 1, closing)
         while end >= 0 and (end in self.banned or not self._ends(stack, start, end, bool(inner))):
+            lost = self._lost(stack, start, end) if not inner and end not in self.banned else None
+            if lost is not None:
+                self.ends.append(end)
+                return self._lost_end(lost, closing, changes)
             inner.append(end)
             end = tokens.string_end(self.text, end + 1, closing)
         if end >= 0:
             self.ends.append(end)
         if not inner:
-            return end
+            return End(end, end + 1)
         if end >= 0 and self._swallows(stack, start + 1, end):
-            return UNDECIDED
+            return End(UNDECIDED, start)
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
-        return end
+        return End(end, end + 1)
+
+    def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
+        """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""
+        if self.text.startswith("\\" + closing, at - 2):
+            return End(at - 1, at)
+        changes.append(Change("missing_quote", at, "", closing))
+        return End(at, at)
+
+    def _lost(self, stack: list[Frame], start: int, quote: int) -> int | None:
+        """Where the string begun at `start` ends when its closing delimiter is missing and `quote` opens the next key.
+
+        Only when the contract awaits that key here, or (without one) when the key begins a line.
+        """
+        frame = stack[-1]
+        before = _LOST_BEFORE.search(self.text, max(start + 1, quote - 80), quote)
+        match = _LOST_KEY.match(self.text, quote + 1)
+        if before is None or match is None or not frame.is_object:
+            return None
+        own_line = "\n" in before.group() and not frame.shape.props and match[1] not in (*frame.value, frame.key)
+        return before.start() if frame.wants(match[1]) or own_line else None
 
     def _ends(self, stack: list[Frame], start: int, end: int, later: bool) -> bool:
         """Whether the string begun at `start` ends at `end`.
@@ -50,23 +85,29 @@ class Guide:
         """
         if self.may_end(stack, end + 1):
             return True
-        place = self._skip(end + 1)
-        if not later and not stack[-1].is_object and len(stack) > 1 and self.text.startswith(":", place):
-            return stack[-2].wants(self.text[start + 1 : end])
-        if later or not stack[-1].is_object or not self.text.startswith(",", place):
+        frame, place = stack[-1], self._skip(end + 1)
+        if not later and not frame.is_object and self.text.startswith(":", place):
+            name = self.text[start + 1 : end]
+            awaited = len(stack) > 1 and stack[-2].wants(name)
+            return awaited or (frame.shape.items is not None and name in frame.shape.items.props)
+        if later or not frame.is_object or not self.text.startswith(",", place):
             return False
         match = _KEY.match(self.text, self._skip(place + 1))
-        return match is not None and match[2].strip() in stack[-1].shape.props
+        return match is not None and match[2].strip() in frame.shape.props
 
     def may_end(self, stack: list[Frame], at: int) -> bool:
         """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
         place = self._skip(at)
         character = self.text[place : place + 1]
-        if character == ",":
+        if character in tokens.COMMAS and character:
             return self._member(stack, place + 1, "string")
-        if character in ("}", "]"):
+        if character in ("}", "]", ")") and character:
             return self._closers(stack, place)
         return "\n" in self.text[at:place] and stack[-1].is_object and self._next_key(stack[-1], place)
+
+    def may_follow_comma(self, stack: list[Frame], at: int) -> bool:
+        """Whether the text from `at` on can follow a comma at the top of `stack`."""
+        return self._member(stack, at, "any")
 
     def _skip(self, at: int) -> int:
         match = _BETWEEN.match(self.text, at)
@@ -82,11 +123,15 @@ class Guide:
             return self._closers(stack, place)
         if frame.is_object:
             return self._next_key(frame, place)
+        return self._next_item(frame, place, kind)
+
+    def _next_item(self, frame: Frame, place: int, kind: str) -> bool:
+        """Whether an item that this list may hold begins at `place`."""
         items = frame.shape.items
         character = self.text[place : place + 1]
         if character == "{":
             return items is None or items.allows("object")
-        if character in tokens.CLOSING_QUOTE:
+        if character in tokens.CLOSING_QUOTE and character:
             return items is None or items.allows("string")
         return kind != "string" and character == "["
 
@@ -119,7 +164,7 @@ class Guide:
             character = self.text[place : place + 1]
             if character == ",":
                 return self._member(stack[:level], place + 1, "container")
-            if character not in ("}", "]"):
+            if character not in ("}", "]", ")"):
                 return "\n" in self.text[after:place] and self._new_line_member(stack[level - 1], place)
         return False
 
@@ -137,12 +182,13 @@ class Guide:
 
     def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
         """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
-        for match in _SWALLOWED.finditer(self.text, start, end):
-            if any(frame.wants(match[1]) for frame in stack):
+        text = self.text
+        for match in _SWALLOWED.finditer(text, start, end):
+            if any(frame.wants(match[1]) for frame in stack) or stack[0].shape is ANYTHING:
                 return True
         items = [frame.shape.items.props for frame in stack if not frame.is_object and frame.shape.items]
-        begun = (match[1] for match in _NEXT_ITEM.finditer(self.text, start, end)) if items else ()
+        begun = (match[1] for match in _NEXT_ITEM.finditer(text, start, end)) if items else ()
         if any(name in props for name in begun for props in items):
             return True
-        fresh = _FRESH.finditer(self.text, start, end) if stack[0].is_object else ()
+        fresh = _FRESH.finditer(text, start, end) if stack[0].is_object else ()
         return any(match[1] in stack[0].shape.required_names for match in fresh)

@@ -5,9 +5,14 @@ MAX_OVERLAP = 2000
 
 
 def join(cut: str, continuation: str) -> str:
-    """`cut` followed by `continuation`, with what the continuation repeats of the cut's end left out once.
+    """`cut` followed by `continuation`, with what the continuation repeats of the cut's end left out once."""
+    return cut + continuation[overlap(cut, continuation) :]
 
-    The longest overlap wins. Linear: a prefix function over at most 2 x MAX_OVERLAP characters finds it.
+
+def overlap(cut: str, continuation: str) -> int:
+    """How many characters at the start of `continuation` repeat the end of `cut`: the most, up to MAX_OVERLAP.
+
+    Linear: a prefix function over at most 2 x MAX_OVERLAP characters finds it.
     """
     head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
     text = [*head, None, *tail]
@@ -17,5 +22,4 @@ def join(cut: str, continuation: str) -> str:
         while length and text[index] != text[length]:
             length = borders[length - 1]
         borders[index] = length + (text[index] == text[length])
-    overlap = borders[-1] if tail else 0
-    return cut + continuation[overlap:]
+    return borders[-1] if tail else 0

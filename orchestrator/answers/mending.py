@@ -3,51 +3,34 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from orchestrator.answers import tokens
+from orchestrator.answers import gaps, tokens
 from orchestrator.answers.frames import GOES_ON, Frame, Halt
 from orchestrator.answers.model import Change, excerpt
-from orchestrator.answers.shape import ANYTHING, is_ellipsis
+from orchestrator.answers.shape import ANYTHING
 
 if TYPE_CHECKING:
     from orchestrator.answers.reader import Reader
 
-MAX_DIGITS = 4000
-"""Digits a number may have (Python itself refuses to convert much more)."""
-NEXT_KEY = re.compile(r"""\s*+["'“]([^"'”\\\n]{1,200})["'”]\s*+:""")
+NEXT_KEY = re.compile(r"""\s*+["'“«「]([^"'”»」\\\n]{1,200})["'”»」]\s*+[:：]""")
 _PROSE = re.compile(r"```|~~~|<|[A-Za-z*_#>-]")
 _UP_TO_BRACKET = re.compile(r"[^{}\[\]]*+")
 _ESCAPED = re.compile(r"""\\[n"]""")
 """What only the inside of a string holds: a line comment with it is code that an unescaped quote laid bare."""
-_GAP_COMMENT = re.compile(r"(?://|#|/\*)\s*(?:\.{2,}|…)")
-
-
-def gap(reader: Reader, at: int) -> Halt:
-    """How an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
-    outcome = "cut" if any(frame.value for frame in reader.stack) else "template"
-    if outcome == "cut" and not reader.stack[-1].value:
-        outcome = "template"
-    return Halt(outcome, at, "an ellipsis stands where members were left out", gap=True)
-
-
-def is_gap_text(value: str, frame: Frame) -> bool:
-    """Whether a string among objects only says that items were left out."""
-    if not is_ellipsis(value):
-        return False
-    return frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])
+_STRAY = re.compile(r"""["'`>;]{1,3}(?=\s*+(?:[,}\])]|\Z))""")
+"""Left over right behind a closer, as in `}">`."""
+_CLOSERS = re.compile(r"(?:[}\])]\s{0,200}+){1,210}+")
 
 
 def skip_foreign(reader: Reader) -> bool:
     """Skip one comment or run of unseen characters; False when neither stands here."""
     text, at = reader.text, reader.at
     character = text[at]
-    if character in "/#":
-        match, kind = tokens.COMMENT.match(text, at), "comment"
-        if match and character + text[at + 1 : at + 2] != "/*" and _ESCAPED.search(match.group()):
-            return False
-        if match and _GAP_COMMENT.match(match.group()) and reader.stack[-1].value:
-            raise gap(reader, at)
+    if character in "/#<":
+        return _skip_comment(reader, at)
+    if character == "\\":
+        match, kind = tokens.ESCAPED_BLANK.match(text, at), "escaped_blank"
     elif character > "~" or character in "\x0b\x0c":
         match, kind = tokens.UNSEEN.match(text, at), "unseen_character"
     else:
@@ -59,49 +42,55 @@ def skip_foreign(reader: Reader) -> bool:
     return True
 
 
-def number(reader: Reader, found: str, start: int) -> Any:
-    """The number; what runs into letters or is over-long is no value."""
-    following = reader.text[reader.at]
-    if len(found) > MAX_DIGITS or following.isalnum() or following in "._":
-        raise Halt("broken", start, f"`{excerpt(found + following)}` is no JSON number")
-    if found.lstrip("-").isdigit():
-        return int(found)
-    value = float(found)
-    if value in (float("inf"), float("-inf")):
-        raise Halt("broken", start, f"`{excerpt(found)}` is too large for a number")
-    return value
+def _skip_comment(reader: Reader, at: int) -> bool:
+    text = reader.text
+    match = tokens.COMMENT.match(text, at)
+    if match is None or (text[at : at + 2] != "/*" and _ESCAPED.search(match.group())):
+        return False
+    if gaps.is_gap_comment(match.group(), reader.stack[-1], tokens.character_after_blanks(text, match.end())):
+        raise gaps.gap(reader, at)
+    reader.changes.append(Change("comment", at, match.group(), ""))
+    reader.at = match.end()
+    return True
 
 
-def concatenate(reader: Reader) -> None:
-    """`"a" + "b" + …`: the parts become one string; cut off inside, none of it is kept."""
-    frame = reader.stack[-1]
-    name = frame.key if frame.is_object else -1
-    parts, end = [frame.value.pop(name)], reader.at
-    while reader.at < len(reader.text) and reader.peek() == "+":
-        plus = reader.at
-        reader.at += 1
-        if reader.peek("a string") not in tokens.CLOSING_QUOTE:
-            raise Halt("broken", reader.at, "a string was expected after `+`")
-        parts.append(reader.string())
-        end = reader.at
-        reader.changes.append(Change("concatenation", plus, "+", ""))
-    reader.at = end
-    frame.put("".join(parts))
+# -- containers
 
 
 def key_in_list(reader: Reader) -> bool:
-    """A colon after a string in a list: the list was not closed before that key. False when it cannot be so."""
+    """A colon after a string in a list: the list was not closed before that key, or an item was not opened.
+
+    False when it can be neither.
+    """
     frame = reader.stack[-1]
-    if frame.is_object or frame.last_string_at < 0 or len(reader.stack) < 2 or not reader.stack[-2].is_object:
+    if frame.is_object or frame.last_string_at < 0:
         return False
     name, start = frame.value[-1], frame.last_string_at
-    if name in reader.stack[-2].value:
+    outer = reader.stack[-2] if len(reader.stack) > 1 else None
+    if _opens_item(frame, outer, name):
+        frame.value.pop()
+        reader.open_missing(start)
+    elif outer is not None and outer.is_object and name not in outer.value and _may_hold(outer, name):
+        frame.value.pop()
+        reader.close_missing(start)
+    else:
         return False
-    frame.value.pop()
-    reader.close_missing(start)
     reader.at += 1
     reader.begin_value(name, start)
     return True
+
+
+def _may_hold(frame: Frame, name: str) -> bool:
+    return not frame.shape.props or name in frame.shape.props or frame.shape.extra is not None
+
+
+def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
+    """Whether `name` is the first key of an item whose opener is missing."""
+    items = frame.shape.items
+    if items is not None and items.props:
+        return name in items.props and not (outer is not None and outer.wants(name))
+    others = frame.value[:-1]
+    return not frame.shape.kinds and bool(others) and all(isinstance(item, dict) for item in others)
 
 
 def close_for_key(reader: Reader, name: str, start: int) -> None:
@@ -145,11 +134,70 @@ def goes_on(reader: Reader, at: int) -> bool:
     raise Halt("broken", at, "members follow the end of the object")
 
 
+def extra_closer(reader: Reader, character: str) -> bool:
+    """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
+    text, frame = reader.text, reader.stack[-1]
+    place = tokens.blanks_end(text, reader.at + 1)
+    following = text[place : place + 1]
+    if frame.is_object or not frame.value or character != "}":
+        return False
+    return following == "]" or (following == "," and tokens.character_after_blanks(text, place + 1) == "{")
+
+
+def wrong_closer(reader: Reader) -> bool:
+    """Whether a closer that does not match stands for the right one: there are as many as containers are open."""
+    match = _CLOSERS.match(reader.text, reader.at)
+    closers = re.sub(r"\s+", "", match.group()) if match else ""
+    return len(closers) >= len(reader.stack)
+
+
+# -- between members
+
+
+def stray(reader: Reader, before: int) -> bool:
+    """Skip quotes and the like left over right behind a closer or a number; False when nothing of that kind is here."""
+    text, at = reader.text, reader.at
+    match = _STRAY.match(text, at)
+    if match is None or at != before or reader.stack[-1].last_string_at >= 0:
+        return False
+    reader.changes.append(Change("stray_characters", at, match.group(), ""))
+    reader.at = match.end()
+    return True
+
+
+def foreign_comma(reader: Reader, character: str) -> bool:
+    """Take a semicolon or another script's comma for one where a member follows; False when it is none."""
+    text, at = reader.text, reader.at
+    if character not in tokens.COMMAS and character != ";":
+        return False
+    if character == ";" and not reader.may_end_member(at + 1):
+        return False
+    reader.changes.append(Change("foreign_comma", at, character, ","))
+    return text[at] == character
+
+
+def concatenate(reader: Reader) -> None:
+    """`"a" + "b" + …`: the parts become one string; cut off inside, none of it is kept."""
+    frame = reader.stack[-1]
+    name = frame.key if frame.is_object else -1
+    parts, end = [frame.value.pop(name)], reader.at
+    while reader.at < len(reader.text) and reader.peek() == "+":
+        plus = reader.at
+        reader.at += 1
+        if reader.peek("a string") not in tokens.CLOSING_QUOTE:
+            raise Halt("broken", reader.at, "a string was expected after `+`")
+        parts.append(reader.string())
+        end = reader.at
+        reader.changes.append(Change("concatenation", plus, "+", ""))
+    reader.at = end
+    frame.put("".join(parts))
+
+
 def missing_comma(reader: Reader, before: int, character: str) -> None:
     """Go on without a comma where only a next member can follow; else see whether the text ended before."""
     frame, text, at = reader.stack[-1], reader.text, reader.at
     if at > before and tokens.ELLIPSIS.match(text, at):
-        raise gap(reader, at)
+        raise gaps.gap(reader, at)
     quoted = character in tokens.CLOSING_QUOTE
     if frame.is_object:
         is_next = at > before and _key_follows(reader, before, quoted)

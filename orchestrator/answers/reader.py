@@ -4,29 +4,34 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.answers import mending, tokens
-from orchestrator.answers.frames import Duplicate, Frame, Halt, Reading, answering, child_shape, salvaged
+from orchestrator.answers import code, gaps, keys, literals, longtext, mending, tokens
+from orchestrator.answers.escapes import unescaped
+from orchestrator.answers.frames import CLOSERS, Duplicate, Frame, Halt, Reading, answering, child_shape, salvaged
 from orchestrator.answers.guide import Guide
-from orchestrator.answers.model import MAX_DEPTH, Change, excerpt
+from orchestrator.answers.model import MAX_DEPTH, Change
 from orchestrator.answers.shape import Shape
 
 
 class Reader:
     """A state machine over tokens: every step is one of value, key, after; open containers lie on `stack`.
 
-    Without `guide` a string ends at its first unescaped delimiter; with it, where the contract allows an end.
-    With `reclose` a key that only an outer object awaits closes what lies between.
+    Without `banned` a string ends at its first unescaped delimiter; with it, where the contract allows an end and
+    not at the offsets it holds. With `reclose` a key that only an outer object awaits closes what lies between.
     """
 
     def __init__(
-        self, text: str, start: int, contract: Shape, guide: Guide | None = None, reclose: bool = False
+        self, text: str, start: int, contract: Shape, banned: frozenset[int] | None = None, reclose: bool = False
     ) -> None:
         self.text, self.start, self.at, self.contract = text, start, start, contract
-        self.guide, self.reclose = guide, reclose
+        self.guide, self.guided, self.reclose = Guide(text, banned or frozenset()), banned is not None, reclose
         self.stack: list[Frame] = []
         self.changes: list[Change] = []
         self.duplicates: list[Duplicate] = []
-        self.keyed = False
+        self.keyed = self.loose = False
+        self.bare_keys = 0
+        """Keys that had no quotes."""
+        self.unclosed: set[str] = set()
+        """Long delimiters that nothing closes any more."""
         self.value: Any = None
         self.step: Callable[[], None] | None = None
 
@@ -51,9 +56,10 @@ class Reader:
             duplicates=tuple(self.duplicates),
             keyed=self.keyed,
             fitting=outcome == "whole" or answering(self.stack, self.contract) >= 0,
-            ends=tuple(self.guide.ends) if self.guide else (),
+            ends=tuple(self.guide.ends) if self.guided else (),
             shown=self.shown() if outcome == "cut" else frozenset(),
             gap=gap,
+            loose=self.loose and self.bare_keys > 0,
             deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
         )
 
@@ -62,15 +68,34 @@ class Reader:
         outermost = self.stack[0]
         return frozenset({*outermost.value, outermost.key or ""}) if outermost.is_object else frozenset()
 
+    def may_end(self, at: int) -> bool:
+        """Whether the text from `at` on can follow a string in the innermost container."""
+        return self.guide.may_end(self.stack, at)
+
+    def may_end_member(self, at: int) -> bool:
+        """Whether a member or the closers can follow a comma that ends before `at`."""
+        return self.guide.may_follow_comma(self.stack, at)
+
     # -- containers
 
     def open(self, shape: Shape) -> None:
         """Enter the container whose opener stands here."""
         if len(self.stack) >= MAX_DEPTH:
             raise Halt("broken", self.at, f"containers nest deeper than {MAX_DEPTH} levels")
-        is_object = self.text[self.at] == "{"
-        self.stack.append(Frame(is_object=is_object, value={} if is_object else [], shape=shape, start=self.at))
+        opener = self.text[self.at]
+        if opener == "(":
+            self.changes.append(Change("tuple", self.at, "(", "["))
+        self._enter(opener == "{", shape, self.at, CLOSERS[opener])
         self.at += 1
+
+    def open_missing(self, start: int) -> None:
+        """Enter an object of the list on top although its opener is missing before `start`."""
+        self.changes.append(Change("missing_opener", start, "", "{"))
+        self._enter(True, child_shape(self.stack, self.contract), start, "}")
+
+    def _enter(self, is_object: bool, shape: Shape, start: int, closer: str) -> None:
+        value: Any = {} if is_object else []
+        self.stack.append(Frame(is_object=is_object, value=value, shape=shape, start=start, closer=closer))
         self.step = self.key if is_object else self.item
 
     def close(self) -> None:
@@ -86,19 +111,28 @@ class Reader:
     def close_with(self, character: str) -> None:
         """Leave the container(s) that `character`, which stands here, closes; one missing closer is mended."""
         frame = self.stack[-1]
-        if frame.comma_at >= 0:
+        if frame.comma_at >= 0 and frame.closer != ")":
             self.changes.append(Change("trailing_comma", frame.comma_at, ",", ""))
         if frame.closer != character:
+            if mending.extra_closer(self, character):
+                return self.skip_closer(character)
+            if mending.wrong_closer(self):
+                self.changes.append(Change("wrong_closer", self.at, character, frame.closer))
+                self.at += 1
+                return self.close()
             if len(self.stack) < 2 or self.stack[-2].closer != character:
                 raise Halt("broken", self.at, f"`{character}` does not close what is open")
             self.close_missing(self.at)
         if len(self.stack) == 1 and mending.goes_on(self, self.at + 1):
-            self.changes.append(Change("extra_closer", self.at, character, ""))
-            self.at += 1
-            self.step = self.after
-            return
+            return self.skip_closer(character)
         self.at += 1
-        self.close()
+        return self.close()
+
+    def skip_closer(self, character: str) -> None:
+        """Pass over a closer that is one too many."""
+        self.changes.append(Change("extra_closer", self.at, character, ""))
+        self.at += 1
+        self.step = self.after
 
     def close_missing(self, at: int) -> None:
         """Leave the innermost container although its closer is missing before `at`."""
@@ -112,7 +146,7 @@ class Reader:
         """A list member, or the end of the list."""
         self.plain_items()
         character = self.peek()
-        if character in "]}":
+        if character in "]})":
             self.close_with(character)
         elif character == ",":
             self.extra_comma()
@@ -121,10 +155,12 @@ class Reader:
 
     def plain_items(self) -> None:
         """Take over a run of items that need no mending at the speed of the strict parser."""
-        run = tokens.PLAIN_ITEMS.match(self.text, self.at) if self.guide is None else None
+        run = None if self.guided else tokens.PLAIN_ITEMS.match(self.text, self.at)
         if run is None or "..." in run.group() or "…" in run.group():
             return
         frame = self.stack[-1]
+        if frame.shape.lists_objects:
+            return
         frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
         self.at = run.end()
         frame.comma_at, frame.last_string_at = run.end() - 1, -1
@@ -132,13 +168,13 @@ class Reader:
     def member(self, character: str) -> None:
         """A value; the container it belongs to is on top of the stack."""
         frame, start = self.stack[-1], self.at
-        if character in "{[":
+        if character in "{[" or (character == "(" and self.keyed):
             frame.comma_at = -1
             self.open(child_shape(self.stack, self.contract))
             return
-        value = self.string() if character in tokens.CLOSING_QUOTE else self.scalar()
-        if not frame.is_object and isinstance(value, str) and mending.is_gap_text(value, frame):
-            raise mending.gap(self, start)
+        value = self.text_value() if character in tokens.CLOSING_QUOTE or character == "~" else literals.scalar(self)
+        if not frame.is_object and isinstance(value, str) and gaps.is_gap_item(value, frame):
+            raise gaps.gap(self, start)
         frame.comma_at = -1
         frame.last_string_at = start if isinstance(value, str) else -1
         frame.put(value)
@@ -148,20 +184,17 @@ class Reader:
         """An object's key with its colon, or the end of the object."""
         character = self.peek()
         frame = self.stack[-1]
-        if character in "}]":
+        if character in "}])":
             return self.close_with(character)
         if character == ",":
             return self.extra_comma()
         if character == "{" and frame.value and len(self.stack) > 1 and not self.stack[-2].is_object:
             return self.close_missing_before_item()
         if tokens.ELLIPSIS.match(self.text, self.at):
-            raise mending.gap(self, self.at)
+            raise gaps.gap(self, self.at)
         start = self.at
-        name = self.key_name(character)
-        self.peek("a colon")
-        if self.text[self.at] != ":":
-            raise Halt("broken", self.at, "a colon was expected after a key")
-        self.at += 1
+        name = keys.key_name(self, character)
+        keys.colon(self, name, start)
         self.keyed = True
         if self.reclose:
             mending.close_for_key(self, name, start)
@@ -191,15 +224,15 @@ class Reader:
         before = self.at
         character = self.peek()
         frame = self.stack[-1]
-        if character == ",":
+        if character == "," or mending.foreign_comma(self, character):
             frame.comma_at = self.at
             self.at += 1
             self.step = self.key if frame.is_object else self.item
-        elif character in "}]":
+        elif character in "}])":
             self.close_with(character)
-        elif character == "+" and frame.last_string_at >= 0 and self.guide is None:
+        elif character == "+" and frame.last_string_at >= 0 and not self.guided:
             mending.concatenate(self)
-        elif not (character == ":" and mending.key_in_list(self)):
+        elif not (character == ":" and mending.key_in_list(self)) and not mending.stray(self, before):
             mending.missing_comma(self, before, character)
 
     def extra_comma(self) -> None:
@@ -225,35 +258,30 @@ class Reader:
             raise Halt("cut", self.at, f"the text ends where {expected} was expected")
         return self.text[self.at]
 
-    def key_name(self, character: str) -> str:
-        """The key that begins here."""
-        closing = tokens.CLOSING_QUOTE.get(character)
-        start = self.at
-        if closing is None:
-            match = tokens.BARE_KEY.match(self.text, start)
-            if match is None:
-                raise Halt("broken", start, f"a key was expected, not `{excerpt(character)}`")
-            self.at = match.end()
-            self.changes.append(Change("unquoted_key", start, match.group(), f'"{match.group()}"'))
-            return match.group()
-        end = tokens.key_end(self.text, start + 1, closing)
-        if end < 0:
-            raise Halt("cut" if tokens.key_is_cut(self.text, start) else "broken", start, "a key is not closed")
-        return self.literal(start, end, character, closing)
+    def text_value(self) -> str:
+        """The string that begins here, in whatever delimiters."""
+        found = longtext.long_text(self)
+        return self.string() if found is None else found
 
     def string(self) -> str:
-        """The string that begins here."""
+        """The string in quotes that begins here."""
         opening, start = self.text[self.at], self.at
-        closing = tokens.CLOSING_QUOTE[opening]
-        if self.guide is None:
-            end = tokens.string_end(self.text, start + 1, closing)
-        else:
-            end = self.guide.string_end(self.stack, start, closing, self.changes)
+        closing = tokens.CLOSING_QUOTE.get(opening)
+        if closing is None:
+            raise Halt("broken", start, "a value was expected")
+        end = after = -1
+        if self.guided:
+            end, after = self.guide.string_end(self.stack, start, closing, self.changes)
             if end < -1:
                 raise Halt("broken", start, "it cannot be decided where this string ends")
+        else:
+            end = tokens.string_end(self.text, start + 1, closing)
+            after = end + 1
         if end < 0:
             raise Halt("cut", len(self.text), "a string is not closed")
-        return self.literal(start, end, opening, closing)
+        value = self.literal(start, end, opening, closing)
+        self.at = after
+        return value
 
     def literal(self, start: int, end: int, opening: str, closing: str) -> str:
         """The string between the delimiters at `start` and `end`."""
@@ -261,28 +289,8 @@ class Reader:
         raw = self.text[start + 1 : end]
         if opening != '"':
             self.changes.append(Change("quotes", start, f"{opening}{raw}{closing}", "a string in double quotes"))
-        return tokens.unescaped(raw, start + 1, closing, self.changes)
-
-    def scalar(self) -> Any:
-        """The number or word that begins here."""
-        text, start = self.text, self.at
-        number = tokens.NUMBER.match(text, start)
-        match = number or tokens.WORD.match(text, start)
-        if tokens.value_is_cut(text, start, match):
-            raise Halt("cut", start, "the text ends inside a value")
-        if match is None:
-            if tokens.ELLIPSIS.match(text, start):
-                raise mending.gap(self, start)
-            raise Halt("broken", start, f"a value was expected, not `{excerpt(text[start : start + 20])}`")
-        found = match.group()
-        self.at = match.end()
-        if number:
-            return mending.number(self, found, start)
-        if found in tokens.WORDS:
-            return tokens.WORDS[found]
-        if found not in tokens.FOREIGN_WORDS:
-            raise Halt("broken", start, f"`{excerpt(found)}` is no JSON value")
-        meant = tokens.FOREIGN_WORDS[found]
-        spelled = {True: "true", False: "false", None: "null"}[meant]
-        self.changes.append(Change("foreign_word", start, found, spelled))
-        return meant
+        frame = self.stack[-1]
+        if "\\" in raw and frame.pending and frame.key in code.PATH_OF and (opening == "`" or "\n" in raw):
+            path = code.path_of(frame.key, frame.value, self.text, end)
+            return code.settled(raw, start + 1, closing, path, False, self.changes)
+        return unescaped(raw, start + 1, closing, self.changes)

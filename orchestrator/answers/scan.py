@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from orchestrator.answers.code import broken_code
 from orchestrator.answers.frames import GOES_ON, Reading
-from orchestrator.answers.guide import Guide
 from orchestrator.answers.model import too_deep
 from orchestrator.answers.reader import Reader
-from orchestrator.answers.shape import ANYTHING, Shape, fit, has_gap
+from orchestrator.answers.shape import ANYTHING, Shape, fit
 from orchestrator.answers.strict import StrictParser
 from orchestrator.answers.tokens import UNSEEN
 
@@ -27,20 +27,20 @@ MIN_LEFT = 40
 MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
-_BLANK = rf"(?:/|\#|\Z|{UNSEEN.pattern})"
-_KEY = "|".join(rf"{q}(?:[^{q}\\\n]|\\.)*+(?:{q}\s*+:|\Z)" for q in "\"'")
-_MEMBER = rf"(?:{_KEY}|[`“”„‘}},.…]|[^\W\d][\w$.-]*+\s*+:|{_BLANK})"
-_ITEM = rf"(?:[\"'`“”„‘\],.…\-\w]|{_BLANK})"
+_BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
+_MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[^\W\d][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
+_ITEM = rf"(?:[\"'`“”„‘«「＂\],.…\-\w]|{_BLANK})"
 _OPENER = re.compile(
     rf"\{{(?=\s*+{_MEMBER})|\[(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
-    r"|<(/?)(think|thinking|reasoning)\b[^<>\n]{0,80}>",
+    r"|[<\[](/?)(think|thinking|reasoning|thought|scratchpad|reflection)\b[^<>\[\]\n]{0,80}[>\]]",
     re.IGNORECASE,
 )
 """Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by."""
 _MEMBER_BEFORE = re.compile(r"""(?:["'”`]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
-_CLOSE = re.compile(r"</(think|thinking|reasoning)\s*>", re.IGNORECASE)
+_CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
+_PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 _EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
@@ -146,7 +146,7 @@ class Scan:
         found = fit(value, self.contract)
         if found is not None and not found.whole:
             return None
-        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value) or has_gap(value, self.contract):
+        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value):
             return None
         return Candidate(
             Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
@@ -156,14 +156,19 @@ class Scan:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
         best = Candidate(_checked(Reader(self.text, start, self.contract).read(), self.text), "repair")
-        if best.reading.outcome == "template" or self.contract is ANYTHING or self._fits(best.reading):
+        if best.reading.outcome == "template" or self._fits(best.reading):
             return best
+        if self.contract is ANYTHING and best.reading.outcome != "broken":
+            return best
+        doubted: Candidate | None = None
         for candidate in self._decided(start, best.reading):
             if self._fits(candidate.reading):
-                return candidate
-            if _rank(candidate.reading) > _rank(best.reading):
+                if candidate.layer == "repair" or not broken_code(candidate.reading.value):
+                    return candidate
+                doubted = doubted or candidate
+            elif _rank(candidate.reading) > _rank(best.reading):
                 best = candidate
-        return best
+        return doubted or best
 
     def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
@@ -180,11 +185,11 @@ class Scan:
         for _ in range(MAX_GUESSES):
             if self.budget <= 0:
                 return
-            reading = Reader(self.text, start, self.contract, Guide(self.text, banned)).read()
+            reading = Reader(self.text, start, self.contract, banned).read()
             self._spend(reading.end - start)
-            yield Candidate(_settled(reading, self.text), "guided")
+            yield Candidate(_settled(reading, self.text, self.contract), "guided")
             fresh = [end for end in reading.ends if end not in banned]
-            if reading.outcome == "whole" or reading.gap or not fresh:
+            if reading.gap or not fresh:
                 return
             banned |= {fresh[-1]}
 
@@ -240,8 +245,15 @@ def _checked(reading: Reading, text: str) -> Reading:
     return replace(reading, outcome="broken", value=None, why=why, changes=())
 
 
-def _settled(reading: Reading, text: str) -> Reading:
-    """A guided reading that ran off the end of a text that does end with a closer lost its way: it is broken."""
+def _settled(reading: Reading, text: str, contract: Shape) -> Reading:
+    """A guided reading that ran off the end of a text that does end with a closer lost its way: it is broken.
+
+    Without a contract so is one behind which pieces of JSON are left: a string was ended too early.
+    """
+    if contract is ANYTHING and reading.outcome == "whole":
+        left = _PIECE.search(text, reading.end, reading.end + 4000)
+        why = "it cannot be decided where a string ends"
+        return replace(reading, outcome="broken", value=None, why=why, changes=()) if left else reading
     if reading.outcome != "cut" or reading.end < len(text):
         return reading
     tail = text[max(0, len(text) - 400) :].rstrip().rstrip("`~").rstrip()

@@ -1,5 +1,7 @@
 """A contract as the reader needs it: which keys and kinds of values may stand where, and how well a value fits."""
 
+import re
+from copy import deepcopy
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
@@ -8,6 +10,12 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 
 Schema = dict[str, Any]
 MAX_ALTERNATIVES = 64
+MAX_SCHEMAS = 64
+"""Schemas whose shapes are kept."""
+_SCHEMAS: dict[int, tuple[Schema, "Shape"]] = {}
+"""Identity of a schema → a copy of it, to see that it has not changed, and its shape."""
+_COUNT = re.compile(r"num(?:ber)?(?:_of)?_(\w+)|(\w+?)_count", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 KINDS: dict[type, str] = {
     dict: "object",
     list: "array",
@@ -24,6 +32,7 @@ class Shape:
 
     def __init__(self, schemas: tuple[Schema, ...], root: Schema) -> None:
         self._root = root
+        self._schemas = schemas
         self._alternatives = _flattened(schemas, root)
 
     @cached_property
@@ -68,9 +77,39 @@ class Shape:
         return self._below("items")
 
     @cached_property
+    def counters(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a field that announces how many items a list of objects has, and that list (task_count, tasks).
+
+        A field is told by its name, `<item>_count` or `num_<items>`; `"x-counts": false` in its schema says no.
+        """
+        listed = {name for name, shape in self.props.items() if shape.lists_objects}
+        return tuple(
+            (counter, name)
+            for counter, shape in self.props.items()
+            if shape.kinds & {"integer", "number"} and not shape._silent
+            for name in _counted(counter)
+            if name in listed
+        )
+
+    @cached_property
+    def _silent(self) -> bool:
+        return any(schema.get("x-counts") is False for schema in self._alternatives + self._schemas)
+
+    @cached_property
     def extra(self) -> "Shape | None":
         """Shape of the values of keys that have no name in the contract, None when nothing is said."""
         return self._below("additionalProperties")
+
+    @cached_property
+    def choices(self) -> tuple[Any, ...]:
+        """The values a `const` or `enum` allows here; empty when any value will do."""
+        found: list[Any] = []
+        for schema in self._alternatives:
+            allowed = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
+            if not allowed:
+                return ()
+            found += allowed
+        return tuple(found)
 
     @cached_property
     def lists_objects(self) -> bool:
@@ -80,6 +119,10 @@ class Shape:
     def allows(self, kind: str) -> bool:
         """Whether a value of this JSON type may stand here."""
         return not self.kinds or kind in self.kinds or (kind == "integer" and "number" in self.kinds)
+
+    def admits(self, value: object) -> bool:
+        """Whether the contract's choices for this place, if there are any, hold the value."""
+        return not self.choices or value in self.choices
 
     def child(self, key: str) -> "Shape":
         """Shape of the value under `key`."""
@@ -108,7 +151,7 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     if contract is None:
         return ANYTHING
     if isinstance(contract, dict):
-        return Shape((contract,), contract)
+        return _shape_of_schema(contract)
     if isinstance(contract, type) and issubclass(contract, BaseModel):
         return _shape_of_model(contract)
     raise TypeError(f"contract must be a pydantic model, a JSON Schema dict or None, not {contract!r}")
@@ -120,7 +163,8 @@ def fit(value: object, shape: Shape) -> Fit | None:
         filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
         return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
     if isinstance(value, list):
-        return Fit(1, 1, _items_fit(value, shape), True) if "array" in shape.kinds else None
+        fits = _items_fit(value, shape)
+        return Fit(int(fits), 1, fits, fits) if "array" in shape.kinds else None
     if not isinstance(value, dict) or not shape.allows("object") or not shows(value, shape):
         return None
     present = typed = 0
@@ -131,7 +175,7 @@ def fit(value: object, shape: Shape) -> Fit | None:
             continue
         present += 1
         below = shape.child(name)
-        typed += below.allows(KINDS.get(type(value[name]), "object"))
+        typed += below.allows(KINDS.get(type(value[name]), "object")) and below.admits(value[name])
         inner = inner and _items_fit(value[name], below)
     return Fit(present, typed, inner, present == typed == len(shape.required))
 
@@ -140,23 +184,6 @@ def shows(keys: Any, shape: Shape) -> bool:
     """Whether a container of keys holds one the contract requires (any named one when none is required)."""
     groups = shape.required or (tuple(shape.props),)
     return not any(groups) or any(name in keys for group in groups for name in group)
-
-
-def has_gap(value: object, shape: Shape) -> bool:
-    """Whether an ellipsis as a string stands among the items of the contract's lists of objects."""
-    if not isinstance(value, dict):
-        return False
-    return any(
-        is_ellipsis(item)
-        for name, items in value.items()
-        if isinstance(items, list) and name in shape.props and shape.props[name].lists_objects
-        for item in items
-    )
-
-
-def is_ellipsis(item: object) -> bool:
-    """Whether a list item only says that items were left out."""
-    return isinstance(item, str) and item[:20].lstrip().startswith(("...", "…"))
 
 
 def _holds_object(value: object) -> bool:
@@ -225,8 +252,28 @@ def _aliases(prop: Schema | None) -> list[str]:
     return [name for name in _list((prop or {}).get("x-aliases")) if isinstance(name, str)]
 
 
+def _counted(counter: str) -> tuple[str, ...]:
+    """Names of the lists whose length a field of this name tells; () for a field that counts nothing."""
+    match = _COUNT.fullmatch(_HUMP.sub("_", counter))
+    if match is None:
+        return ()
+    noun = (match[1] or match[2]).lower()
+    return (noun, f"{noun}s", f"{noun}es")
+
+
 def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
+
+
+def _shape_of_schema(schema: Schema) -> Shape:
+    """The shape of a schema: of its content, which may have changed since the same object was seen before."""
+    known = _SCHEMAS.get(id(schema))
+    if known is None or known[0] != schema:
+        if len(_SCHEMAS) >= MAX_SCHEMAS:
+            _SCHEMAS.clear()
+        copied = deepcopy(schema)
+        known = _SCHEMAS[id(schema)] = copied, Shape((copied,), copied)
+    return known[1]
 
 
 @lru_cache(maxsize=64)

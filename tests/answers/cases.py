@@ -141,9 +141,10 @@ REFUSED: dict[str, tuple[str, Any, str]] = {
                                      "answer.unreadable"),
     "value of a key": ('"tasks": {"a": 1}}', None, "answer.unfit"),
     "members after the end": ('{"a": {"b": 1}}, "c": 2}', None, "answer.unreadable"),
-    "quotes without a contract": ('{"a": "say "x"", "b": 1}', None, "answer.unreadable"),
+    "quotes without a contract that may end twice": (
+        '{"a": "x = {"k": "v", "z": 1}", "b": 2}', None, "answer.unreadable"),
     "a string that would swallow members": (
-        '{"story_id": "US-1, "architectural_conflict": {"detected": false}, "tasks": []}', BreakdownAnswer,
+        '{"story_id": "US-1 "architectural_conflict": {"detected": false}, "tasks": []}', BreakdownAnswer,
         "answer.unreadable"),
     "template": ('Use `{ "task_id": ..., "files": ... }` as the format.', DeliveryAnswer, "answer.none"),
     "too deep": ("[" * 5000 + "]" * 5000, None, "answer.unreadable"),

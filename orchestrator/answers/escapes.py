@@ -1,0 +1,74 @@
+"""What the inside of a string literal stands for: escapes as JSON knows them, and what else models write for them."""
+
+import re
+
+from orchestrator.answers.model import Change
+
+_SPECIAL = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
+    r"|\\x[0-9a-fA-F]{2}|\\u\{[0-9a-fA-F]{1,6}\}|\\.|\\\Z|[\x00-\x1f]",
+    re.DOTALL,
+)
+_SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_OVER_ESCAPED = "'`$_"
+"""Characters that models escape out of a habit from other languages; the backslash means nothing."""
+_UNDER_ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*+\\[^\"\\/bfnrtu'`$_\s]")
+"""A backslash that should have been two: code and regular expressions mean it."""
+_CONTROL = {"\n": ("raw_newline", "\\n"), "\r": ("raw_newline", "\\r"), "\t": ("raw_tab", "\\t")}
+_MAX_CODE_POINT = 0x10FFFF
+
+
+def unescaped(raw: str, offset: int, closing: str, changes: list[Change]) -> str:
+    """The text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
+
+    `raw` begins at `offset` of the text. Never fails: an escape JSON does not know keeps its backslash (code and
+    regular expressions mean it), save before characters that only look as if they needed one. In a string that is
+    delimited as in JavaScript or Python (`closing` other than `"`), their hexadecimal escapes count too.
+    """
+    if "\\" not in raw and raw.isprintable():
+        return raw
+    bare = _UNDER_ESCAPED.search(raw) is not None
+
+    def replaced(match: re.Match[str]) -> str:
+        found = match.group()
+        if found[0] != "\\":
+            kind, spelled = _CONTROL.get(found, ("raw_control", f"\\u{ord(found):04x}"))
+            changes.append(Change(kind, offset + match.start(), found, spelled))
+            return found
+        meant, kind = _meaning(found, closing, bare)
+        if kind:
+            changes.append(Change(kind, offset + match.start(), found, meant))
+        return meant
+
+    return _SPECIAL.sub(replaced, raw)
+
+
+def _meaning(escape: str, closing: str, bare: bool) -> tuple[str, str]:
+    """What an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
+    letter = escape[1:2]
+    if letter == "u" and len(escape) > 2 and escape[2] != "{":
+        return _code_point(escape), ""
+    other = _foreign(escape) if closing != '"' else None
+    if other is not None:
+        return other, "foreign_escape"
+    # Among other bare backslashes a backspace or form feed is never what code means: \b is a word's edge there.
+    if len(escape) == 2 and not (bare and letter in "bf") and (letter in _SIMPLE or letter == closing):
+        return _SIMPLE.get(letter, letter), ""
+    return letter if letter and letter in _OVER_ESCAPED else escape, "invalid_escape"
+
+
+def _foreign(escape: str) -> str | None:
+    """An escape that JavaScript and Python know and JSON does not."""
+    if escape == "\\\n":
+        return ""
+    if len(escape) > 2:
+        number = int(escape[2:].strip("{}"), 16)
+        return chr(number) if number <= _MAX_CODE_POINT else None
+    return None
+
+
+def _code_point(escape: str) -> str:
+    if len(escape) == 6:
+        return chr(int(escape[2:], 16))
+    high, low = int(escape[2:6], 16), int(escape[8:], 16)
+    return chr(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00))

@@ -1,0 +1,157 @@
+"""A text seen without one layer of packaging: entities, an encoding as a string, marks before its lines, a seam."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+
+from orchestrator.answers import tokens
+from orchestrator.answers.join import overlap
+from orchestrator.answers.model import Change, Decoded, excerpt, pieced
+from orchestrator.answers.shape import Shape
+
+View = Callable[[str, Shape], Decoded | None]
+MIN_OVERLAP = 12
+"""Repeated characters that show where two chunks of an answer belong together."""
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+_ENTITY_JSON = re.compile(r"[{\[](?:\s|&nbsp;)*+(?:[{\[]\s*+)?&(?:quot|\#0?34|\#[xX]22);")
+_STRING_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*+(?:[{\[](?:\s|\\[nrt])*+)?\\"')
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_DOUBLED = re.compile(r'[{\[]\s*+(?:[{\[]\s*+)?""[\w.$ -]{1,100}""\s*+[:,\]]')
+_MARKS = (
+    re.compile(r"[ \t]*+(\d{1,6})(?:[ \t]*+[|│→:.)\]]|(?=[ \t\n])|$)[ \t]?"),
+    re.compile(r"\+"),
+    re.compile(r"[ \t]*+>[ \t]?"),
+    re.compile(r"[ \t]*+(?://|\#|\*|\|)[ \t]?"),
+)
+"""What may stand before every line of a quoted text: a line number, a diff's plus, a quotation or comment mark."""
+_LINE = re.compile(r"[^\n]*+(?:\n|\Z)")
+_SEAM = re.compile(
+    r"\n(?:```|~~~)[^\n]*\n[^{}\[\]`~]{0,400}\n(?:```|~~~)[^\n]*\n"
+    r"|\n[^\w\n]*(?:\(?cont(?:inu|['.)\d])|resum|part \d|\.{3} ?continu|here is the rest|the rest)"
+    r"[^{}\[\]\n\"]{0,120}\n"
+    r"(?:\s*(?:```|~~~)[^\n]*\n)?\n*",
+    re.IGNORECASE,
+)
+"""Where an answer was broken off and went on: two fences with words between them, or a line that says so."""
+
+
+def without_entities(text: str, shape: Shape) -> Decoded | None:
+    """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
+    first = _ENTITY_JSON.search(text)
+    if first is None:
+        return None
+    changed = ((match.start(), match.end(), html.unescape(match.group())) for match in _ENTITY.finditer(text))
+    return _replaced(text, changed, Change("html_entities", first.start(), "&quot;", '"'))
+
+
+def without_string(text: str, shape: Shape) -> Decoded | None:
+    """The text inside the first string literal that holds JSON, decoded once; None without one."""
+    first = _STRING_JSON.search(text)
+    if first is None:
+        return None
+    start = first.start()
+    end = tokens.string_end(text, start, '"')
+    end = len(text) if end < 0 else end
+    pieces: list[tuple[str, int]] = []
+    at = start
+    for match in _ESCAPE.finditer(text, start, end):
+        pieces += [(text[at : match.start()], at), (_meaning(match.group()), match.start())]
+        at = match.end()
+    pieces.append((text[at:end], at))
+    return pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
+
+
+def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
+    """The text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
+    first = _DOUBLED.search(text)
+    if first is None:
+        return None
+    changed = ((match.start(), match.end(), '"') for match in re.finditer('""', text))
+    return _replaced(text, changed, Change("doubled_quotes", first.start(), '""', '"'))
+
+
+def without_marks(text: str, shape: Shape) -> Decoded | None:
+    """The text without the marks before consecutive lines, where these lines hold a bracket; None without such."""
+    lines = list(_LINE.finditer(text)) if "\n" in text else []
+    for marks in _MARKS:
+        cuts = [cut for run in _runs(lines, marks) for cut in run]
+        if cuts:
+            start, end, _ = cuts[0]
+            return _replaced(text, iter(cuts), Change("line_marks", start, text[start:end], ""))
+    return None
+
+
+def joined_chunks(text: str, shape: Shape) -> Decoded | None:
+    """The text with its chunks put together: what a later one repeats of an earlier one's end counts once.
+
+    None without a seam, and where nothing is repeated although the cut may lie inside a string.
+    """
+    pieces: list[tuple[str, int]] = []
+    at, first = 0, None
+    for seam in _SEAM.finditer(text):
+        chunk = text[at : seam.start()]
+        repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
+        if repeated < MIN_OVERLAP and not chunk.rstrip().endswith(("}", ",", "[", "]", "{")):
+            continue
+        pieces.append((chunk, at))
+        at = seam.end() + repeated
+        first = first or seam
+    if first is None:
+        return None
+    pieces.append((text[at:], at))
+    return pieced(pieces, Change("joined_chunks", first.start(), excerpt(first.group()), ""))
+
+
+def with_opener(text: str, shape: Shape) -> Decoded | None:
+    """The text with a brace before the first key that the contract requires, when its object was never opened."""
+    names = "|".join(re.escape(name) for name in sorted(shape.required_names))
+    first = re.search(rf"(?m)^[ \t]*[\"'](?:{names})[\"']\s*:", text) if names else None
+    if first is None:
+        return None
+    at = first.start()
+    change = Change("missing_opener", at, "", "{")
+    return pieced([(text[:at], 0), ("{", at), (text[at:], at)], change)
+
+
+ENCODINGS: tuple[View, ...] = (without_entities, without_string, without_doubled_quotes)
+"""Views in which an answer appears that was written in another encoding, in the order they are tried."""
+LAYOUTS: tuple[View, ...] = (without_marks, joined_chunks, with_opener)
+"""Views that put an answer together whose lines or pieces stand apart, in the order they are tried."""
+
+
+def _replaced(text: str, changed: Iterator[tuple[int, int, str]], change: Change) -> Decoded:
+    """The text with each `(start, end, meant)` replaced."""
+    pieces: list[tuple[str, int]] = []
+    at = 0
+    for start, end, meant in changed:
+        pieces += [(text[at:start], at), (meant, start)]
+        at = end
+    pieces.append((text[at:], at))
+    return pieced(pieces, change)
+
+
+def _runs(lines: list[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
+    """What to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
+    run: list[tuple[int, int, str]] = []
+    bracket, number = False, -1
+    for line in lines:
+        mark = marks.match(line.string, line.start(), line.end())
+        counted = int(mark[1]) if mark is not None and mark.re.groups else -1
+        if mark is None or (run and number >= 0 and counted != number + 1):
+            if len(run) > 1 and bracket:
+                yield run
+            run, bracket = [], False
+        if mark is not None:
+            run.append((line.start(), mark.end(), ""))
+            bracket = bracket or line.string[mark.end() : mark.end() + 40].lstrip()[:1] in ("{", "[")
+            number = counted
+    if len(run) > 1 and bracket:
+        yield run
+
+
+def _meaning(escape: str) -> str:
+    if len(escape) > 2:
+        return chr(int(escape[2:], 16))
+    return _LETTERS.get(escape[1], escape[1])
