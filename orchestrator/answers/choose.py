@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.answers.code import path_of
 from orchestrator.answers.frames import Reading
 from orchestrator.answers.model import Change
 from orchestrator.answers.scan import Candidate, Scan
 from orchestrator.answers.shape import ANYTHING, Fit, Shape, fit
 from orchestrator.answers.strict import document
 
-WRAPPER_DEPTH = 6
+WRAPPER_DEPTH = 8
 """Containers that may stand around the answer."""
 MAX_WRAPPED = 50
 """Members of one container that are looked into for an answer."""
@@ -99,13 +100,18 @@ def _members(outer: Any, contract: Shape) -> Iterator[tuple[Any, str]]:
     named: list[tuple[str, Any]] = []
     if isinstance(outer, list):
         named = [(f"[{index}]", inner) for index, inner in enumerate(outer[:MAX_WRAPPED])]
-    elif isinstance(outer, dict):
+    elif isinstance(outer, dict) and not _is_schema(outer):
         named = list(outer.items())[:MAX_WRAPPED]
     for name, inner in named:
-        if isinstance(inner, str) and "{" in inner:
+        if isinstance(inner, str) and "{" in inner and not (isinstance(outer, dict) and path_of(name, outer)):
             inner = _decoded(inner, contract)
         if isinstance(inner, dict | list):
             yield inner, name
+
+
+def _is_schema(value: dict[str, Any]) -> bool:
+    """Whether this is a JSON Schema: what it says of an answer is none."""
+    return isinstance(value.get("properties"), dict) and ("type" in value or "$schema" in value or "$defs" in value)
 
 
 def _decoded(text: str, contract: Shape) -> Any:

@@ -65,12 +65,12 @@ def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: boo
     text stands, or with its escapes read. `raw` begins at `offset`.
     """
     made: list[Change] = []
-    decoded = unescaped(raw, offset, closing, made)
+    decoded = unescaped(raw, offset, closing, made, code=True)
     if decoded == raw:
         changes.extend(made)
         return raw
     readings = [raw, decoded] if verbatim else [decoded, raw]
-    readings.append(unescaped(_LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, []))
+    readings.append(unescaped(_LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True))
     if parses(path, readings[0]) is False:
         readings[0] = next((reading for reading in readings[1:] if parses(path, reading)), readings[0])
     if readings[0] == decoded:

@@ -18,15 +18,16 @@ _CONTROL = {"\n": ("raw_newline", "\\n"), "\r": ("raw_newline", "\\r"), "\t": ("
 _MAX_CODE_POINT = 0x10FFFF
 
 
-def unescaped(raw: str, offset: int, closing: str, changes: list[Change]) -> str:
+def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, code: bool = False) -> str:
     """The text a string literal's inside stands for; what JSON would not allow is read leniently and listed.
 
     `raw` begins at `offset` of the text. Never fails: an escape JSON does not know keeps its backslash (code and
-    regular expressions mean it), save before characters that only look as if they needed one. In a string that is
-    delimited as in JavaScript or Python (`closing` other than `"`), their hexadecimal escapes count too.
+    regular expressions mean it), save before characters that only look as if they needed one. The hexadecimal escapes
+    of JavaScript and Python count too, but for `code` in double quotes, where they are the code's own.
     """
     if "\\" not in raw and raw.isprintable():
         return raw
+    foreign = closing != '"' or not code
     bare = _UNDER_ESCAPED.search(raw) is not None
 
     def replaced(match: re.Match[str]) -> str:
@@ -35,7 +36,7 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change]) -> str
             kind, spelled = _CONTROL.get(found, ("raw_control", f"\\u{ord(found):04x}"))
             changes.append(Change(kind, offset + match.start(), found, spelled))
             return found
-        meant, kind = _meaning(found, closing, bare)
+        meant, kind = _meaning(found, closing, bare, foreign)
         if kind:
             changes.append(Change(kind, offset + match.start(), found, meant))
         return meant
@@ -43,12 +44,12 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change]) -> str
     return _SPECIAL.sub(replaced, raw)
 
 
-def _meaning(escape: str, closing: str, bare: bool) -> tuple[str, str]:
+def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:
     """What an escape stands for, and the kind of change that this is; "" where JSON says so itself."""
     letter = escape[1:2]
     if letter == "u" and len(escape) > 2 and escape[2] != "{":
         return _code_point(escape), ""
-    other = _foreign(escape) if closing != '"' else None
+    other = _foreign(escape, closing) if foreign else None
     if other is not None:
         return other, "foreign_escape"
     # Among other bare backslashes a backspace or form feed is never what code means: \b is a word's edge there.
@@ -57,9 +58,9 @@ def _meaning(escape: str, closing: str, bare: bool) -> tuple[str, str]:
     return letter if letter and letter in _OVER_ESCAPED else escape, "invalid_escape"
 
 
-def _foreign(escape: str) -> str | None:
+def _foreign(escape: str, closing: str) -> str | None:
     """An escape that JavaScript and Python know and JSON does not."""
-    if escape == "\\\n":
+    if escape == "\\\n" and closing != '"':
         return ""
     if len(escape) > 2:
         number = int(escape[2:].strip("{}"), 16)

@@ -39,6 +39,14 @@ def gap(reader: Reader, at: int) -> Halt:
     return Halt(outcome, at, "an ellipsis stands where members were left out", gap=True)
 
 
+def placeholder(reader: Reader) -> Halt:
+    """How an ellipsis instead of a value ends the reading: as a cut when nothing of the answer comes behind it."""
+    text, at = reader.text, reader.at
+    last = "}" not in text[at : at + 4000] and "]" not in text[at : at + 4000]
+    outcome = "cut" if last and any(frame.value for frame in reader.stack) else "template"
+    return Halt(outcome, at, "a placeholder stands where a value was expected", gap=outcome == "cut")
+
+
 def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
     """Whether a comment among members, which `following` comes after, says that some were left out."""
     if not frame.value:

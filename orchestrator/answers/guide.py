@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from orchestrator.answers import tokens
 from orchestrator.answers.frames import Frame
+from orchestrator.answers.join import RESUMED
 from orchestrator.answers.model import Change
 from orchestrator.answers.shape import ANYTHING
 
@@ -13,7 +14,9 @@ _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["'
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
-_NEXT_ITEM = re.compile(r"""["']\s*+,\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+GOES_ON_INSIDE = re.compile(r"""(?:\\?["'])?[^\n{\[]{0,300}?\w[^\n{\[]{0,300}?["']\s*+[}\]]""")
+"""Behind a closer, the rest of a line that ends in a quote and a closer: the closer stood inside a string."""
 _FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
 _LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
@@ -171,9 +174,11 @@ class Guide:
     def _is_over(self, root: Frame, place: int) -> bool:
         """Whether the answer can end before `place`: nothing it must have is missing, and no code goes on."""
         needed = root.shape.required if root.is_object else ()
-        have = {*root.value, root.key}
+        have = {*root.value, root.key} if root.is_object else set()
         complete = all(any(name in have for name in names) for names in needed)
-        goes_on = self.text[place : place + 1] in tuple("\"',;:)+")
+        goes_on = (
+            self.text[place : place + 1] in tuple("\"',;:)+") or GOES_ON_INSIDE.match(self.text, place) is not None
+        )
         return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
 
     def _new_line_member(self, frame: Frame, place: int) -> bool:
@@ -183,6 +188,8 @@ class Guide:
     def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
         """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
         text = self.text
+        if RESUMED.search(text, start, end):
+            return True
         for match in _SWALLOWED.finditer(text, start, end):
             if any(frame.wants(match[1]) for frame in stack) or stack[0].shape is ANYTHING:
                 return True

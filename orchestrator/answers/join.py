@@ -1,5 +1,13 @@
 """A cut answer and the model's continuation of it, as one text."""
 
+import re
+
+RESUMED = re.compile(
+    r"\n[^{}\[\]\n\"]{0,60}[\[(]?\b(?:continu|resum|picking up|here is the rest|the rest of|cont['.)\]]|part \d)"
+    r"[^{}\n\"]{0,120}[^\w\s;][ \t*_]*\n",
+    re.IGNORECASE,
+)
+"""A line in words that says that an answer which was broken off goes on: it is part of no string."""
 MAX_OVERLAP = 2000
 """Characters of repeated text that are looked for at the seam; models repeat a line or two, not pages."""
 

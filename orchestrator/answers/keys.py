@@ -74,8 +74,8 @@ def colon(reader: Reader, name: str, start: int) -> None:
         reader.changes.append(Change("missing_colon", at, "", ":"))
     else:
         raise Halt("broken", at, "a colon was expected after a key")
-    if reader.peek("a value") == ":" and reader.text[start] in tokens.CLOSING_QUOTE:
-        reader.changes.append(Change("extra_colon", reader.at, ":", ""))
+    if (following := reader.peek("a value")) in (":", "=") and reader.text[start] in tokens.CLOSING_QUOTE:
+        reader.changes.append(Change("extra_colon", reader.at, following, ""))
         reader.at += 1
 
 

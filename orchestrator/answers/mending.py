@@ -144,11 +144,42 @@ def extra_closer(reader: Reader, character: str) -> bool:
     return following == "]" or (following == "," and tokens.character_after_blanks(text, place + 1) == "{")
 
 
-def wrong_closer(reader: Reader) -> bool:
-    """Whether a closer that does not match stands for the right one: there are as many as containers are open."""
-    match = _CLOSERS.match(reader.text, reader.at)
-    closers = re.sub(r"\s+", "", match.group()) if match else ""
-    return len(closers) >= len(reader.stack)
+def wrong_closer(reader: Reader, character: str) -> bool:
+    """Whether a closer that does not match stands for the right one, rather than behind a missing one.
+
+    Told by what follows: a member or closer of the container around, or (at the end) as many closers as are open.
+    """
+    text, stack = reader.text, reader.stack
+    if len(stack) < 2:
+        return _closers_left(text, reader.at) > 0
+    replaced = _goes_on_in(text, reader.at + 1, stack[-2])
+    outer = stack[-3] if len(stack) > 2 else None
+    missing = stack[-2].closer == character and _goes_on_in(text, reader.at + 1, outer)
+    if replaced and missing:
+        return _closers_left(text, reader.at) >= len(stack) or _wanted_next(text, reader.at + 1, stack[-2])
+    return replaced
+
+
+def _closers_left(text: str, at: int) -> int:
+    match = _CLOSERS.match(text, at)
+    return len(re.sub(r"\s+", "", match.group())) if match else 0
+
+
+def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
+    """Whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
+    place = tokens.blanks_end(text, at)
+    character = text[place : place + 1]
+    if frame is None:
+        return character not in (",", "}", "]")
+    if character != ",":
+        return character == frame.closer
+    key = NEXT_KEY.match(text, place + 1) is not None
+    return key if frame.is_object else not key
+
+
+def _wanted_next(text: str, at: int, frame: Frame) -> bool:
+    match = GOES_ON.match(text, at)
+    return match is not None and frame.wants(match[1])
 
 
 # -- between members
@@ -176,19 +207,34 @@ def foreign_comma(reader: Reader, character: str) -> bool:
     return text[at] == character
 
 
-def concatenate(reader: Reader) -> None:
-    """`"a" + "b" + …`: the parts become one string; cut off inside, none of it is kept."""
+def concatenated(reader: Reader, before: int, character: str) -> bool:
+    """Whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
+    frame, text, at = reader.stack[-1], reader.text, reader.at
+    if frame.last_string_at < 0:
+        return False
+    if character == "+":
+        return True
+    if character not in tokens.CLOSING_QUOTE or (frame.closer != ")" and not frame.is_object):
+        return False
+    end = tokens.string_end(text, at + 1, tokens.CLOSING_QUOTE[character])
+    following = tokens.character_after_blanks(text, end + 1) if end >= 0 else ":"
+    apart = frame.closer == ")" or "\n" in text[before:at]
+    return apart and (following in (",", frame.closer) or following in tokens.CLOSING_QUOTE)
+
+
+def concatenate(reader: Reader, before: int) -> None:
+    """`"a" + "b"`, or strings one after another: they become one; cut off inside, none of it is kept."""
     frame = reader.stack[-1]
     name = frame.key if frame.is_object else -1
-    parts, end = [frame.value.pop(name)], reader.at
-    while reader.at < len(reader.text) and reader.peek() == "+":
+    parts, end = [frame.value.pop(name)], before
+    while reader.at < len(reader.text) and concatenated(reader, end, reader.peek()):
         plus = reader.at
-        reader.at += 1
+        reader.at += reader.text[plus] == "+"
         if reader.peek("a string") not in tokens.CLOSING_QUOTE:
             raise Halt("broken", reader.at, "a string was expected after `+`")
         parts.append(reader.string())
         end = reader.at
-        reader.changes.append(Change("concatenation", plus, "+", ""))
+        reader.changes.append(Change("concatenation", plus, reader.text[plus], ""))
     reader.at = end
     frame.put("".join(parts))
 
@@ -202,7 +248,7 @@ def missing_comma(reader: Reader, before: int, character: str) -> None:
     if frame.is_object:
         is_next = at > before and _key_follows(reader, before, quoted)
     else:
-        is_next = character in "{[" or (quoted and at > before)
+        is_next = character in "{[" or (quoted and at > before) or "\n" in text[before:at]
     if not is_next:
         raise _ended(reader, before)
     reader.changes.append(Change("missing_comma", before, "", ","))

@@ -101,6 +101,8 @@ class Reader:
     def close(self) -> None:
         """Leave the innermost container."""
         done = self.stack.pop()
+        if done.closer == ")" and len(done.value) == 1 and done.comma_at < 0 and self.stack:
+            done.value = done.value[0]  # brackets round a single value are no list
         if not self.stack:
             self.value, self.step = done.value, None
             return
@@ -116,7 +118,7 @@ class Reader:
         if frame.closer != character:
             if mending.extra_closer(self, character):
                 return self.skip_closer(character)
-            if mending.wrong_closer(self):
+            if mending.wrong_closer(self, character):
                 self.changes.append(Change("wrong_closer", self.at, character, frame.closer))
                 self.at += 1
                 return self.close()
@@ -216,7 +218,7 @@ class Reader:
         """The value of a key."""
         character = self.peek()
         if tokens.ELLIPSIS.match(self.text, self.at):
-            raise Halt("template", self.at, "a placeholder stands where a value was expected")
+            raise gaps.placeholder(self)
         self.member(character)
 
     def after(self) -> None:
@@ -230,8 +232,8 @@ class Reader:
             self.step = self.key if frame.is_object else self.item
         elif character in "}])":
             self.close_with(character)
-        elif character == "+" and frame.last_string_at >= 0 and not self.guided:
-            mending.concatenate(self)
+        elif not self.guided and mending.concatenated(self, before, character):
+            mending.concatenate(self, before)
         elif not (character == ":" and mending.key_in_list(self)) and not mending.stray(self, before):
             mending.missing_comma(self, before, character)
 
@@ -290,7 +292,8 @@ class Reader:
         if opening != '"':
             self.changes.append(Change("quotes", start, f"{opening}{raw}{closing}", "a string in double quotes"))
         frame = self.stack[-1]
-        if "\\" in raw and frame.pending and frame.key in code.PATH_OF and (opening == "`" or "\n" in raw):
+        is_code = frame.pending and frame.key in code.PATH_OF
+        if is_code and "\\" in raw and (opening == "`" or "\n" in raw):
             path = code.path_of(frame.key, frame.value, self.text, end)
             return code.settled(raw, start + 1, closing, path, False, self.changes)
-        return unescaped(raw, start + 1, closing, self.changes)
+        return unescaped(raw, start + 1, closing, self.changes, code=is_code)

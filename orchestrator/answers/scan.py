@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from orchestrator.answers.code import broken_code
 from orchestrator.answers.frames import GOES_ON, Reading
+from orchestrator.answers.guide import GOES_ON_INSIDE
 from orchestrator.answers.model import too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape, fit
@@ -28,7 +29,7 @@ MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
 _BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
-_MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[^\W\d][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
+_MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[\w$@][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
 _ITEM = rf"(?:[\"'`“”„‘«「＂\],.…\-\w]|{_BLANK})"
 _OPENER = re.compile(
     rf"\{{(?=\s*+{_MEMBER})|\[(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
@@ -36,8 +37,19 @@ _OPENER = re.compile(
     re.IGNORECASE,
 )
 """Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by."""
-_MEMBER_BEFORE = re.compile(r"""(?:["'”`]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
+_MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
+_FINAL = re.compile(
+    r"\b(?:final|answer|output|response|result)\b[^\n{}]{0,60}[:.]\**\s*(?:(?:```|~~~)\w*\s*\n)?(?=[{\[])",
+    re.IGNORECASE,
+)
+"""Words that announce the answer itself."""
+_TAIL = re.compile(
+    r"(?:\s*(?:<\|[\w ]{1,40}\|>|</s>|\[/?INST\]|```|~~~|</?(?!think|reason|thought|scratch|reflect)[a-z_]{2,20}>"
+    r"|(?:…|\.{3})?\s*[\[(]?\b(?:output )?truncated\b.{0,40}))+\s*\Z",
+    re.IGNORECASE,
+)
+"""What is left of a chat's own marks behind a text."""
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
@@ -77,6 +89,9 @@ class Scan:
 
     def run(self) -> "Scan":
         """Find and read; time is linear in the text, because what was read is read again only within the budget."""
+        tail = _TAIL.search(self.text, max(0, len(self.text) - 200))
+        if tail is not None and "{" not in tail.group():
+            self.text = self.text[: tail.start()]
         self.budget = 4 * len(self.text) + 200_000
         self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
         stray, at = self._stray_close(), 0
@@ -111,7 +126,12 @@ class Scan:
             return next(closer.end() for closer in closers if closer[1].lower() == name)
         before = self.text[max(0, match.start() - 80) : match.start()]
         alone = not before.rpartition("\n")[2].strip("\ufeff\u200b \t")
-        return len(self.text) if alone else match.end()
+        return self._announced(match.end()) if alone else match.end()
+
+    def _announced(self, start: int) -> int:
+        """Where an answer begins that is announced as final in reasoning which was never closed; else the end."""
+        announced = [match.end() for match in _FINAL.finditer(self.text, start)]
+        return announced[-1] if announced else len(self.text)
 
     def _candidate(self, start: int) -> int:
         """Read what begins at `start`; where the text goes on after it."""
@@ -146,11 +166,15 @@ class Scan:
         found = fit(value, self.contract)
         if found is not None and not found.whole:
             return None
-        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value):
+        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value) or self._inside(end):
             return None
         return Candidate(
             Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
         )
+
+    def _inside(self, end: int) -> bool:
+        """Whether the closer before `end` rather stood inside a string, which goes on behind it."""
+        return GOES_ON_INSIDE.match(self.text, end) is not None
 
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""

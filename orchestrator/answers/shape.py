@@ -175,8 +175,10 @@ def fit(value: object, shape: Shape) -> Fit | None:
             continue
         present += 1
         below = shape.child(name)
-        typed += below.allows(KINDS.get(type(value[name]), "object")) and below.admits(value[name])
+        typed += _typed(value[name], below)
         inner = inner and _items_fit(value[name], below)
+    if present and not typed:
+        return None
     return Fit(present, typed, inner, present == typed == len(shape.required))
 
 
@@ -188,6 +190,14 @@ def shows(keys: Any, shape: Shape) -> bool:
 
 def _holds_object(value: object) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _typed(value: object, shape: Shape) -> bool:
+    """Whether a value has an allowed type and is no list of other things where the contract lists objects."""
+    if not shape.allows(KINDS.get(type(value), "object")) or not shape.admits(value):
+        return False
+    items = shape.items if isinstance(value, list) and value else None
+    return items is None or any(items.allows(KINDS.get(type(item), "object")) for item in value)  # type: ignore[attr-defined]
 
 
 def _items_fit(value: object, shape: Shape) -> bool:

@@ -20,7 +20,7 @@ COLONS = {":": ":", "：": ":", "=": "=", "\u2236": ":"}
 """What may stand for a colon → its ASCII form."""
 COMMAS = frozenset(",，、")
 NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
-BARE_KEY = re.compile(r"[^\W\d][\w$.-]{0,199}+")
+BARE_KEY = re.compile(r"[\w$@][\w$.-]{0,199}+")
 ELLIPSIS = re.compile(r"\.{2,}|…")
 WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 

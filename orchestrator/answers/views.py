@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from orchestrator.answers import tokens
-from orchestrator.answers.join import overlap
+from orchestrator.answers.code import PATH_OF
+from orchestrator.answers.join import RESUMED, overlap
 from orchestrator.answers.model import Change, Decoded, excerpt, pieced
 from orchestrator.answers.shape import Shape
 
@@ -15,7 +16,8 @@ MIN_OVERLAP = 12
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _ENTITY_JSON = re.compile(r"[{\[](?:\s|&nbsp;)*+(?:[{\[]\s*+)?&(?:quot|\#0?34|\#[xX]22);")
-_STRING_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*+(?:[{\[](?:\s|\\[nrt])*+)?\\"')
+_STRING_JSON = re.compile(r'[{\[](?:\s|\\++[nrt])*+(?:[{\[](?:\s|\\++[nrt])*+)?\\++"')
+_CODE_BEFORE = re.compile(rf"""["'](?:{"|".join(PATH_OF)})["']\s*:\s*["'][^\n]{{0,400}}$""")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DOUBLED = re.compile(r'[{\[]\s*+(?:[{\[]\s*+)?""[\w.$ -]{1,100}""\s*+[:,\]]')
@@ -28,10 +30,7 @@ _MARKS = (
 """What may stand before every line of a quoted text: a line number, a diff's plus, a quotation or comment mark."""
 _LINE = re.compile(r"[^\n]*+(?:\n|\Z)")
 _SEAM = re.compile(
-    r"\n(?:```|~~~)[^\n]*\n[^{}\[\]`~]{0,400}\n(?:```|~~~)[^\n]*\n"
-    r"|\n[^\w\n]*(?:\(?cont(?:inu|['.)\d])|resum|part \d|\.{3} ?continu|here is the rest|the rest)"
-    r"[^{}\[\]\n\"]{0,120}\n"
-    r"(?:\s*(?:```|~~~)[^\n]*\n)?\n*",
+    rf"\n(?:```|~~~)[^\n]*\n[^{{}}\[\]`~]{{0,400}}\n(?:```|~~~)[^\n]*\n|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n]*\n)?\n*",
     re.IGNORECASE,
 )
 """Where an answer was broken off and went on: two fences with words between them, or a line that says so."""
@@ -49,7 +48,7 @@ def without_entities(text: str, shape: Shape) -> Decoded | None:
 def without_string(text: str, shape: Shape) -> Decoded | None:
     """The text inside the first string literal that holds JSON, decoded once; None without one."""
     first = _STRING_JSON.search(text)
-    if first is None:
+    if first is None or _CODE_BEFORE.search(text, max(0, first.start() - 500), first.start()):
         return None
     start = first.start()
     end = tokens.string_end(text, start, '"')
@@ -60,7 +59,9 @@ def without_string(text: str, shape: Shape) -> Decoded | None:
         pieces += [(text[at : match.start()], at), (_meaning(match.group()), match.start())]
         at = match.end()
     pieces.append((text[at:end], at))
-    return pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
+    once = pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
+    twice = without_string(once.text, shape) if first.group().endswith('\\\\\\"') else None
+    return once if twice is None else twice._replace(change=once.change, original=_chained(once, twice))
 
 
 def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
@@ -91,7 +92,7 @@ def joined_chunks(text: str, shape: Shape) -> Decoded | None:
     pieces: list[tuple[str, int]] = []
     at, first = 0, None
     for seam in _SEAM.finditer(text):
-        chunk = text[at : seam.start()]
+        chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
         if repeated < MIN_OVERLAP and not chunk.rstrip().endswith(("}", ",", "[", "]", "{")):
             continue
@@ -130,6 +131,10 @@ def _replaced(text: str, changed: Iterator[tuple[int, int, str]], change: Change
         at = end
     pieces.append((text[at:], at))
     return pieced(pieces, change)
+
+
+def _chained(outer: Decoded, inner: Decoded) -> Callable[[int], int]:
+    return lambda offset: outer.original(inner.original(offset))
 
 
 def _runs(lines: list[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
