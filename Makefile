@@ -8,7 +8,7 @@ ARGS ?=
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
-	@echo "make test      the test suite"
+	@echo "make test      the test suite, a worker per processor (ARGS=-n0: in one process)"
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks"
 	@echo "make soak      long kill and load runs"
@@ -28,8 +28,10 @@ $(VENV)/.dev: $(VENV)/.run
 demo: $(VENV)/.run
 	@$(BIN)/orchestrator demo $(ARGS)
 
+# Whole files go to the workers, in their order: a file's fixtures are made once, and the files that take longest
+# (durability) are not left for the end.
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

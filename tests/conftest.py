@@ -3,6 +3,8 @@
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +30,20 @@ MAY_BLOCK = (
 def is_local(address: Any) -> bool:
     """Whether a socket address is on this machine; paths of local sockets are."""
     return not isinstance(address, tuple) or str(address[0]).startswith(("127.", "::1", "localhost"))
+
+
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Workers of `-n auto`: one per processor; with more than eight the slowest file would be waited for anyway."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else min(8, processors())
+
+
+def processors() -> int:
+    """How many processors this process may keep busy: threads of one core count each, a container's quota limits."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):  # no such file, or "max" in it: no quota
+        quota, period = map(int, Path("/sys/fs/cgroup/cpu.max").read_text().split())
+        count = max(1, min(count, round(quota / period)))
+    return count
 
 
 @pytest.fixture(autouse=True, scope="session")
