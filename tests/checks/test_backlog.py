@@ -80,7 +80,7 @@ def test_all_problems_and_the_refusal_list_what_blocks() -> None:
 
 def test_ten_thousand_wrong_rows_stay_quick() -> None:
     rows = backlog(*((f"S-{n}", f"S-{n + 1}, S-{n}x" if n % 2 == 0 else f"S-{n - 1}") for n in range(10_000)))
-    start = time.perf_counter()
+    start = time.process_time()
     findings = check_backlog(rows)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert sum(f.code == "backlog.unknown_dependency" for f in findings) == 5_000

@@ -14,7 +14,9 @@ BOMB = "import os, time\nwhile True:\n    try:\n        os.fork()\n    except OS
 
 LIMITS = {"ENDLESS": "timeout", "HIDES": "timeout", "FORKS": "processes", "SHOUTS": "output"}
 """Story → the limit that ends its command."""
-SLEEPS = ("sleep 607.31", "sleep 608.32", "sleep 609.33")
+SLEEPS = tuple(f"sleep {seconds}.{os.getpid()}" for seconds in (607, 608, 609))
+FORKING = f"python bomb_{os.getpid()}.py"
+"""Command lines that no other run of these tests on this machine has."""
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +30,9 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     """One sprint of misbehaving commands, with small limits."""
     folder = tmp_path_factory.mktemp("commands")
     team = Team()
-    command(team, "ENDLESS", "sleep 607.31; true")
-    command(team, "HIDES", "(setsid nohup sleep 608.32 >/dev/null 2>&1 &) ; sleep 609.33; true")
-    command(team, "FORKS", "python bomb.py", {"bomb.py": BOMB})
+    command(team, "ENDLESS", f"{SLEEPS[0]}; true")
+    command(team, "HIDES", f"(setsid nohup {SLEEPS[1]} >/dev/null 2>&1 &) ; {SLEEPS[2]}; true")
+    command(team, "FORKS", FORKING, {FORKING.removeprefix("python "): BOMB})
     command(team, "SHOUTS", "yes shouting without end")
     command(team, "PLANTS", f"mkdir -p made && ln -s {outside} made/out && false", {"made/out/planted.py": MODULE})
     mends(team)
@@ -94,7 +96,7 @@ def test_nothing_of_a_command_lives_on(played: Played) -> None:
 def leftovers() -> list[str]:
     """Command lines of processes that the commands started."""
     lines = [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
-    return [line for line in lines if any(word in line for word in (*SLEEPS, "python bomb.py"))]
+    return [line for line in lines if any(word in line for word in (*SLEEPS, FORKING))]
 
 
 def test_a_link_that_a_command_made_leads_nowhere(played: Played, outside: Path) -> None:

@@ -81,7 +81,7 @@ def test_expected_calls() -> None:
 
 def test_ten_thousand_stories() -> None:
     content = backlog(*((f"S-{n}", f"S-{n - 1}, S-{n // 2}" if n > 1 else "") for n in range(10_000)))
-    start = time.perf_counter()
+    start = time.process_time()
     seen = dry_run(content, stories=None, settings=Settings())
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert len(seen.waves) == 9_999
