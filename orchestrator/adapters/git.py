@@ -165,8 +165,8 @@ async def _start(
     argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: int, pass_fds: tuple[int, ...]
 ) -> asyncio.subprocess.Process:
     """In a session of its own: an interrupt typed at the terminal is for us to pass on, not for git to die of."""
-    try:
-        return await asyncio.create_subprocess_exec(
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
             env=env,
@@ -176,6 +176,13 @@ async def _start(
             pass_fds=pass_fds,
             start_new_session=True,
         )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Cancelled half-way, asyncio would let go of git's children and wait until they have ended by themselves.
+        await asyncio.shield(asyncio.ensure_future(_end_started(starting)))
+        raise
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"git could not be started: {error}") from error
 
@@ -187,6 +194,11 @@ async def _talk(process: asyncio.subprocess.Process, stdin: bytes | None) -> tup
         await asyncio.shield(asyncio.ensure_future(_end(process)))
         raise
     return await process.wait(), out, err
+
+
+async def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    with suppress(OSError, ValueError):  # it could not be started: nothing is left to end
+        await _end(await starting)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

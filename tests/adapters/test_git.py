@@ -55,6 +55,18 @@ async def test_a_cancelled_git_is_gone_with_all_its_children() -> None:
     assert not [child for child in me.children(recursive=True) if child.name() in {"git", "sleep"}]
 
 
+async def test_a_git_that_is_cancelled_while_it_starts_is_gone_too() -> None:
+    me = psutil.Process()
+    task = asyncio.create_task(run_git(["nap"], settings=NAP))
+    async with asyncio.timeout(10):
+        while not me.children():
+            await asyncio.sleep(0)  # no longer: its pipes are not connected yet
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert not [child for child in me.children(recursive=True) if child.name() in {"git", "sleep"}]
+
+
 async def test_a_lock_lives_as_long_as_git_does(tmp_path: Path) -> None:
     lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
