@@ -14,6 +14,8 @@ from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.wiring.read import Reader, SprintView, history_of
 
+LINE, TITLE = 100, 40
+"""Characters of a foreign text, and of a title that stands before one, in a line of `status`."""
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
 
 
@@ -34,7 +36,8 @@ def status_command(
     print(f"Sprint {view.record.sprint}, {alive}, backlog {view.record.backlog}")
     for story in view.report.stories:
         history = view.histories[story.id]
-        print(f"  {story.id:<12} {story.status.value:<16} {story.calls:>4} calls  {redact(_latest(history))}")
+        state = f"  {story.id:<12} {story.status.value:<16} {story.calls:>4} calls  "
+        print(f"{state}{redact(_cut(story.title, TITLE) + ': ' if story.title else '')}{redact(_latest(history))}")
     counts = [f"{view.report.totals[s.value]} {s.value}" for s in StoryStatus if view.report.totals[s.value]]
     print(", ".join(counts))
 
@@ -102,9 +105,9 @@ def _latest(history: StoryHistory) -> str:
     return _cut(history.last_message)
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, most: int = LINE) -> str:
     line = text.split("\n", 1)[0]
-    return line if len(line) <= 100 else f"{line[:100]}…"
+    return line if len(line) <= most else f"{line[:most]}…"
 
 
 def _last(history: StoryHistory, event_name: str, key: str) -> Any:
@@ -137,7 +140,7 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:
-    lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}"]
+    lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [_cut(shown["title"])])]
     lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     lines += ["", "Plan:"]

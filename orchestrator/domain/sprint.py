@@ -20,6 +20,8 @@ class SprintRecord(Value):
     """Commit the sprint started from; empty for a repository without commits."""
     story_ids: tuple[str, ...]
     """The frozen selection, in backlog order."""
+    titles: dict[str, str] = Field(default_factory=dict)
+    """Story → its title when the sprint began; a story that had none, and one of an older record, is absent."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
     closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -91,7 +91,7 @@ class Reader:
         return SprintView(
             record=record,
             histories=histories,
-            report=build_report(record, histories, {}),
+            report=build_report(record, histories, record.titles),
             running_pid=holder(self._folder.lock(record.sprint)),
         )
 

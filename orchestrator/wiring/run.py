@@ -262,7 +262,8 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        report = build_report(chosen.record, histories, {story.id: story.title for story in chosen.content.stories})
+        rows = {story.id: story.title for story in chosen.content.stories}
+        report = build_report(chosen.record, histories, {**rows, **chosen.record.titles})
         criteria = {story.id: story.acceptance_criteria for story in chosen.content.stories}
         text = json.dumps(report.model_dump(mode="json"), indent=2)
         path = self._folder.save_report(chosen.record.sprint, text, render_report(report, histories, criteria))

@@ -92,6 +92,7 @@ def new_sprint(
         repo=str(repo),
         base=base,
         story_ids=selection.story_ids,
+        titles={story.id: story.title for story in content.stories if story.title and story.id in selection.needs},
         needs=selection.needs,
         closes=selection.closes,
         done_ids=selection.done_ids,

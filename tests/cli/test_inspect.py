@@ -77,14 +77,15 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     report = read(invoke("status", "--json"))
     assert report.pop("running_pid") is None
     told = json.loads(played.result.report_path.read_text())
-    for story in told["stories"]:
-        story["title"] = ""
+    assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told
+    assert all(any(story["title"] in row for row in text.splitlines()) for story in told["stories"])
 
 
 def test_show_prints_plan_contract_findings_changes_and_the_failing_test(invoke: Invoke) -> None:
     text = invoke("show", "US-2").stdout
     for part in (
+        "Story US-2",
         "T-US-2-01 [done]",
         "us_2.py",
         "test.failed",
@@ -94,6 +95,7 @@ def test_show_prints_plan_contract_findings_changes_and_the_failing_test(invoke:
     ):
         assert part in text
     shown = read(invoke("show", "US-2", "--json"))
+    assert shown["title"] == "Story US-2"
     assert shown["plan"]["tasks"][0]["task_id"] == "T-US-2-01"
     assert shown["contract"]["declared_files"] == ["us_2.py"]
     assert "2 files changed" in shown["diff_stat"]
