@@ -7,7 +7,7 @@ from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.checks.naming import named, nearest, place_of
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.base import Value
-from orchestrator.domain.closing import closed_rows, closers, effective_needs
+from orchestrator.domain.closing import closed_rows, closers, done_rows, effective_needs
 from orchestrator.domain.findings import Finding, blocking, major, minor
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.errors import BacklogError
@@ -22,7 +22,7 @@ class Selection(Value):
     story_ids: tuple[str, ...]
     """Stories to run, in backlog order; never empty."""
     done_ids: tuple[str, ...]
-    """Rows the backlog calls completed, in backlog order: dependencies that are met already."""
+    """Rows the backlog calls completed, and what those close, in backlog order: dependencies that are met already."""
     warnings: tuple[Finding, ...]
     """Minor findings on the backlog and on dependencies outside the selection."""
     foundation: str | None
@@ -64,14 +64,15 @@ def select(
         raise refusal(content.source, outside)
     foundation = next((closer_of.get(story.id, story.id) for story in content.stories if story.foundation), None)
     selected = frozenset(story.id for story in chosen)
+    done = done_rows(content.stories)
     return Selection(
         sprint=name,
         story_ids=tuple(story.id for story in chosen),
-        done_ids=tuple(story.id for story in content.stories if story.completed),
+        done_ids=tuple(story.id for story in content.stories if story.id in done),
         warnings=(*problems, *outside),
         foundation=foundation if foundation in selected else None,
         needs=_needs(content.stories, selected, foundation),
-        closes=_closes(content.stories, selected, closer_of),
+        closes=_closes(selected, closer_of, done),
     )
 
 
@@ -87,14 +88,14 @@ def outside_dependencies(content: BacklogContent, chosen: Sequence[Story], *, st
 
     What a closed row is needed for, or depends on, counts for the story that closes it.
     """
-    needs = effective_needs(content.stories)
+    needs, done = effective_needs(content.stories), done_rows(content.stories)
     by_id = {story.id: story for story in content.stories}
     selected = {story.id for story in chosen}
     weigh = major if strict else minor
     found: list[Finding] = []
     for story in chosen:
         for need in needs.get(story.id, ()):
-            if need not in selected and need in by_id and not by_id[need].completed:
+            if need not in selected and need in by_id and need not in done:
                 message = f"{named(story)} depends on {named(by_id[need])}, which is not in this run and not completed"
                 where = place_of(story, content.source, "Dependencies")
                 fix = f"take {need} into the run, or mark it completed when it is done"
@@ -147,7 +148,7 @@ def _why_not(name: str, by_id: dict[str, Story], closer_of: Mapping[str, str], s
 
 def _why_empty(content: BacklogContent, eligible: Sequence[Story], sprint: str | None) -> str:
     nothing = f"nothing to run in {content.source}"
-    if all(story.completed for story in content.stories):
+    if done_rows(content.stories).issuperset(story.id for story in content.stories):
         return f"{nothing}: every row is completed; `reset` a story to run it anew, --sprint ID prints a report again"
     if eligible:
         or_closed = "" if all(story.completed for story in eligible) else " or closed with another story"
@@ -185,10 +186,7 @@ def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str |
     return needs
 
 
-def _closes(
-    stories: Sequence[Story], selected: frozenset[str], closer_of: Mapping[str, str]
-) -> dict[str, tuple[str, ...]]:
-    """Selected closer → its rows that are not completed already."""
-    done = {story.id for story in stories if story.completed}
+def _closes(selected: frozenset[str], closer_of: Mapping[str, str], done: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Selected closer → its rows that are not done already."""
     open_rows = {row: closer for row, closer in closer_of.items() if closer in selected and row not in done}
     return closed_rows(open_rows)

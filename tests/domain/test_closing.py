@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.checks.backlog import check_backlog
-from orchestrator.domain.closing import closed_rows, closers, effective_needs, told_of_closed
+from orchestrator.domain.closing import closed_rows, closers, done_rows, effective_needs, told_of_closed
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.graph import waves
 from orchestrator.domain.story import Story
@@ -38,6 +38,18 @@ def test_chains_end_at_the_story_that_is_run_and_circles_close_nothing() -> None
 def test_a_closed_row_that_is_completed_already_is_met_as_it_is() -> None:
     rows = [story("A", closes=("W",)), story("W", "X", execution_status="Completed"), story("X"), story("B", "W")]
     assert effective_needs(rows) == {"A": (), "X": (), "B": ("W",)}
+
+
+def test_what_a_completed_story_closes_is_done_too_over_chains() -> None:
+    rows = [
+        story("A", closes=("B",)),
+        story("B", closes=("C",), execution_status="completed"),
+        story("C", "X"),
+        story("D", "C", "B"),
+        story("X"),
+    ]
+    assert done_rows(rows) == {"B", "C"}
+    assert effective_needs(rows) == {"A": (), "D": ("C", "B"), "X": ()}
 
 
 def codes(rows: list[Story]) -> list[str]:

@@ -34,6 +34,23 @@ def test_closed_rows_are_no_part_of_the_selection_and_count_to_their_closer() ->
     assert planned.as_json()["closed"] == {"WF-1": "US-1", "WF-2": "US-1"}
 
 
+def test_rows_of_a_closer_that_a_person_completed_count_as_done_and_are_nobodys_work() -> None:
+    rows = [
+        story("US-1", closes=("WF-1",), execution_status="Completed"),
+        story("WF-1", "STYLE", closes=("WF-2",)),
+        story("WF-2"),
+        story("US-2", "WF-1", "WF-2"),
+        story("STYLE"),
+    ]
+    content = BacklogContent(source="b.csv", stories=tuple(rows))
+    chosen = select(content, sprint=None, stories=(), taken_sprints=(), strict=True)
+    assert (chosen.story_ids, chosen.done_ids) == (("US-2", "STYLE"), ("US-1", "WF-1", "WF-2"))
+    assert (chosen.needs, chosen.closes, chosen.warnings) == ({"US-2": (), "STYLE": ()}, {}, ())
+    finished = BacklogContent(source="b.csv", stories=tuple(rows[:3]))
+    with pytest.raises(BacklogError, match="every row is completed"):
+        select(finished, sprint=None, stories=(), taken_sprints=(), strict=False)
+
+
 async def test_closed_rows_are_marked_with_their_closer_when_it_is_done() -> None:
     play = Play({"A": [], "B": []}, {"B": FAILED})
     play.record = play.record.model_copy(update={"closes": {"A": ("W", "V"), "B": ("X",)}})
