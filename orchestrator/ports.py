@@ -182,6 +182,14 @@ class Workspace(Protocol):
         """
         ...
 
+    async def result_head(self) -> str:
+        """Commit at the tip of the result branch."""
+        ...
+
+    async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the result branch as it is; also from within a merge's check."""
+        ...
+
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit."""
         ...

@@ -15,7 +15,7 @@ from orchestrator.adapters.git import require_git
 from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
 from orchestrator.adapters.safe_files import open_root, write_all
 from orchestrator.adapters.sqlite_schema import read_schemas
-from orchestrator.adapters.sweep import discard
+from orchestrator.adapters.sweep import prune
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
@@ -91,7 +91,8 @@ class GitWorkspace:
         if result_ref not in refs:
             await self._mirror.update(f"create {result_ref} {self._base}")
         stories = await self._mirror.refs(self._ref("heads", ""))
-        await asyncio.to_thread(self._prune, {name.rpartition("/")[2] for name in stories})
+        kept = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
+        await asyncio.to_thread(prune, self._folder, kept)
 
     async def _record_base(self, source: Path | None, base_ref: str) -> None:
         if self._base:
@@ -247,9 +248,20 @@ class GitWorkspace:
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
+        return await self._shown(self._base, work)
+
+    async def result_head(self) -> str:
+        """The commit the result branch stands at."""
+        return (await self._ends("result"))[1].commit
+
+    async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the result branch, removed afterwards."""
+        return await self._shown(await self.result_head(), work)
+
+    async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]]) -> T:
         place = self._checkout(f".base-{secrets.token_hex(4)}")
         try:
-            await place.set_to(self._base)
+            await place.set_to(commit)
             return await work(place.root)
         finally:
             await place.remove()
@@ -267,8 +279,7 @@ class GitWorkspace:
         return f"{top}/{self._sprint}/{name}"
 
     async def _texts(self, kind: str, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        ref = self._ref(kind, _checked_id(story_id))
-        return await commits.read_texts(self._mirror, ref, paths, limit=READ_LIMIT)
+        return await commits.read_texts(self._mirror, self._ref(kind, _checked_id(story_id)), paths, limit=READ_LIMIT)
 
     def _checkout(self, name: str) -> Checkout:
         return Checkout(self._mirror, self._folder, name)
@@ -287,12 +298,3 @@ class GitWorkspace:
         self._folder.mkdir(parents=True, exist_ok=True)
         for kind in ("base", "heads"):
             remove_locks(self._mirror.path / self._ref(kind, ""))
-
-    def _prune(self, stories: set[str]) -> None:
-        """Remove worktrees without a branch, and the temporary folders of a killed run."""
-        trash = self._folder / ".trash"
-        kept = {*stories, ".merge", ".state", ".trash"}
-        for folder in (self._folder, self._folder / ".state", trash):
-            for entry in list(folder.iterdir()) if folder.is_dir() else ():
-                if folder == trash or entry.name not in kept:
-                    discard(entry, trash)

@@ -181,6 +181,14 @@ class MemoryWorkspace:
         """See the port."""
         return await self._shown(self._result.base.tree, work)
 
+    async def result_head(self) -> str:
+        """See the port."""
+        return self._result.head.id
+
+    async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """See the port."""
+        return await self._shown(self._result.head.tree, work)
+
     def _branch(self, story_id: str) -> _Branch:
         branch = self._branches.get(story_id)
         if branch is None:

@@ -107,8 +107,8 @@ class SimulatedStep:
 class SimulatedRunner:
     """`ports.SuiteRunner` that returns what it was given, in order, and is green when that is used up.
 
-    `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, then its base),
-    `commands` those of commands. `latency_s` is really waited.
+    `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
+    is red, what was there before when that held tests), `commands` those of commands. `latency_s` is really waited.
     """
 
     def __init__(
@@ -132,7 +132,8 @@ class SimulatedRunner:
         await asyncio.sleep(self._latency_s)
         self.ran.append(None if files is None else tuple(files))
         waiting = self._wholes if files is None else self._stories
-        return waiting.pop(0) if waiting else report(passed=expected_names or ("test_all",))
+        passed = (*expected_names, "test_all") if files is None else expected_names
+        return waiting.pop(0) if waiting else report(passed=passed)
 
     async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
         """See the port."""

@@ -7,7 +7,7 @@ files. Everything here blocks: call it from a thread.
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -86,6 +86,15 @@ def discard(path: Path, trash: Path) -> None:
             bin_.take(parent, path.name)
     finally:
         os.close(parent)
+
+
+def prune(folder: Path, kept: Collection[str]) -> None:
+    """Remove what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
+    trash = folder / ".trash"
+    for place in (folder, folder / ".state", trash):
+        for entry in list(place.iterdir()) if place.is_dir() else ():
+            if place == trash or entry.name not in kept:
+                discard(entry, trash)
 
 
 def sweep(root_fd: int, tracked: Mapping[str, int], trash: Path) -> None:

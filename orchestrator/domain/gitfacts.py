@@ -33,6 +33,10 @@ class MergeResult(Value):
     """Conflicting paths, when the merge stopped on conflicts."""
     red: str = ""
     """Why the merged tree was turned down by the check, with output; empty otherwise."""
+    vanished: tuple[str, ...] = ()
+    """Tests that ran before and do not run on the merged tree, when that is why it was turned down."""
+    older_unknown: str = ""
+    """Why it is not known which tests ran before; empty when it is."""
 
 
 class CommitNote(Value):

@@ -11,6 +11,7 @@ from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import TestReport, TestSuite
 from orchestrator.ports import Architect, Developer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.settings import Policies
+from orchestrator.sprint.older_tests import OlderTests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,7 @@ class Stage:
     tester: Tester
     workspace: Workspace
     runner: SuiteRunner
+    older: OlderTests
 
     @property
     def story_id(self) -> str:

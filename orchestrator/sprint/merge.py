@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.contract.enforce import check_diff
+from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, critical, major
+from orchestrator.domain.findings import Finding, critical, major, minor
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.testing import RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage
+from orchestrator.sprint.older_tests import Tests, holds_tests, ran, told, vanished
 from orchestrator.sprint.trial import failure_text, summary
 
 FindingList = list[Finding]
@@ -30,19 +32,14 @@ async def check_final_diff(
     return await stage.step.step("check_diff", work, FindingList)
 
 
-async def merge_story(stage: Stage, suite: TestSuite) -> MergeResult:
+async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite) -> MergeResult:
     """Merge into the result branch, or say why not."""
 
     async def work(step_id: str) -> MergeResult:
         note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
-        return await stage.workspace.merge(stage.story_id, note, check)
-
-    async def check(folder: Path) -> str:
-        key = f"{stage.brief.sprint}-merge"
-        report = await stage.runner.run(folder, files=None, expected_names=suite.expected_names, key=key)
-        if report.green:
-            return ""
-        return await _worse_than_base(stage, report)
+        regression = _Regression(stage, progress, plan, suite)
+        result = await stage.workspace.merge(stage.story_id, note, regression.check)
+        return regression.told(result)
 
     result = await stage.step.step("merge", work, MergeResult)
     await stage.step.emit(
@@ -52,6 +49,46 @@ async def merge_story(stage: Stage, suite: TestSuite) -> MergeResult:
         commit=result.commit,
     )
     return result
+
+
+class _Regression:
+    """The whole suite on one merged tree: not worse than at the base commit, and nothing that ran before is gone."""
+
+    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite) -> None:
+        self._stage, self._progress, self._suite = stage, progress, suite
+        self._changed = {change.file for change in plan.tests_to_change}
+        self._report: TestReport | None = None
+        self._vanished: tuple[str, ...] = ()
+        self._unknown = ""
+
+    async def check(self, folder: Path) -> str:
+        """Why the merged tree is turned down, or ""."""
+        stage, names = self._stage, self._suite.expected_names
+        self._report = report = await stage.runner.run(
+            folder, files=None, expected_names=names, key=f"{stage.brief.sprint}-merge"
+        )
+        red = "" if report.green else await _worse_than_base(stage, report)
+        if red:
+            return red
+        before = await self._before()
+        if isinstance(before, str):
+            self._unknown = before
+            return ""
+        self._vanished = vanished(before, ran(report), self._changed)
+        return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
+
+    async def _before(self) -> Tests | str:
+        stage, progress = self._stage, self._progress
+        here = await stage.workspace.result_head()
+        if here == progress.branch.base and not holds_tests(progress.surface.files):
+            return {}
+        return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
+
+    def told(self, result: MergeResult) -> MergeResult:
+        """The result with what was learned about older tests; what ran is kept for the next merge."""
+        if result.merged and self._report is not None:
+            self._stage.older.note(result.commit, self._report)
+        return result.model_copy(update={"vanished": self._vanished, "older_unknown": self._unknown})
 
 
 async def _worse_than_base(stage: Stage, report: TestReport) -> str:
@@ -71,8 +108,23 @@ async def _worse_than_base(stage: Stage, report: TestReport) -> str:
     return f"{summary(report)}: {', '.join(sorted(fresh))}\n{failure_text(report)}"
 
 
+def merge_notes(result: MergeResult) -> list[Finding]:
+    """What a merge could not look at."""
+    if not result.older_unknown:
+        return []
+    message = f"which tests ran before the merge is not known: {result.older_unknown}"
+    return [minor("merge.older_tests_unknown", message, fix="see that the whole suite can run before the sprint")]
+
+
 def merge_finding(result: MergeResult) -> Finding:
     """The finding of a merge that was refused."""
+    if result.vanished:
+        return major(
+            "merge.vanished_tests",
+            f"tests that ran before do not run on the merged tree: {told(result.vanished)}",
+            fix="look for what hides or removes them (settings of the test runner, imports, skips) and mend the branch "
+            "by hand, or reset the story; a plan that means it lists their files under tests_to_change",
+        )
     if result.conflicts:
         return critical(
             "merge.conflict",

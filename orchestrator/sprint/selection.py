@@ -63,8 +63,7 @@ def select(
     if blocking(outside := outside_dependencies(content, chosen, strict=strict)):
         raise refusal(content.source, outside)
     foundation = next((closer_of.get(story.id, story.id) for story in content.stories if story.foundation), None)
-    selected = frozenset(story.id for story in chosen)
-    done = done_rows(content.stories)
+    selected, done = frozenset(story.id for story in chosen), done_rows(content.stories)
     return Selection(
         sprint=name,
         story_ids=tuple(story.id for story in chosen),

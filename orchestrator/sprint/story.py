@@ -12,7 +12,7 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.errors import OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
-from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_story
+from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_notes, merge_story
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
@@ -104,7 +104,8 @@ async def conclude(stage: Stage, progress: Progress, plan: Breakdown, trial: Tri
     if unfinished:
         progress.note_findings([_unfinished(unfinished)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
-    merged = await merge_story(stage, trial.suite)
+    merged = await merge_story(stage, progress, plan, trial.suite)
+    progress.note_findings(merge_notes(merged))
     if not merged.merged:
         progress.note_findings([merge_finding(merged)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)

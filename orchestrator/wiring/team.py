@@ -17,6 +17,7 @@ from orchestrator.ports import Step, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, packaged
 from orchestrator.sprint.context import Stage
+from orchestrator.sprint.older_tests import OlderTests
 from orchestrator.sprint.story import run_story
 
 StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
@@ -37,7 +38,7 @@ def schema_texts() -> Mapping[str, str]:
 
 def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner) -> StoryBody:
     """What the engine runs for each story; its payload is `story_payload`'s."""
-    schemas = schema_texts()
+    schemas, older = schema_texts(), OlderTests()
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
@@ -53,6 +54,7 @@ def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner
                 tester=Jordan(desk, brief),
                 workspace=workspace,
                 runner=runner,
+                older=older,
             )
         )
 

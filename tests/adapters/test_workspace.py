@@ -124,6 +124,25 @@ async def test_stories_merge_in_parallel_and_only_once(workspace: Workspace) -> 
     assert set(await workspace.files("after")) == {*FILES, *(f"{story}.txt" for story in stories)}
 
 
+async def test_a_merges_check_can_look_at_what_it_is_merged_into(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
+    seen: list[set[str]] = []
+
+    async def look(folder: Path) -> None:
+        seen.append(set(snapshot(folder)))
+
+    async def check(folder: Path) -> str:
+        await look(folder)
+        await workspace.result_tree(look)
+        return ""
+
+    before = await workspace.result_head()
+    merged = await workspace.merge("US-1", note("m"), check)
+    assert seen == [{*FILES, "a.txt"}, {*FILES}]
+    assert (before != merged.commit, await workspace.result_head()) == (True, merged.commit)
+
+
 async def test_conflicts_and_red_merges_move_nothing(workspace: Workspace) -> None:
     for story in ("US-1", "US-2"):
         await workspace.open(story)
@@ -174,6 +193,7 @@ async def test_the_base_tree_is_the_sprints_start_and_goes_away(workspace: Works
         return len(snapshot(folder))
 
     assert await asyncio.gather(workspace.base_tree(look), workspace.base_tree(look)) == [3, 3]
+    assert await workspace.result_tree(look) == 4
     assert not any(place.exists() for place in places)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Played, Team, breakdown, cells, git, make_repo, play, write_backlog
+from tests.support import Played, Team, breakdown, cells, git, make_repo, play, suite_text, write_backlog
 
 OLD_TEST = "def test_old():\n    assert 1 == 2\n\n\ndef test_fine():\n    assert True is not None\n"
 NAMES = """from pathlib import Path
@@ -81,6 +81,37 @@ def test_the_result_is_pushed_though_stories_are_open(played: Played) -> None:
     assert pushed == git(played.mirror, "rev-parse", played.ref("result"))
     assert sum(subject.startswith("Merge ") for subject in played.subjects("result")) == 2
     assert git(played.repo, "status", "--porcelain") == ""
+
+
+CASES = """import pytest
+from words import WORDS
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_word(word):
+    assert word
+
+
+def test_other():
+    assert WORDS is not None
+"""
+
+
+def test_an_older_test_that_a_story_makes_vanish_keeps_it_from_being_merged(tmp_path: Path) -> None:
+    """Its parameters come from what the story changes: none are left, and pytest calls that a skip."""
+    team = Team()
+    for story, words in (("FIRST", "['a', 'b']"), ("MORE", "['c']"), ("NONE", "[]")):
+        module = story.lower()
+        team.plan(story, ["words.py", f"{module}.py"])
+        team.deliver(story, 1, {"words.py": f"WORDS = {words}\n", f"{module}.py": "def value():\n    return 1\n"})
+        team.suite(story, CASES if story == "FIRST" else suite_text(story), f"tests/test_{module}.py")
+    backlog = write_backlog(tmp_path / "backlog.csv", "FIRST", "MORE < FIRST", "NONE < MORE")
+    played = play(tmp_path, team, backlog, repo=make_repo(tmp_path / "repo"))
+    assert [played.status(story) for story in ("FIRST", "MORE", "NONE")] == ["done", "done", "needs_attention"]
+    finding = played.finding("NONE", "merge.vanished_tests")
+    assert "test_first::test_word" in finding.message
+    assert "test_other" not in finding.message
+    assert played.text("result", "words.py") == "WORDS = ['c']"
 
 
 def test_cells_tell_the_outcomes_in_the_words_of_the_original(played: Played, tmp_path: Path) -> None:

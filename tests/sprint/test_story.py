@@ -13,7 +13,7 @@ from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.story import Story
-from orchestrator.domain.testing import CommandResult, RunProblem, TestReport
+from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings import Policies, Settings
 from orchestrator.sprint.dry_run import maximal_calls
@@ -252,6 +252,44 @@ async def test_what_failed_at_the_base_already_does_not_count_against_a_story(tm
     both = report(passed=["test_us_1"], failed=["test_old"])
     stand = Stand(tmp_path, wholes=[both, report(failed=["test_old"])])
     assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+
+
+async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_the_plan_lists_its_file(
+    tmp_path: Path,
+) -> None:
+    old = ReportedCase(name="test_old", id="old::test_old[a]", file="tests/test_old.py", result=CaseResult.PASSED)
+    before = TestReport(cases=(*report(passed=["test_all"]).cases, old), exit_code=0)
+    skipped = TestReport(
+        cases=(
+            *report(passed=["test_all", "test_us_1"]).cases,
+            old.model_copy(update={"result": CaseResult.SKIPPED}),
+        ),
+        exit_code=0,
+    )
+    after = report(passed=["test_all", "test_us_1"])
+    for merged, listed, status in (
+        (after, False, StoryStatus.NEEDS_ATTENTION),
+        (skipped, False, StoryStatus.NEEDS_ATTENTION),
+        (after, True, StoryStatus.DONE),
+    ):
+        stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before])
+        changes = [{"file": "tests/test_old.py", "reason": "what it shows is gone"}] if listed else []
+        stand.team.plan(A, ["us_1.py"], tests_to_change=changes)
+        stand.team.deliver(A, 1, good())
+        stand.team.suite(A, suite_text(A))
+        outcome = await stand.run(await provider(stand.team, tmp_path))
+        assert outcome.status is status
+        found = [finding for finding in outcome.findings if finding.code == "merge.vanished_tests"]
+        assert ["old::test_old" in finding.message for finding in found] == [True] * (not listed)
+
+
+async def test_a_suite_that_could_not_run_before_leaves_a_word_and_the_merge_goes_on(tmp_path: Path) -> None:
+    hung = TestReport(problem=RunProblem.TIMEOUT, output="it hangs")
+    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[report(passed=["test_us_1"]), hung])
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    (finding,) = [finding for finding in outcome.findings if finding.code == "merge.older_tests_unknown"]
+    assert "it hangs" in finding.message
 
 
 async def test_no_suite_within_the_budget_fails(tmp_path: Path) -> None:

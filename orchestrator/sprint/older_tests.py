@@ -1,0 +1,61 @@
+"""Tests that ran before a merge must run after it: one that vanished shows nothing any more (spec 1 C6)."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from orchestrator.domain.file_kinds import is_test_file
+from orchestrator.domain.testing import CaseResult, RunProblem, TestReport
+from orchestrator.ports import SuiteRunner, Workspace
+
+NAMED = 20
+"""Vanished tests that a finding names; the rest is counted."""
+Tests = Mapping[str, str]
+"""Name of each test with its group in front, runs of a parametrized test counted as one → its file, "" if unknown."""
+
+
+class OlderTests:
+    """What ran on the result branch, kept for the commit it stands at; shared by the stories of one run."""
+
+    def __init__(self) -> None:
+        self._commit, self._tests = "", dict[str, str]()
+
+    def note(self, commit: str, report: TestReport) -> None:
+        """`report` is the whole suite's at `commit`, which the result branch stands at now."""
+        self._commit, self._tests = commit, ran(report)
+
+    async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> Tests | str:
+        """The tests of the result branch as it is, run now if nobody did; or why that cannot be said, for people."""
+        commit = await workspace.result_head()
+        if commit != self._commit:
+
+            async def run(folder: Path) -> TestReport:
+                return await runner.run(folder, files=None, key=key)
+
+            report = await workspace.result_tree(run)
+            if report.problem not in {None, RunProblem.NO_TESTS}:
+                return f"{report.problem}: {report.output[-500:].strip()}"
+            self.note(commit, report)
+        return self._tests
+
+
+def ran(report: TestReport) -> dict[str, str]:
+    """Tests that showed something; a skipped one has not."""
+    shown = (case for case in report.cases if case.result is not CaseResult.SKIPPED)
+    return {f"{case.id.partition('::')[0]}::{case.name}": case.file for case in shown}
+
+
+def vanished(before: Tests, after: Tests, changed: Collection[str]) -> tuple[str, ...]:
+    """Tests of `before` that are not in `after`, sorted; `changed` are files whose tests may go."""
+    return tuple(sorted(test for test, file in before.items() if test not in after and file not in changed))
+
+
+def told(tests: Collection[str]) -> str:
+    """The names for people."""
+    names = [*tests][:NAMED]
+    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
+    return f"{', '.join(names)}{more}"
+
+
+def holds_tests(files: Collection[str]) -> bool:
+    """Whether a tree with these paths can have a test at all."""
+    return any(is_test_file(path) for path in files)
