@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.common import JsonOption, print_json, told
+from orchestrator.settings import process_variables
 
 
 @told
@@ -24,12 +25,13 @@ def init_command(
     # Imported here: --help needs no parser of other people's sources.
     from orchestrator.wiring.start import start
 
-    started = asyncio.run(start(folder))
+    started = asyncio.run(start(folder, process_variables()))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
     command = f"{move}orchestrator run backlog.csv --dry-run"
     if as_json:
         written = [str(path) for path in started.written]
-        print_json({"written": written, "files": started.files, "found": list(started.found), "next": command})
+        found, keys = list(started.found), started.keys
+        print_json({"written": written, "files": started.files, "found": found, "keys": keys, "next": command})
         return
     if started.files:
         print(f"read {started.files} files{': ' if started.found else ''}{', '.join(started.found)}")
@@ -37,4 +39,6 @@ def init_command(
         print(f"wrote {path}")
     if started.files:
         print("the backlog has one row, the foundation: correct it and add your stories")
+    for provider, variable in started.keys.items():
+        print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
     print(f"next: {command}")

@@ -33,6 +33,11 @@ class Environment(BaseModel):
     """The process environment as it was read, for `commands.install_env` and provider keys."""
 
 
+def process_variables() -> dict[str, str]:
+    """The process environment as it is now, for what needs no settings."""
+    return dict(os.environ)
+
+
 def packaged(name: str) -> Path:
     """Path of a packaged file or folder (`system_prompts`, `contracts`, `examples`, `config.yaml`).
 
@@ -142,7 +147,7 @@ def load(
     cwd: Path | None = None,
 ) -> tuple[Settings, Environment]:
     """Read settings in the order --set, environment, file, packaged default. Raises ConfigError, one clear sentence."""
-    environ = dict(os.environ if variables is None else variables)
+    environ = process_variables() if variables is None else dict(variables)
     here = cwd or Path.cwd()
     found = config or next((p for p in [here / "config.yaml"] if p.is_file()), None)
     tree = _load_file(packaged("config.yaml"))

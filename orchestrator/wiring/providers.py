@@ -135,13 +135,24 @@ def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -
     )
 
 
+def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
+    """Provider → the variable that holds a key for it, of those that are set; never what is in one."""
+    names = {name: key_variable(name) for name in PROVIDERS if name != "scripted"}
+    return {name: variable for name, variable in names.items() if variables.get(variable, "").strip()}
+
+
+def key_variable(provider: str) -> str:
+    """Name of the environment variable that holds a provider's key."""
+    return f"{provider.upper()}_API_KEY"
+
+
 def _access(seat: Seat, environment: Environment) -> ModelAccess:
     name = seat.provider
     if not seat.model:
         raise ConfigError(
             f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
         )
-    variable, address = f"{name.upper()}_API_KEY", f"{name.upper()}_BASE_URL"
+    variable, address = key_variable(name), f"{name.upper()}_BASE_URL"
     base_url = (seat.base_url or environment.variables.get(address, "")).strip() or None
     host = _host(base_url, f"the address of the provider {name}") if base_url else None
     key = environment.variables.get(variable, "").strip()

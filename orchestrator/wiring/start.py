@@ -2,6 +2,7 @@
 
 import asyncio
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.settings import packaged
 from orchestrator.sprint.proposal import configuration, foundation_backlog, look
 from orchestrator.sprint.scan import build_surface, scan_paths
+from orchestrator.wiring.providers import keys_there
 
 CONFIG, BACKLOG = "config.yaml", "backlog.csv"
 
@@ -25,11 +27,14 @@ class Started:
     """Files of the repository that were looked at; 0 for an empty folder."""
     found: tuple[str, ...]
     """Sentences on what went into the proposal."""
+    keys: dict[str, str]
+    """Provider → the environment variable that holds a key for it."""
 
 
-async def start(folder: Path) -> Started:
+async def start(folder: Path, variables: Mapping[str, str]) -> Started:
     """Write config.yaml and backlog.csv into `folder`, which is made when it is absent; both or none.
 
+    `variables` is the process environment: nothing of it is written, only the names of keys that are set are told.
     Raises ConfigError when one of them is there already, or the folder cannot be read or written.
     """
     await asyncio.to_thread(_prepare, folder)
@@ -40,7 +45,7 @@ async def start(folder: Path) -> Started:
         texts, found = await asyncio.to_thread(_packaged), ()
     targets = {folder / name: text for name, text in texts.items()}
     await asyncio.to_thread(write_new, targets)
-    return Started(folder=folder, written=tuple(targets), files=len(files), found=found)
+    return Started(folder=folder, written=tuple(targets), files=len(files), found=found, keys=keys_there(variables))
 
 
 def _prepare(folder: Path) -> None:

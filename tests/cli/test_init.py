@@ -2,15 +2,19 @@
 
 import csv
 import json
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from orchestrator.adapters.clock import SystemClock
 from orchestrator.cli.main import app
 from orchestrator.domain.findings import Severity
 from orchestrator.settings import load
 from orchestrator.wiring.backlogs import read_backlog
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.providers import open_providers
 from tests.support import Team, make_repo, play
 
 PYTHON = {
@@ -39,8 +43,9 @@ NODE = {
 }
 
 
-def init(*args: str) -> Result:
-    return CliRunner().invoke(app, ["init", *args])
+def init(*args: str, **variables: str) -> Result:
+    none = {"ANTHROPIC_API_KEY": None, "OPENAI_API_KEY": None}
+    return CliRunner().invoke(app, ["init", *args], env={**none, **variables})
 
 
 def proposal(folder: Path) -> dict[str, str]:
@@ -75,6 +80,46 @@ def test_a_new_or_empty_folder_gets_the_example(tmp_path: Path, there: bool) -> 
     )
     assert planned.exit_code == 0
     assert json.loads(planned.stdout)["problems"] == []
+
+
+def blocks(text: str, name: str) -> list[str]:
+    """The commented blocks of a configuration that begin with `name:`, as they read without their comment signs."""
+    lines = text.splitlines()
+    found = []
+    for start, line in enumerate(lines):
+        if line == f"# {name}:":
+            inside = takewhile(lambda line: line.startswith("#   "), lines[start + 1 :])
+            found.append("\n".join(line.removeprefix("# ") for line in (lines[start], *inside)) + "\n")
+    return found
+
+
+@pytest.mark.parametrize("files", [{}, PYTHON])
+def test_the_configuration_shows_real_providers_that_work_as_they_stand_there(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
+    folder = make_repo(tmp_path / "repo", files) if files else tmp_path / "new"
+    assert init(str(folder)).exit_code == 0
+    text = (folder / "config.yaml").read_text()
+    named = []
+    for provider in blocks(text, "provider"):
+        (tmp_path / "mine.yaml").write_text(provider + "".join(blocks(text, "personas") + blocks(text, "prices")))
+        settings, environment = load(tmp_path / "mine.yaml", (), {"ANTHROPIC_API_KEY": "x"}, tmp_path)
+        named.append(str(open_providers(RunOptions(backlog=folder / "b.csv"), settings, environment, SystemClock())))
+    assert named == [
+        "anthropic MODEL-ID, alex: anthropic OTHER-ID",
+        "openai MODEL-ID, alex: openai OTHER-ID",
+    ]
+
+
+def test_a_key_that_is_set_is_told_by_the_name_of_its_variable_alone(tmp_path: Path) -> None:
+    said = init(str(tmp_path / "a"), ANTHROPIC_API_KEY="sk-secret-1", OPENAI_API_KEY=" ")
+    assert "ANTHROPIC_API_KEY is set: a real model needs only the lines `name: anthropic` and `model:`" in said.stdout
+    assert "OPENAI" not in said.stdout
+    told = json.loads(init(str(tmp_path / "b"), "--json", OPENAI_API_KEY="sk-secret-2").stdout)
+    assert told["keys"] == {"openai": "OPENAI_API_KEY"}
+    for place in (tmp_path / "a", tmp_path / "b"):
+        assert all("sk-secret" not in path.read_text() for path in place.iterdir())
+    assert "sk-secret" not in said.output + json.dumps(told)
 
 
 def test_a_python_repository_is_read(tmp_path: Path) -> None:
