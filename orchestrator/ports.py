@@ -107,10 +107,17 @@ class SuiteRunner(Protocol):
     """Runs tests of one tree and reads the runner's report file (spec 1 C3, C6)."""
 
     async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        stack: Sequence[str] = (),
+        key: str,
     ) -> TestReport:
         """Run `files` (None: the whole suite) below `root`; names in `expected_names` must be in the report.
 
+        `stack` is what is recorded about the project's tech stack, the most telling text first, for choosing a runner.
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
         for first. Never raises for what tests do.
         """

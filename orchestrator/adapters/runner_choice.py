@@ -1,10 +1,11 @@
-"""Which runner runs a suite (spec 1 C3): the setting, else the manifests, else the suite's name; never a default."""
+"""Which runner runs a suite (spec 1 C3): setting, recorded stack, manifests, name; never a default."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
+from orchestrator.adapters.recorded_stack import recorded_runner
 from orchestrator.domain.findings import Finding, Where, major
 
 PYTEST = "pytest"
@@ -19,11 +20,15 @@ SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.t
 """File names that tell the runner by themselves."""
 
 
-def choose_runner(command: str | None, root_files: Collection[str], suite_files: Collection[str]) -> str | Finding:
+def choose_runner(
+    command: str | None, root_files: Collection[str], suite_files: Collection[str], stack: Sequence[str] = ()
+) -> str | Finding:
     """The runner's name for `suite_files` (none: the whole suite), or the finding `test.no_runner`.
 
-    `command` is the setting `test.command`, `root_files` the names of the files in the project's root. Manifests of
-    both kinds, or of a runner that cannot run the suite, leave the choice to the suite.
+    `command` is the setting `test.command`, `stack` what is recorded about the tech stack, the most telling text first,
+    `root_files` the names of the files in the project's root. A stack that says nothing clear leaves the choice to the
+    manifests; manifests of both kinds leave it to the suite's name; so does whatever names a runner that cannot run the
+    suite.
     """
     if command is not None and command.strip():
         name = command.strip()
@@ -31,11 +36,14 @@ def choose_runner(command: str | None, root_files: Collection[str], suite_files:
     able = [name for name in RUNNERS if all(_RUNS[name].search(file) for file in suite_files)]
     if not able:
         return _none(f"no known runner runs {', '.join(f'`{file}`' for file in suite_files)}", suite_files)
+    recorded = recorded_runner(stack)
+    if recorded in able:
+        return recorded
     stated = [name for name in RUNNERS if _states(root_files, name)]
     fitting = [name for name in able if name in stated] or [name for name in able if _named_for(name, suite_files)]
     if len(fitting) == 1:
         return fitting[0]
-    return _none("neither a manifest nor the name of the suite tells the runner", suite_files)
+    return _none("neither the recorded tech stack, nor a manifest, nor the name of the suite tells it", suite_files)
 
 
 def _states(root_files: Collection[str], runner: str) -> bool:

@@ -123,13 +123,22 @@ class SimulatedRunner:
         self._latency_s = latency_s
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite."""
+        self.stacks: list[tuple[str, ...]] = []
+        """The recorded stack each run was told."""
         self.commanded: list[str] = []
 
     async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        stack: Sequence[str] = (),
+        key: str,
     ) -> TestReport:
         """See the port."""
         await asyncio.sleep(self._latency_s)
+        self.stacks.append(tuple(stack))
         self.ran.append(None if files is None else tuple(files))
         waiting = self._wholes if files is None else self._stories
         passed = (*expected_names, "test_all") if files is None else expected_names

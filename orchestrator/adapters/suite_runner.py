@@ -37,13 +37,20 @@ class ProjectRunner:
         self._path = path
 
     async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        stack: Sequence[str] = (),
+        key: str,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
         if files is None and not self._only:
             kinds = await asyncio.to_thread(kinds_of_tests, root)
         else:
-            choice = choose_runner(self._settings.command, await asyncio.to_thread(root_files, root), files or ())
+            names = await asyncio.to_thread(root_files, root)
+            choice = choose_runner(self._settings.command, names, files or (), stack)
             if isinstance(choice, Finding):
                 return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{choice.message} {choice.fix}")
             kinds = (choice,)

@@ -5,6 +5,9 @@ from collections.abc import Iterable
 from orchestrator.domain.base import Value
 from orchestrator.domain.surface import Endpoint, Table
 
+STACK = "tech stack"
+"""Stands before what a locked convention says about the tech stack, with a colon."""
+
 
 class Todo(Value):
     """Something a story left open."""
@@ -50,6 +53,12 @@ class ArchitectureRecord(Value):
     design: tuple[Settled, ...] = ()
     todos: tuple[Todo, ...] = ()
     """The open ones."""
+
+    @property
+    def tech_stack(self) -> tuple[str, ...]:
+        """What the locked conventions say about the tech stack, line by line."""
+        label = f"{STACK}: "
+        return tuple(line.text.removeprefix(label) for line in self.conventions if line.text.startswith(label))
 
     @classmethod
     def of(cls, contributions: Iterable[Contribution]) -> "ArchitectureRecord":

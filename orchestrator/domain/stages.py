@@ -20,6 +20,8 @@ class StoryBrief(Value):
     wireframe: str = ""
     record: str = ""
     """The architecture record as text; empty until a story has contributed to one."""
+    tech_stack: tuple[str, ...] = ()
+    """What the record says about the tech stack, line by line."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.record import Contribution, Todo
+from orchestrator.domain.record import STACK, Contribution, Todo
 from orchestrator.domain.surface import Endpoint, Surface, Table
 from orchestrator.sprint.context import Stage
 
@@ -31,7 +31,7 @@ def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation
         *(() if endpoints else _labelled("interface", plan.api_design)),
     ]
     texts = [text for entry in plan.todos.add if (text := _short(entry))][:MAX_LINES]
-    conventions = [*_labelled("tech stack", plan.tech_stack), *lines_of(plan.conventions)] if foundation else []
+    conventions = [*_labelled(STACK, plan.tech_stack), *lines_of(plan.conventions)] if foundation else []
     return Contribution(
         story=plan.story_id,
         conventions=tuple(dict.fromkeys(conventions)),
@@ -43,6 +43,11 @@ def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation
         todos=tuple(Todo(id=f"TODO-{plan.story_id}-{n:02d}", text=text) for n, text in enumerate(texts, start=1)),
         todos_done=tuple(dict.fromkeys(done for entry in plan.todos.remove if (done := _todo_id(entry)))),
     )
+
+
+def recorded_stack(settled: Sequence[str], plan: Breakdown) -> tuple[str, ...]:
+    """What is said of the tech stack: by the record, which locks it (`settled`), then by the story's own plan."""
+    return tuple("\n".join(lines) for lines in (settled, lines_of(plan.tech_stack)) if lines)
 
 
 def lines_of(value: Any) -> list[str]:

@@ -14,6 +14,7 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
+from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.routing import TestRoute, route_test
 from orchestrator.sprint.task import Order
 
@@ -82,7 +83,7 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
     attempt = 0
     while True:
         attempt += 1
-        report = await _run(stage, suite, attempt)
+        report = await _run(stage, plan, suite, attempt)
         route = route_test(report.green, attempt, stage.policies.test.max_attempts)
         if route is not TestRoute.MEND:
             return Trial(suite=suite, report=report, attempts=attempt)
@@ -93,13 +94,19 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
             await redo(order)
 
 
-async def _run(stage: Stage, suite: TestSuite, attempt: int) -> TestReport:
+async def _run(stage: Stage, plan: Breakdown, suite: TestSuite, attempt: int) -> TestReport:
+    stack = recorded_stack(stage.brief.tech_stack, plan)
+
     async def work(_step_id: str) -> TestReport:
         # What commands left behind is swept out, so that a run sees the branch and nothing else, also when repeated.
         await stage.workspace.reset(stage.story_id)
         root = stage.workspace.root(stage.story_id)
         return await stage.runner.run(
-            root, files=[suite.test_file], expected_names=suite.expected_names, key=stage.environment_key
+            root,
+            files=[suite.test_file],
+            expected_names=suite.expected_names,
+            stack=stack,
+            key=stage.environment_key,
         )
 
     report = await stage.step.step("test", work, TestReport)

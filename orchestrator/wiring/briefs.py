@@ -44,12 +44,14 @@ class Briefs:
         """The brief of one story, with the architecture record as it is now. Blocks."""
         vision, vision_findings = self._texts.vision()
         wireframe, wireframe_findings = self._texts.wireframe(story.wireframe_ref)
+        record = self._keeper.current()
         return StoryBrief(
             story=story,
             sprint=self._sprint,
             sprint_stories=tuple(self._others[other] for other in self._neighbours.of(story.id)),
             vision=vision,
             wireframe=wireframe,
-            record=render_record(self._keeper.current(), self._record_tokens),
+            record=render_record(record, self._record_tokens),
+            tech_stack=record.tech_stack,
             findings=(*vision_findings, *wireframe_findings),
         )

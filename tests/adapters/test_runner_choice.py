@@ -1,5 +1,6 @@
 import pytest
 
+from orchestrator.adapters.recorded_stack import recorded_runner
 from orchestrator.adapters.runner_choice import choose_runner
 from orchestrator.domain.findings import Finding
 
@@ -38,3 +39,49 @@ def test_setting_then_manifest_then_name_never_a_default(
         assert isinstance(choice, Finding)
         assert choice.code == "test.no_runner"
         assert choice.severity.blocks
+
+
+@pytest.mark.parametrize(
+    ("stack", "runner"),
+    [
+        (["Python 3.11, pytest"], "pytest"),
+        (["language: Python\nframework: FastAPI"], "pytest"),
+        (["Node 22 with node:test"], "node"),
+        (["Express.js on Node.js"], "node"),
+        (["TypeScript"], "node"),
+        (["Python backend\nJavaScript frontend"], None),
+        (["Node, tests with Jest"], None),
+        (["Java"], None),
+        (["no JavaScript"], None),
+        (["Python without Node"], None),
+        (["instead of the old Python code"], None),
+        (["Python 3, no external packages, pytest"], "pytest"),
+        (["nodes of a graph, pythonic"], None),
+        (["SQLite"], None),
+        (["Python and Node", "Node"], "node"),
+        (["Python", "Node"], "pytest"),
+        ([], None),
+    ],
+)
+def test_a_recorded_stack_decides_only_when_it_is_clear(stack: list[str], runner: str | None) -> None:
+    assert recorded_runner(stack) == runner
+
+
+@pytest.mark.parametrize(
+    ("command", "root_files", "suite", "stack", "runner"),
+    [
+        (None, [], ["checks/cart.py"], ["Python"], "pytest"),
+        (None, [], ["checks/cart.mjs"], ["Node"], "node"),
+        (None, ["pyproject.toml"], [], ["Node"], "node"),
+        (None, ["pyproject.toml", "package.json"], [], ["Python, pytest"], "pytest"),
+        ("pytest", [], [], ["Node"], "pytest"),
+        (None, ["package.json"], ["tests/test_cart.py"], ["Node"], "pytest"),
+        (None, ["package.json"], [], ["Python and Node"], "node"),
+        (None, [], ["checks/cart.py"], ["Node"], None),
+    ],
+)
+def test_the_recorded_stack_comes_behind_the_setting_and_before_the_manifests(
+    command: str | None, root_files: list[str], suite: list[str], stack: list[str], runner: str | None
+) -> None:
+    choice = choose_runner(command, root_files, suite, stack)
+    assert choice == runner if runner else isinstance(choice, Finding)

@@ -7,7 +7,7 @@ from orchestrator.domain.record import ArchitectureRecord, Todo
 from orchestrator.domain.surface import Endpoint, Surface, Table
 from orchestrator.prompts.context import tokens
 from orchestrator.prompts.record import render_record
-from orchestrator.sprint.record import MAX_LINE, MAX_LINES, contribution, lines_of
+from orchestrator.sprint.record import MAX_LINE, MAX_LINES, contribution, lines_of, recorded_stack
 from tests.support import breakdown
 
 USERS = Table(name="users", columns=("id INT",), file="schema.sql")
@@ -37,6 +37,14 @@ def test_only_the_foundation_locks_conventions() -> None:
     locked = contribution(told, surface(), surface(), foundation=True)
     assert locked.conventions == ("tech stack: language: Python", "snake_case", "no globals")
     assert contribution(told, surface(), surface(), foundation=False).conventions == ()
+
+
+def test_the_recorded_stack_is_the_foundations_then_the_plans() -> None:
+    told = plan(conventions=["snake_case"], tech_stack={"language": "Python", "tests": "pytest"})
+    record = ArchitectureRecord.of([contribution(told, surface(), surface(), foundation=True)])
+    assert record.tech_stack == ("language: Python", "tests: pytest")
+    assert recorded_stack(record.tech_stack, plan(tech_stack="Node")) == ("language: Python\ntests: pytest", "Node")
+    assert recorded_stack((), plan()) == ()
 
 
 def test_todos_get_ids_and_settle_others() -> None:

@@ -82,6 +82,15 @@ async def test_a_story_without_trouble_is_merged(tmp_path: Path) -> None:
     assert stand.runner.ran == [("tests/test_us_1.py",), None]
 
 
+async def test_the_recorded_stack_reaches_the_runner(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.team.plan(A, ["us_1.py"], tech_stack=["Python", "pytest"])
+    stand.team.deliver(A, 1, good())
+    stand.team.suite(A, suite_text(A))
+    await stand.run(await provider(stand.team, tmp_path))
+    assert stand.runner.stacks[0] == ("Python\npytest",)
+
+
 async def test_tasks_run_in_the_order_of_their_dependencies(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     stand.team.plan(A, task(A, 1, ["one.py"], dependencies=[]), task(A, 2, ["us_1.py"]), task(A, 3, [], "make it"))
