@@ -64,12 +64,14 @@ export default async function* junit(source) {
       open.length = data.nesting;
       open[data.nesting] = data.name;
     } else if (type === 'test:stderr') {
-      printed.set(data.file, ((printed.get(data.file) ?? '') + data.message).slice(-TEXT_CAP));
+      // Node 20 names the file in full here, newer ones as it was given.
+      const file = inside(data.file);
+      printed.set(file, ((printed.get(file) ?? '') + data.message).slice(-TEXT_CAP));
     } else if ((type === 'test:pass' || type === 'test:fail') && !isPlainSuite(type, data)) {
       const file = inside(data.file);
       const result = resultOf(type, data);
       if (data.nesting === 0 && data.file && resolve(data.name) === resolve(data.file)) {
-        yield fileCase(type, data, file, printed.get(data.file));
+        yield fileCase(type, data, file, printed.get(file));
       } else {
         const name = [...open.slice(0, data.nesting), data.name].join(' > ');
         yield testcase(file, name, result, result === 'failure' ? told(data.details?.error) : '');
