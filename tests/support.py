@@ -30,6 +30,20 @@ COLUMNS = (
 RESULT = "sprint-result"
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed on this machine")
 
+STRIPS = "process.features.typescript || process.allowedNodeEnvironmentFlags.has('--experimental-strip-types')"
+
+
+def _node_runs_typescript() -> bool:
+    node = shutil.which("node")
+    done = subprocess.run([node, "-p", STRIPS], capture_output=True, text=True, check=False) if node else None
+    return done is not None and done.stdout.strip() not in {"", "false"}
+
+
+NODE_RUNS_TYPESCRIPT = _node_runs_typescript()
+needs_typescript = pytest.mark.skipif(
+    not NODE_RUNS_TYPESCRIPT, reason="no node here runs TypeScript (22.6 and newer do)"
+)
+
 
 def plain_environment(**more: str) -> dict[str, str]:
     """Environment of a process as if nothing of ours were set: no ORCHESTRATOR_*, GIT_* or keys."""

@@ -48,7 +48,14 @@ if sorted(os.listdir()) != files:
 print(json.dumps(seen))
 """
 LIBRARIES = ["dbos", "sqlalchemy", "sqlalchemy.dialects.postgresql", "pydantic", "typer", "rich.live", "ruamel.yaml"]
-LIBRARIES += ["rapidfuzz.process", "tenacity", "packaging.requirements", "tree_sitter", "tree_sitter_javascript"]
+LIBRARIES += [
+    "rapidfuzz.process",
+    "tenacity",
+    "packaging.requirements",
+    "tree_sitter",
+    "tree_sitter_javascript",
+    "tree_sitter_typescript",
+]
 LIBRARIES += ["anthropic.resources.messages", "openai.resources.chat"]
 
 

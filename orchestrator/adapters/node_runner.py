@@ -9,6 +9,7 @@ from orchestrator.adapters.command_runner import scratch_folder
 from orchestrator.adapters.node_environment import NodeEnvironments, linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, read_report
+from orchestrator.adapters.tests_in_tree import is_typescript, typescript_tests
 from orchestrator.domain.testing import RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
@@ -16,6 +17,13 @@ from orchestrator.settings.model import TestSettings
 REPORTER = Path(__file__).with_name("node_reporter.mjs")
 OLDEST = 20
 """First version of node whose test runner tells a reporter all that ours needs."""
+_STRIP = "--experimental-strip-types"
+_STRIPS = (
+    f"process.features.typescript ? 'always' : process.allowedNodeEnvironmentFlags.has('{_STRIP}') ? 'asked' : 'never'"
+)
+"""What node says of itself: whether it leaves types out always, when asked to, or never."""
+_EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
+"""What node itself looks for, with TypeScript: not every version that has to be asked looks for that."""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 
@@ -30,6 +38,7 @@ class NodeRunner:
         self._environments = environments
         self._settings = settings
         self._able = False
+        self._strips: str | None = None
 
     async def run(
         self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
@@ -39,6 +48,11 @@ class NodeRunner:
         lacking = await self._lacking(root)
         if lacking:
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=lacking)
+        typed = [*filter(is_typescript, files)] if files else await asyncio.to_thread(typescript_tests, root)
+        options = await self._typescript_options(root) if typed else ()
+        if options is None:
+            told = f"written in TypeScript: {', '.join(typed[:20])}"
+            return TestReport(problem=RunProblem.NO_TYPESCRIPT, output=told)
         packages = await self._environments.ensure(root, key)
         if packages.problem is not None:
             text = f"{packages.problem}\n{packages.output}"
@@ -46,9 +60,9 @@ class NodeRunner:
         async with scratch_folder() as scratch, linked(root, packages.modules):
             report = scratch / "report.xml"
             argv = [
-                *(NODE, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
+                *(NODE, *options, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
                 *(f"--test-reporter={REPORTER}", f"--test-reporter-destination={report}"),
-                *(f"./{file}" for file in files or ()),
+                *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
             result = await self._runner.run(argv, cwd=root, timeout_s=self._settings.timeout_s)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
@@ -66,3 +80,10 @@ class NodeRunner:
             return f"`node` is {result.output.strip()[:50]}; needed is {OLDEST} or newer"
         self._able = True
         return ""
+
+    async def _typescript_options(self, root: Path) -> tuple[str, ...] | None:
+        """What node must be given to run TypeScript, or None when it cannot. It is asked once."""
+        if self._strips is None:
+            result = await self._runner.run([NODE, "-p", _STRIPS], cwd=root)
+            self._strips = result.output.strip() if result.ok else ""
+        return {"always": (), "asked": (_STRIP,)}.get(self._strips)

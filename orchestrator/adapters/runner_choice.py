@@ -14,9 +14,9 @@ RUNNERS = (PYTEST, NODE)
 """Runners this version knows."""
 PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
 _MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
-_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?js$")}
+_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]s$")}
 """What each can run at all."""
-SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.test\.[cm]?js$")}
+SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.test\.[cm]?[jt]s$")}
 """File names that tell the runner by themselves."""
 
 
@@ -59,5 +59,5 @@ def _none(reason: str, files: Collection[str]) -> Finding:
         "test.no_runner",
         f"No test runner could be chosen: {reason}.",
         where=Where(file=next(iter(files), None), field="test.command"),
-        fix=f"Name the suite test_*.py or *.test.js, or set test.command to one of: {', '.join(RUNNERS)}.",
+        fix=f"Name the suite test_*.py, *.test.js or *.test.ts, or set test.command to one of: {', '.join(RUNNERS)}.",
     )

@@ -1,24 +1,20 @@
 """The SuiteRunner of a project that may hold Python tests, Node tests, or both."""
 
 import asyncio
-import os
 import shutil
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator.adapters.node_environment import MODULES, NodeEnvironments, NodePackages, linked
+from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.runner_choice import NODE, PYTEST, PYTHON_MANIFESTS, SUITES, choose_runner
+from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
 from orchestrator.adapters.suite_report import unseen
-from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.adapters.tests_in_tree import kinds_of_tests
+from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.testing import CommandResult, RunProblem, TestReport
 from orchestrator.settings.model import TestSettings
-
-_NO_TESTS_THERE = frozenset({MODULES, "__pycache__", "venv", "site-packages"})
-_MOST_ENTRIES = 200_000
 
 
 class ProjectRunner:
@@ -78,36 +74,6 @@ class ProjectRunner:
         if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
             return NodePackages()
         return await self._packages.ensure(root, key)
-
-
-def kinds_of_tests(root: Path) -> tuple[str, ...]:
-    """Runners that the whole suite needs; pytest when there is no test at all, which it will say. Blocks.
-
-    A JavaScript test is node's when it imports `node:test`: other runners' tests have names of the same form.
-    """
-    names = root_files(root)
-    python = any(fnmatchcase(name, pattern) for name in names for pattern in PYTHON_MANIFESTS)
-    node = False
-    for path in _test_files(root):
-        python = python or path.endswith(".py")
-        node = node or (not path.endswith(".py") and "node:test" in (read_text(root, path) or ""))
-        if python and node:
-            break
-    return (PYTEST, NODE) if python and node else (NODE,) if node else (PYTEST,)
-
-
-def _test_files(root: Path) -> Iterator[str]:
-    """Paths below `root` that are named like tests, no link followed."""
-    seen = 0
-    for folder, folders, files in os.walk(root):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_TESTS_THERE]
-        seen += len(files) + len(folders)
-        if seen > _MOST_ENTRIES:
-            return
-        base = os.path.relpath(folder, root)
-        for name in files:
-            if any(pattern.search(name) for pattern in SUITES.values()):
-                yield name if base == "." else f"{base}/{name}"
 
 
 def merged(kinds: Sequence[str], reports: Sequence[TestReport], expected: Sequence[str]) -> TestReport:

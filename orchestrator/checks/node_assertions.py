@@ -13,6 +13,7 @@ _COMPARING = frozenset({"equal", "strictEqual", "deepEqual", "deepStrictEqual", 
 _TRUTH = frozenset({"ok", "assert"})
 _DECLARED = frozenset({"function_declaration", "generator_function_declaration"})
 _ALWAYS = frozenset({"true", "array", "object", "regex", "arrow_function", "function_expression", "class"})
+_WRAPPING = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
 _EFFECTS = frozenset({"call_expression", "await_expression", "new_expression", "yield_expression", "update_expression"})
 
 
@@ -123,7 +124,7 @@ def _always_true(verb: str, call: Node) -> str:
 
 
 def _truth(value: Node) -> str:
-    while value.type == "parenthesized_expression" and value.named_children:
+    while value.type in _WRAPPING and value.named_children:
         value = value.named_children[0]
     text = node_text(value)
     if value.type in _ALWAYS or text in {"!false", "!0", "!null", "!undefined"}:

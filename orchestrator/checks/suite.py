@@ -19,7 +19,7 @@ from orchestrator.syntax.python_tests import Function, doubled_names, find_tests
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 _PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
-_NODE_TEST = re.compile(r"^[\w.-]+\.test\.[cm]?js$")
+_NODE_TEST = re.compile(r"^[\w.-]+\.test\.[cm]?[jt]s$")
 _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
@@ -47,7 +47,7 @@ def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Fin
     if any(finding.severity.blocks for finding in findings):
         return None, findings
     if _is_node(file):
-        names = test_names(content)
+        names = test_names(content, file)
         cases = tuple(case.model_copy(update={"name": whole_name(case.name, names)}) for case in cases)
     else:
         names = test_functions(content)
@@ -111,7 +111,7 @@ def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _is_node(file: str) -> bool:
-    return file.endswith((".js", ".mjs", ".cjs"))
+    return bool(re.search(r"\.[cm]?[jt]s$", file))
 
 
 def _cases(value: object, where: Where, findings: list[Finding], *, of_node: bool) -> tuple[TestCase, ...]:

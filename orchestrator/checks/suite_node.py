@@ -15,11 +15,11 @@ from orchestrator.syntax.javascript_tree import root
 
 
 def check_node_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
-    """As `suite.check_suite`, for a JavaScript file. Only tests with literal titles count: a report must name them."""
+    """As `suite.check_suite`, for JavaScript and TypeScript. Only literal titles count: a report must name them."""
     broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
     if broken:
         return broken
-    tree, where = root(suite.test_content), Where(file=suite.test_file)
+    tree, where = root(suite.test_content, suite.test_file), Where(file=suite.test_file)
     tests = find_tests(tree)
     named = [test for test in tests if test.name is not None]
     if not named:

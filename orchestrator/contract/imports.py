@@ -25,11 +25,11 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
     if not is_source(path):
         return []
     python = path.lower().endswith(PYTHON_SUFFIXES)
-    found = python_source.imports(text) if python else javascript_source.imports(text)
+    found = python_source.imports(text) if python else javascript_source.imports(text, path)
     if found is None:
         message = "the file cannot be parsed, so its imports are unknown"
         return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
-    known = {(item.module, item.relative) for item in _imports(before, python)}
+    known = {(item.module, item.relative) for item in _imports(before, path)}
     foreign: dict[str, Import] = {}
     for item in found:
         if item.relative or not item.module or (item.module, item.relative) in known:
@@ -49,10 +49,11 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
     ]
 
 
-def _imports(text: str | None, python: bool) -> Iterable[Import]:
+def _imports(text: str | None, path: str) -> Iterable[Import]:
     if text is None:
         return ()
-    return (python_source.imports(text) if python else javascript_source.imports(text)) or ()
+    python = path.lower().endswith(PYTHON_SUFFIXES)
+    return (python_source.imports(text) if python else javascript_source.imports(text, path)) or ()
 
 
 def _foreign_python(world: World, path: str, module: str) -> str:

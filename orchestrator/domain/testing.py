@@ -58,11 +58,17 @@ class RunProblem(StrEnum):
     NO_REPORT = "no_report"
     """The runner ended without writing its report: a crash, an early exit, or a kill."""
     MISSING_RUNNER = "missing_runner"
+    NO_TYPESCRIPT = "no_typescript"
+    """The tests are written in TypeScript, which the node there is cannot run."""
     INSTALL_FAILED = "install_failed"
     OUTPUT_LIMIT = "output_limit"
     MEMORY_LIMIT = "memory_limit"
     MISSING_NAMES = "missing_names"
     """Expected test names are not in the report."""
+
+
+NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
+"""What lies at the machine: nothing that anybody writes into the project mends it."""
 
 
 class TestReport(Value):

@@ -21,6 +21,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.NO_TESTS: "no test was run",
     RunProblem.NO_REPORT: "the runner ended without a report: a crash, an early exit or a kill",
     RunProblem.MISSING_RUNNER: "the test runner is not there",
+    RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
     RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
     RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.syntax import javascript_style, python_style
+from orchestrator.syntax import javascript_style, javascript_tree, python_style
 
 PYTHON = frozenset({".py"})
-JAVASCRIPT = frozenset({".js", ".mjs", ".cjs", ".jsx"})
+JAVASCRIPT = frozenset(javascript_tree.SUFFIXES)
+"""TypeScript included."""
 MAX_TEST_FILES = 40
 """Test files whose habits are counted; those nearest to the root stand for the rest."""
 MAX_STYLE_FILES = 150
@@ -43,7 +44,7 @@ def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, 
         if PurePosixPath(path).suffix.lower() in PYTHON:
             python.update(python_style.habits(texts[path]))
         else:
-            script.update(javascript_style.habits(texts[path]))
+            script.update(javascript_style.habits(texts[path], path))
     return (*_layout(files), *_python(python), *_javascript(script), *_tools(files, texts.get("pyproject.toml", "")))
 
 
@@ -55,7 +56,7 @@ def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...
         if path in texts and PurePosixPath(path).suffix.lower() in PYTHON:
             python.update(python_style.test_habits(texts[path]))
         elif path in texts:
-            script.update(javascript_style.test_habits(texts[path]))
+            script.update(javascript_style.test_habits(texts[path], path))
     return (*_places(tests), *_python_tests(python), *_javascript_tests(script))
 
 

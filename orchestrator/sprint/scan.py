@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from orchestrator.contract.manifests import dependencies_of, is_manifest
@@ -21,15 +21,6 @@ MAX_ENDPOINTS, MAX_TABLES, MAX_COLUMNS = 300, 120, 60
 MAX_SOURCE_CHARS = 400_000
 """A longer source is generated or data: it stays in the file list, its exports are not read."""
 
-_EXPORTS: Mapping[str, Callable[[str], tuple[str, ...]]] = {
-    ".py": python_source.exported_names,
-    ".js": javascript_source.exported_names,
-    ".mjs": javascript_source.exported_names,
-    ".cjs": javascript_source.exported_names,
-    ".jsx": javascript_source.exported_names,
-}
-_TYPESCRIPT = frozenset({".ts", ".tsx", ".mts", ".cts"})
-"""Read for endpoints alone: the JavaScript grammar finds calls in them, not every declaration."""
 _DATABASES = frozenset({".db", ".sqlite", ".sqlite3"})
 _VENDORED = frozenset(
     {
@@ -57,7 +48,7 @@ def _worth_reading(path: str) -> bool:
     if _vendored(pure) or path.lower().endswith(_GENERATED):
         return False
     suffix = pure.suffix.lower()
-    return is_manifest(path) or suffix in _EXPORTS or suffix in _TYPESCRIPT or suffix == ".sql"
+    return is_manifest(path) or suffix in PYTHON | JAVASCRIPT or suffix == ".sql"
 
 
 def _is_test_source(path: str) -> bool:
@@ -131,7 +122,7 @@ def _endpoints(path: str, text: str) -> tuple[Endpoint, ...]:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in PYTHON:
         return python_endpoints.endpoints(text, path)
-    return javascript_endpoints.endpoints(text, path) if suffix in JAVASCRIPT | _TYPESCRIPT else ()
+    return javascript_endpoints.endpoints(text, path) if suffix in JAVASCRIPT else ()
 
 
 def _tables(
@@ -150,8 +141,10 @@ def _tables(
 
 
 def _exported(path: str, text: str) -> tuple[str, ...]:
-    reader = _EXPORTS.get(PurePosixPath(path).suffix.lower())
-    return reader(text) if reader is not None else ()
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix in PYTHON:
+        return python_source.exported_names(text)
+    return javascript_source.exported_names(text, path) if suffix in JAVASCRIPT else ()
 
 
 def _runtime(texts: Mapping[str, str]) -> str:

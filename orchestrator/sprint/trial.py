@@ -12,7 +12,7 @@ from orchestrator.domain.outcome import CaseOutcome, TestsOutcome
 from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
-from orchestrator.domain.testing import CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.domain.testing import NO_RUNNER, CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.routing import TestRoute, route_test
@@ -27,6 +27,7 @@ PROBLEMS = {
     RunProblem.NO_TESTS: "no test was run",
     RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
     RunProblem.MISSING_RUNNER: "there is no test runner for it",
+    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
     RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
@@ -84,7 +85,8 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
     while True:
         attempt += 1
         report = await _run(stage, plan, suite, attempt)
-        route = route_test(report.green, attempt, stage.policies.test.max_attempts)
+        attempts = attempt if report.problem in NO_RUNNER else stage.policies.test.max_attempts
+        route = route_test(report.green, attempt, attempts)
         if route is not TestRoute.MEND:
             return Trial(suite=suite, report=report, attempts=attempt)
         analysed = await _analyse(stage, plan, suite, report, history)
@@ -202,8 +204,10 @@ def red_finding(report: TestReport, attempts: int) -> Finding:
     code = f"test.{report.problem}" if report.problem else "test.failed"
     return major(
         code,
-        f"after {attempts} attempts: {summary(report)}",
-        fix="the output of the failing tests says why (`show`); `reset` the story to try again",
+        f"after {attempts} attempt{'s' * (attempts > 1)}: {summary(report)}",
+        fix="install what is missing, then `reset` the story and give the same command again"
+        if report.problem in NO_RUNNER
+        else "the output of the failing tests says why (`show`); `reset` the story to try again",
     )
 
 

@@ -1,4 +1,4 @@
-"""The HTTP endpoints a JavaScript text declares with Express, by a tolerant syntax tree."""
+"""The HTTP endpoints a JavaScript or TypeScript text declares with Express, by a tolerant syntax tree."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     """In order of the text, as far as it can be read. `path` is the file's own, for the record."""
     if not any(word in text for word in ("express", "Router", "app.", "router.")):
         return ()
-    nodes = list(below(root(text)))
+    nodes = list(below(root(text, path)))
     owners = {name for node in nodes if node.type == "variable_declarator" and (name := _made(node))}
     found: list[Endpoint] = []
     for node in nodes:

@@ -1,26 +1,25 @@
-"""What a JavaScript text exports and imports, by a tolerant syntax tree: a broken file gives what can be read of it."""
+"""What a JavaScript or TypeScript text exports and imports, by a tolerant syntax tree: broken ones give a part."""
 
 import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from orchestrator.syntax.javascript_tree import below, literal, node_text, root
+from orchestrator.syntax.javascript_tree import SUFFIXES, below, literal, node_text, root
 from orchestrator.syntax.python_source import Import
 
-SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".tsx", ".mts", ".cts")
-"""Files this module reads; TypeScript with the JavaScript grammar, which finds its imports all the same."""
+__all__ = ["SUFFIXES", "exported_names", "imports"]
 
 _BY_LINE = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*(["'`])(?P<module>[^"'`$\s]+)\1""")
 
 
-def exported_names(text: str) -> tuple[str, ...]:
-    """Names other modules may import, in order, each once; `default` for a default export.
+def exported_names(text: str, path: str = "") -> tuple[str, ...]:
+    """Names other modules may import, in order, each once; `default` for a default export. Types are among them.
 
     Knows `export` declarations and lists, `module.exports = {…}`, `module.exports.x =` and `exports.x =`.
     """
     names: dict[str, None] = {}
-    for node in below(root(text)):
+    for node in below(root(text, path)):
         if node.type == "export_statement":
             names.update(dict.fromkeys(_export(node)))
         elif node.type == "assignment_expression":
@@ -28,14 +27,14 @@ def exported_names(text: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def imports(text: str) -> tuple[Import, ...]:
+def imports(text: str, path: str = "") -> tuple[Import, ...]:
     """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line.
 
-    Where the tree has errors (broken text, or TypeScript's own syntax) the lines are searched as well, so that an
-    import is rather found too often than missed.
+    Where the tree has errors (broken text, or syntax the grammar does not know) the lines are searched as well, so that
+    an import is rather found too often than missed.
     """
     found: dict[tuple[str, int], None] = {}
-    tree = root(text)
+    tree = root(text, path)
     for node in below(tree):
         module = _module_of(node)
         if module:
@@ -47,7 +46,7 @@ def imports(text: str) -> tuple[Import, ...]:
 
 
 def _module_of(node: Node) -> str:
-    if node.type in {"import_statement", "export_statement"}:
+    if node.type in {"import_statement", "export_statement", "import_require_clause"}:
         return literal(node.child_by_field_name("source"))
     if node.type == "call_expression":
         called = node_text(node.child_by_field_name("function"))
@@ -62,6 +61,8 @@ def _export(node: Node) -> Iterator[str]:
         yield "default"
         return
     declaration = node.child_by_field_name("declaration")
+    if declaration is not None and declaration.type == "ambient_declaration" and declaration.named_children:
+        declaration = declaration.named_children[0]
     if declaration is not None:
         yield from _declared(declaration)
     for clause in node.named_children:

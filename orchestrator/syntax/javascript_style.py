@@ -17,7 +17,7 @@ _RUNNERS = {
 }
 
 
-def habits(text: str) -> Counter[str]:
+def habits(text: str, path: str) -> Counter[str]:
     """Habit → how often, as far as the text can be read.
 
     `modules`, `es modules`, `commonjs`, `functions`, `async`, `semicolons`, `no semicolons`, `single quotes`, `double
@@ -25,13 +25,13 @@ def habits(text: str) -> Counter[str]:
     """
     found: Counter[str] = Counter({"modules": 1, "tabs": int("\n\t" in text)})
     kinds: Counter[str] = Counter()
-    for node in below(root(text)):
+    for node in below(root(text, path)):
         kinds[node.type] += 1
         if node.type in _FUNCTIONS:
             found["async"] += bool(node.children) and node.children[0].type == "async"
         elif node.type in _STATEMENTS:
             found["semicolons" if _ends_with_semicolon(node) else "no semicolons"] += 1
-        elif node.type == "string":
+        elif node.type == "string" and node.is_named:  # without a name it is TypeScript's type
             found["single quotes" if node.children[0].type == "'" else "double quotes"] += 1
         elif node.type == "call_expression":
             kinds["require"] += _called(node) == "require"
@@ -42,10 +42,10 @@ def habits(text: str) -> Counter[str]:
     return +found
 
 
-def test_habits(text: str) -> Counter[str]:
+def test_habits(text: str, path: str) -> Counter[str]:
     """The same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
     found: Counter[str] = Counter({"test files": 1})
-    for node in below(root(text)):
+    for node in below(root(text, path)):
         if node.type == "string" and (word := _RUNNERS.get(literal(node))):
             found[word] += 1
         elif node.type == "call_expression":

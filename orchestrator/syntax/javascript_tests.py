@@ -1,4 +1,4 @@
-"""The tests of a JavaScript file as `node --test` would report them, by syntax tree."""
+"""The tests of a JavaScript or TypeScript file as `node --test` would report them, by syntax tree."""
 
 import re
 from collections.abc import Iterator
@@ -16,6 +16,11 @@ FUNCTIONS = frozenset(
 )
 _TESTS, _SUITES = frozenset({"test", "it"}), frozenset({"describe", "suite"})
 _VARIANTS = frozenset({"skip", "todo", "only"})
+_AROUND = frozenset(
+    {"await_expression", "parenthesized_expression", "member_expression"}
+    | {"as_expression", "satisfies_expression", "non_null_expression"}
+)
+"""What may stand around a call whose value is the module, or a part of it."""
 _ESCAPE = re.compile(r"\\(u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|\r\n|[\s\S])")
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
 
@@ -39,9 +44,9 @@ class Binding:
     node: Node
 
 
-def test_names(text: str) -> tuple[str, ...]:
+def test_names(text: str, path: str) -> tuple[str, ...]:
     """Whole names of the tests that are sure to be there, each once, in order; () when none is."""
-    return tuple(dict.fromkeys(test.name for test in find_tests(root(text)) if test.name is not None))
+    return tuple(dict.fromkeys(test.name for test in find_tests(root(text, path)) if test.name is not None))
 
 
 test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
@@ -84,7 +89,7 @@ def bindings(tree: Node) -> Iterator[Binding]:
 
 def required_module(value: Node | None) -> str:
     """The module of `require("x")` or `await import("x")`, also with a member behind it; else ""."""
-    while value is not None and value.type in {"await_expression", "parenthesized_expression", "member_expression"}:
+    while value is not None and value.type in _AROUND:
         value = value.named_children[0] if value.named_children else None
     if value is None or value.type != "call_expression":
         return ""
@@ -158,11 +163,10 @@ def _first_parameter(function: Node) -> frozenset[str]:
     if single is not None:
         return frozenset({node_text(single)})
     several = function.child_by_field_name("parameters")
-    return (
-        frozenset({node_text(several.named_children[0])})
-        if several is not None and several.named_children
-        else frozenset()
-    )
+    first = several.named_children[0] if several is not None and several.named_children else None
+    if first is not None and first.type in {"required_parameter", "optional_parameter"}:
+        first = first.child_by_field_name("pattern")
+    return frozenset({node_text(first)}) if first is not None else frozenset()
 
 
 def _imported(statement: Node) -> Iterator[Binding]:

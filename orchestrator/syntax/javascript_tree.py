@@ -1,20 +1,39 @@
-"""The tolerant syntax tree of a JavaScript text, and what every reader of it needs."""
+"""The tolerant syntax tree of a JavaScript or TypeScript text, and what every reader of it needs."""
 
 from collections.abc import Iterator
 from functools import cache
 
 import tree_sitter_javascript
+import tree_sitter_typescript
 from tree_sitter import Language, Node, Parser
+
+TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx")
+JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx")
+SUFFIXES = (*JAVASCRIPT, *TYPESCRIPT)
+"""Files this tree is for."""
 
 
 @cache
-def _language() -> Language:
+def _language(kind: str) -> Language:
+    if kind == ".tsx":
+        return Language(tree_sitter_typescript.language_tsx())
+    if kind == ".ts":
+        return Language(tree_sitter_typescript.language_typescript())
     return Language(tree_sitter_javascript.language())
 
 
-def root(text: str) -> Node:
-    """The root of the tree; a broken text gives error nodes, never an exception."""
-    return Parser(_language()).parse(text.encode("utf-8", "replace")).root_node
+def is_typescript(path: str) -> bool:
+    """Whether the name says so."""
+    return path.lower().endswith(TYPESCRIPT)
+
+
+def root(text: str, path: str = "") -> Node:
+    """The root of the tree; a broken text gives error nodes, never an exception.
+
+    The name in `path` tells TypeScript, with or without JSX, from JavaScript.
+    """
+    kind = (".tsx" if path.lower().endswith(".tsx") else ".ts") if is_typescript(path) else ".js"
+    return Parser(_language(kind)).parse(text.encode("utf-8", "replace")).root_node
 
 
 def below(node: Node) -> Iterator[Node]:

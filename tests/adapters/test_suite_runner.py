@@ -11,10 +11,11 @@ from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.suite_runner import ProjectRunner, kinds_of_tests
+from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.adapters.tests_in_tree import kinds_of_tests
 from orchestrator.domain.testing import CaseResult, RunProblem
 from orchestrator.settings.model import CommandSettings, TestSettings
-from tests.support import needs_node
+from tests.support import needs_node, needs_typescript
 
 NODE = shutil.which("node") or ""
 PATH = f"{Path(NODE).parent}:/usr/bin:/bin" if NODE else "/usr/bin:/bin"
@@ -133,20 +134,66 @@ def test_which_runners_a_tree_needs(tmp_path: Path) -> None:
 
 async def test_no_runner_for_it(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    root = tree(tmp_path, {"tests/a.test.js": HEAD, "tests/a.test.ts": ""})
+    root = tree(tmp_path, {"tests/a.test.js": HEAD, "tests/a.test.tsx": ""})
     runner = runner_in(tmp_path, path=str(tmp_path / "bin"))
     absent = await runner.run(root, files=["tests/a.test.js"], key="story")
     assert (absent.problem, absent.exit_code) == (RunProblem.MISSING_RUNNER, None)
     assert "node" in absent.output
-    odd = await runner.run(root, files=["tests/a.test.ts"], key="story")
+    odd = await runner.run(root, files=["tests/a.test.tsx"], key="story")
     assert odd.problem is RunProblem.MISSING_RUNNER
-    assert "a.test.ts" in odd.output
+    assert "a.test.tsx" in odd.output
     assert (await runner_in(tmp_path, command="jest").run(root, key="story")).problem is RunProblem.MISSING_RUNNER
     old = tmp_path / "bin" / "node"
     old.write_text("#!/bin/sh\necho v18.2.0\n")
     old.chmod(0o755)
     runner = runner_in(tmp_path, path=f"{tmp_path / 'bin'}:/usr/bin:/bin")
     assert "20 or newer" in (await runner.run(root, files=["tests/a.test.js"], key="story")).output
+
+
+TYPED = f"""{HEAD}import {{ total, type Price }} from '../shop.ts';
+test('adds', () => {{ const prices: Price[] = [{{ cents: 1 }}, {{ cents: 2 }}]; assert.equal(total(prices), 3); }});
+"""
+SHOP = """export interface Price { cents: number }
+export const total = (prices: Price[]): number => prices.reduce((sum: number, price) => sum + price.cents, 0);
+"""
+
+
+def fake_node(folder: Path, strips: str) -> str:
+    """A PATH with a node that says of itself what `strips` says, and prints how it was called."""
+    folder.mkdir()
+    node = folder / "node"
+    node.write_text(
+        f'#!/bin/sh\ncase "$1" in --version) echo v22.7.0 ;; -p) echo {strips} ;; *) echo called: "$@" ;; esac\n'
+    )
+    node.chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+async def test_typescript_is_run_as_the_node_there_can_and_told_when_it_cannot(tmp_path: Path) -> None:
+    root = tree(tmp_path, {"shop.ts": SHOP, "tests/shop.test.ts": TYPED, "tests/a.test.js": HEAD})
+    old = runner_in(tmp_path, path=fake_node(tmp_path / "old", "never"))
+    for files in (["tests/shop.test.ts"], None):
+        report = await old.run(root, files=files, key="story")
+        assert (report.problem, report.green) == (RunProblem.NO_TYPESCRIPT, False)
+        assert "tests/shop.test.ts" in report.output
+    assert (await old.run(root, files=["tests/a.test.js"], key="story")).problem is RunProblem.NO_REPORT
+    asked = runner_in(tmp_path, path=fake_node(tmp_path / "asked", "asked"))
+    whole = (await asked.run(root, key="story")).output
+    assert "called: --experimental-strip-types --test" in whole
+    assert "**/*[._-]test.?(c|m)[jt]s" in whole
+    javascript = await asked.run(root, files=["tests/a.test.js"], key="story")
+    assert "called: --test" in javascript.output
+    always = runner_in(tmp_path, path=fake_node(tmp_path / "always", "always"))
+    assert "called: --test" in (await always.run(root, key="story")).output
+
+
+@needs_typescript
+async def test_a_typescript_suite_runs(tmp_path: Path) -> None:
+    root = tree(tmp_path, {"shop.ts": SHOP, "tests/shop.test.ts": TYPED})
+    for files in (["tests/shop.test.ts"], None):
+        report = await runner_in(tmp_path).run(root, files=files, expected_names=["adds"], key="story")
+        assert report.green, report.output
+        assert [(case.name, case.file) for case in report.cases] == [("adds", "tests/shop.test.ts")]
 
 
 @needs_node

@@ -46,7 +46,7 @@ def test_file_names_that_node_finds(file: str) -> None:
     assert read(test_file=file)[0] is not None
 
 
-@pytest.mark.parametrize("file", ["tests/a.spec.js", "tests/a.js", "tests/a.test.ts", "node_modules/a.test.js"])
+@pytest.mark.parametrize("file", ["tests/a.spec.js", "tests/a.js", "tests/a.test.tsx", "node_modules/a.test.js"])
 def test_file_names_that_are_refused(file: str) -> None:
     suite, findings = read(test_file=file)
     assert suite is None

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.support import Team, make_repo, needs_node, play, write_backlog
+from tests.support import NODE_RUNS_TYPESCRIPT, Team, make_repo, needs_node, play, write_backlog
 
 MANIFEST = json.dumps({"name": "shop", "version": "1.0.0", "type": "module", "private": True})
 SUITE = """import { describe, it } from 'node:test';
@@ -68,3 +68,36 @@ def test_a_node_story_is_mended_and_merged_beside_python(tmp_path: Path) -> None
     }
     assert played.status("QUITS") == "needs_attention"
     assert played.story("QUITS").tests.passed == 0
+
+
+TYPED = """import { test } from 'node:test';
+import assert from 'node:assert/strict';
+import { total } from '../src/cart.ts';
+
+test('adds what is in it', () => assert.equal(total([1, 2] as number[]), 3));
+"""
+
+
+@needs_node
+def test_a_typescript_story_is_merged_or_says_what_is_missing(tmp_path: Path) -> None:
+    team = Team()
+    team.plan("CART", ["package.json", "src/cart.ts"])
+    broken = {"package.json": MANIFEST, "src/cart.ts": "export const total = (prices: number[] => 0;\n"}
+    right = "export const total = (prices: number[]): number => prices.reduce((sum, price) => sum + price, 0);\n"
+    team.deliver("CART", 1, broken)
+    team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.ts": f"import x from 'left-pad';\n{right}"})
+    team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.ts": right})
+    cases = [{"name": "adds what is in it", "criterion": "one"}]
+    answer = {"story_id": "CART", "test_file": "tests/cart.test.ts", "test_content": TYPED, "test_cases": cases}
+    team.say("jordan", "CART", "suite", answer)
+    repo = make_repo(tmp_path / "repo", {"README.md": "Shop\n"})
+    played = play(tmp_path, team, write_backlog(tmp_path / "backlog.csv", "CART"), repo=repo)
+    assert played.sent_back("CART") == ["delivery.syntax", "contract.import"]
+    assert played.asked("CART", "jordan") == ["suite 1"]
+    assert played.story("CART").attempts == 1
+    if NODE_RUNS_TYPESCRIPT:
+        assert played.status("CART") == "done", played.story("CART").findings
+    else:
+        assert played.status("CART") == "needs_attention"
+        finding = played.finding("CART", "test.no_typescript")
+        assert "install Node 22.18 or newer" in finding.message

@@ -120,6 +120,24 @@ def test_a_surface_tells_endpoints_tables_and_habits() -> None:
     assert "How the tests are written:\n- 1 test file" in text
 
 
+def test_a_typescript_project_is_told_like_any_other() -> None:
+    texts = {
+        "src/app.ts": "import express, { type Request } from 'express';\nconst app = express();\n"
+        "app.get('/books', (q: Request): void => list(q));\nexport interface Book { title: string }\n"
+        "export const list = (q: Request): Book[] => [];\n",
+        "src/page.tsx": "export const Page = (p: { t: string }) => <b>{p.t as string}</b>;\n",
+        "src/app.test.ts": "import { test } from 'node:test';\ntest('x', (): void => {});\n",
+    }
+    surface = build_surface("", tuple(texts), texts)
+    assert {entry.path: entry.names for entry in surface.exports} == {
+        "src/app.ts": ("Book", "list"),
+        "src/page.tsx": ("Page",),
+    }
+    assert [(found.method, found.path) for found in surface.endpoints] == [("GET", "/books")]
+    assert any("ES modules (2 of 2 files)" in line for line in surface.patterns)
+    assert any("node:test" in line for line in surface.test_style)
+
+
 def test_a_huge_project_keeps_to_the_budget() -> None:
     routes = "".join(f"@app.get('/r{n}')\ndef r{n}(): ...\n" for n in range(2000))
     tables = "".join(f"CREATE TABLE t{n} ({', '.join(f'c{m} INT' for m in range(90))});" for n in range(300))

@@ -28,7 +28,33 @@ def test_javascript_that_parses(text: str) -> None:
 def test_javascript_that_does_not(text: str, line: int) -> None:
     (found,) = check_syntax("src/a.js", text, code="delivery.syntax")
     assert (str(found.severity), found.code, found.where.line) == ("major", "delivery.syntax", line)
-    assert check_syntax("src/a.ts", text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import type { A } from 'p'; import { type B, c } from './b.ts'; import fs = require('fs'); export = fs;\n",
+        "export type { T } from './t'; export type * from './u'; export type * as V from './v';\n",
+        "enum E { A = 1 << 0 } const enum F { B } namespace N.M { export const a = 1 } declare module 'x' {}\n",
+        "abstract class P<const T, in out U> implements I { private readonly x?: number; accessor q = 1; f!: T }\n",
+        "type F<T> = T extends (infer U extends string)[] ? U : never; type M = { readonly [P in keyof T]-?: T[P] };\n",
+        "const v = { a: 1 } satisfies R<string>; const w = <const>['a']; f<string>(x!, y as unknown as Z);\n",
+        "function f(x: string): void; function f(x: any): asserts x is string {} let t: [a: string, ...b: X[]];\n",
+        "@Injectable() export class S { constructor(@Inject(X) private x: X) {} static { this.y = 1; } }\n",
+    ],
+)
+def test_typescript_that_parses(text: str) -> None:
+    for path in ("src/a.ts", "a.mts", "a.cts"):
+        assert check_syntax(path, text) == []
+
+
+def test_typescript_that_does_not_and_what_only_one_language_knows() -> None:
+    for path, text in (("a.ts", "let a: number = (1;\n"), ("a.tsx", "<div>\n"), ("a.mts", "class A {\n  f() {\n")):
+        (found,) = check_syntax(path, text, code="delivery.syntax")
+        assert (str(found.severity), found.code) == ("major", "delivery.syntax")
+        assert found.message.startswith("TypeScript")
+    page = "const App = () => <p>{x as string}</p>;\n"
+    assert [bool(check_syntax(path, page)) for path in ("a.tsx", "a.ts", "a.jsx")] == [False, True, True]
 
 
 @pytest.mark.parametrize(
@@ -51,4 +77,14 @@ def test_javascript_that_does_not(text: str, line: int) -> None:
     ],
 )
 def test_names_as_node_reports_them(text: str, names: str) -> None:
-    assert " ".join(name.replace(" > ", ">").replace(" ", "") for name in test_names(text)) == names
+    assert " ".join(name.replace(" > ", ">").replace(" ", "") for name in test_names(text, "a.test.js")) == names
+
+
+def test_names_of_typescript_tests() -> None:
+    text = """import { test, describe } from 'node:test';
+describe('s', (): void => {
+  test('a', async (t: Context) => { await t.test('b', (): void => {}); });
+  test('d', { timeout: 1 } as Options, f);
+});
+"""
+    assert test_names(text, "a.test.ts") == ("s > a", "s > a > b", "s > d")

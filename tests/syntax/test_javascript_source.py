@@ -36,6 +36,29 @@ const lazy = await import(`lodash`);
     ]
 
 
+def test_typescript_by_its_own_grammar() -> None:
+    text = """import type { A } from "types-only";
+import fs = require("by-require");
+export interface Book<T extends object = {}> { title: string }
+export type Shelf = Book[];
+export enum Kind { Novel }
+export abstract class Store { constructor(private readonly name: string) {} }
+export declare function load(path: string): Promise<Shelf>;
+export const open = <T,>(x: T): T => x, shut = (y: number): y is 1 => true;
+export default interface Main {}
+const lazy = (await import("lazily")) as typeof X;
+"""
+    assert [(found.module, found.line) for found in imports(text, "a.ts")] == [
+        ("types-only", 1),
+        ("by-require", 2),
+        ("lazily", 10),
+    ]
+    names = "Book Shelf Kind Store load open shut default"
+    assert exported_names(text, "src/a.MTS") == tuple(names.split())
+    page = "export const Page = (p: Props) => <b>{p.x as string}</b>;\nimport React from 'react';\n"
+    assert (exported_names(page, "a.tsx"), imports(page, "a.tsx")[0].module) == (("Page",), "react")
+
+
 def test_a_broken_or_typescript_text_gives_what_can_be_read() -> None:
     text = "class A<T> { private x: number = 1 }\nimport { Z } from 'late'\nexport const y = 1;\nfunction ( {"
     assert "late" in [found.module for found in imports(text)]
