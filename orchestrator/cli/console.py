@@ -15,7 +15,7 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings
 
-_STYLES = {
+STYLES = {
     "done": "green",
     "executing": "cyan",
     "failed": "red",
@@ -76,12 +76,12 @@ class EventPrinter:
             line.stylize("red")
         self._print(line)
 
-    def say(self, message: str) -> None:
+    def say(self, message: str | Text) -> None:
         """A sentence for people that is no event."""
         if self._form == "json":
-            say(message)
+            say(str(message))
         else:
-            self._print(Text(message))
+            self._print(Text(message) if isinstance(message, str) else message)
 
     def _print(self, line: str | Text) -> None:
         if self.closed:
@@ -109,7 +109,7 @@ class EventPrinter:
         for story, (status, message) in self._stories.items():
             if status == "executing":
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
-                table.add_row(Text(story), Text(status, style=_STYLES.get(status, "")), told)
+                table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
         return table
 
 

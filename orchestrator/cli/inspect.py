@@ -1,4 +1,4 @@
-"""`status`, `show`, `contract`: what the record says, from any terminal, also while a run is alive."""
+"""`show`, `contract`: what the record says, from any terminal, also while a run is alive."""
 
 import asyncio
 from typing import Annotated, Any
@@ -7,39 +7,14 @@ import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
 from orchestrator.cli.logline import redact
+from orchestrator.cli.status import cut
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.wiring.read import Reader, SprintView, history_of
 
-LINE, TITLE = 100, 40
-"""Characters of a foreign text, and of a title that stands before one, in a line of `status`."""
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
-
-
-@told
-def status_command(
-    sprint: SprintOption = None, config: ConfigOption = None, overrides: SetOption = None, as_json: JsonOption = False
-) -> None:
-    """Where each story of a sprint is.
-
-    Example: orchestrator status --sprint SP-001
-    """
-    _, environment = configured(config, overrides)
-    view = Reader(environment).sprint(sprint)
-    if as_json:
-        print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid})
-        return
-    alive = f"running as pid {view.running_pid}" if view.running_pid else "not running"
-    print(f"Sprint {view.record.sprint}, {alive}, backlog {view.record.backlog}")
-    for story in view.report.stories:
-        history = view.histories[story.id]
-        state = f"  {story.id:<12} {story.status.value:<16} {story.calls:>4} calls  "
-        print(f"{state}{redact(_cut(story.title, TITLE) + ': ' if story.title else '')}{redact(_latest(history))}")
-    counts = [f"{view.report.totals[s.value]} {s.value}" for s in StoryStatus if view.report.totals[s.value]]
-    print(", ".join(counts))
 
 
 @told
@@ -101,15 +76,6 @@ def contract_command(
         print(redact(f"  refused: {Finding.model_validate(finding)}"))
 
 
-def _latest(history: StoryHistory) -> str:
-    return _cut(history.last_message)
-
-
-def _cut(text: str, most: int = LINE) -> str:
-    line = text.split("\n", 1)[0]
-    return line if len(line) <= most else f"{line[:most]}…"
-
-
 def _last(history: StoryHistory, event_name: str, key: str) -> Any:
     found = [event.data.get(key) for event in history.events if event.name == event_name and event.data.get(key)]
     return found[-1] if found else None
@@ -140,13 +106,13 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:
-    lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [_cut(shown["title"])])]
+    lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
     lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     lines += ["", "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
-        lines.append(f"  {task['task_id']} [{state}] {_cut(task['description'])}")
+        lines.append(f"  {task['task_id']} [{state}] {cut(task['description'])}")
         lines.append(
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )

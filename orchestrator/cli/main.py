@@ -14,10 +14,11 @@ from orchestrator.cli.common import Exit, say
 from orchestrator.cli.demo import demo_command
 from orchestrator.cli.extract import extract_command
 from orchestrator.cli.init import init_command
-from orchestrator.cli.inspect import contract_command, show_command, status_command
+from orchestrator.cli.inspect import contract_command, show_command
 from orchestrator.cli.logs import logs_command
 from orchestrator.cli.reset import reset_command
 from orchestrator.cli.run import run_command
+from orchestrator.cli.status import status_command
 from orchestrator.errors import OrchestratorError
 
 app = typer.Typer(

@@ -1,6 +1,9 @@
 """`status`, `show`, `logs`, `contract` and `reset` over what one small real run left."""
 
+import asyncio
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +13,13 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
+from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.cli.inspect import contract_command, show_command, status_command
+from orchestrator.cli.inspect import contract_command, show_command
 from orchestrator.cli.logs import logs_command
 from orchestrator.cli.reset import reset_command
-from tests.support import Played, Team, cells, git, play, suite_text, write_backlog
+from orchestrator.cli.status import status_command
+from tests.support import Played, Team, cells, git, plain_environment, play, suite_text, write_backlog
 
 Invoke = Callable[..., Result]
 
@@ -80,6 +85,31 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told
     assert all(any(story["title"] in row for row in text.splitlines()) for story in told["stories"])
+
+
+def test_status_follows_for_as_long_as_the_sprint_is_run(invoke: Invoke, played: Played, place: Path) -> None:
+    assert invoke("status", "-f").stdout == invoke("status").stdout, "nobody is at work: told once"
+    assert invoke("status", "-f", "--json").exit_code == 2
+
+    async def follow() -> tuple[str, str]:
+        environment = plain_environment(ORCHESTRATOR_HOME=str(place / "state"), PYTHONUNBUFFERED="1")
+        async with SprintLock(StateFolder(place / "state").lock(played.result.report.sprint)):
+            following = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "orchestrator", "status", "-f"),
+                env=environment, cwd=place, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert following.stdout is not None
+            first = await following.stdout.readline()
+        rest = await following.stdout.read()
+        assert await following.wait() == 0
+        return first.decode(), rest.decode()
+
+    first, rest = asyncio.run(follow())
+    assert f"running as pid {os.getpid()}" in first
+    told = rest.splitlines()
+    assert [line.split()[0] for line in told[:4]] == ["US-1", "US-2", "US-3", "US-4"]
+    assert [line for line in told[4:] if line.startswith("Sprint")] == [told[-1]]
+    assert "not running" in told[-1]
 
 
 def test_show_prints_plan_contract_findings_changes_and_the_failing_test(invoke: Invoke) -> None:
