@@ -11,7 +11,7 @@ from orchestrator.domain.findings import Finding, critical, major, minor
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.testing import RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage
-from orchestrator.sprint.older_tests import Tests, holds_tests, ran, told, vanished
+from orchestrator.sprint.older_tests import Tests, holds_tests, told, vanished
 from orchestrator.sprint.trial import failure_text, summary
 
 FindingList = list[Finding]
@@ -74,7 +74,7 @@ class _Regression:
         if isinstance(before, str):
             self._unknown = before
             return ""
-        self._vanished = vanished(before, ran(report), self._changed)
+        self._vanished = vanished(before, report, self._changed)
         return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
 
     async def _before(self) -> Tests | str:

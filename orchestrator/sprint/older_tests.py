@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.testing import CaseResult, RunProblem, TestReport
+from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import SuiteRunner, Workspace
 
 NAMED = 20
@@ -39,14 +39,19 @@ class OlderTests:
 
 
 def ran(report: TestReport) -> dict[str, str]:
-    """Tests that showed something; a skipped one has not."""
-    shown = (case for case in report.cases if case.result is not CaseResult.SKIPPED)
-    return {f"{case.id.partition('::')[0]}::{case.name}": case.file for case in shown}
+    """Tests that came to a result. What is an error may be no test but a file that could not be loaded."""
+    shown = (case for case in report.cases if case.result in {CaseResult.PASSED, CaseResult.FAILED})
+    return {_key(case): case.file for case in shown}
 
 
-def vanished(before: Tests, after: Tests, changed: Collection[str]) -> tuple[str, ...]:
-    """Tests of `before` that are not in `after`, sorted; `changed` are files whose tests may go."""
-    return tuple(sorted(test for test, file in before.items() if test not in after and file not in changed))
+def vanished(before: Tests, after: TestReport, changed: Collection[str]) -> tuple[str, ...]:
+    """Tests of `before` that `after` does not have or only skipped, sorted; `changed` are files whose tests may go."""
+    there = {_key(case) for case in after.cases if case.result is not CaseResult.SKIPPED}
+    return tuple(sorted(test for test, file in before.items() if test not in there and file not in changed))
+
+
+def _key(case: ReportedCase) -> str:
+    return f"{case.id.partition('::')[0]}::{case.name}"
 
 
 def told(tests: Collection[str]) -> str:

@@ -292,6 +292,14 @@ async def test_an_older_test_that_no_longer_runs_is_told_and_not_merged_unless_t
         assert ["old::test_old" in finding.message for finding in found] == [True] * (not listed)
 
 
+async def test_a_file_of_tests_that_could_not_be_loaded_before_may_be_mended(tmp_path: Path) -> None:
+    unloaded = ReportedCase(name="tests.test_old", id="::tests.test_old", result=CaseResult.ERROR)
+    before = TestReport(cases=(*report(passed=["test_all"]).cases, unloaded), exit_code=1)
+    merged = report(passed=["test_all", "test_us_1", "test_old"])
+    stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[merged, before])
+    assert (await stand.run(await good_provider(tmp_path))).status is StoryStatus.DONE
+
+
 async def test_a_suite_that_could_not_run_before_leaves_a_word_and_the_merge_goes_on(tmp_path: Path) -> None:
     hung = TestReport(problem=RunProblem.TIMEOUT, output="it hangs")
     stand = Stand(tmp_path, base={"tests/test_old.py": "..."}, wholes=[report(passed=["test_us_1"]), hung])
