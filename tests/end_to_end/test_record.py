@@ -3,9 +3,13 @@
 import asyncio
 from pathlib import Path
 
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.settings import load
+from orchestrator.wiring.backlogs import read_backlog
+from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.reset import reset
-from tests.support import Team, plain_environment, play, write_backlog
+from orchestrator.wiring.sprints import Chosen
+from tests.support import Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'
 
@@ -72,3 +76,21 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
     told = first_prompt(tmp_path / "run", "LAST@2")
     assert "snake_case names" not in told
     assert "TODO-NFR-001-01" not in told
+
+
+def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(tmp_path: Path) -> None:
+    backlog = write_backlog(tmp_path / "b.csv", "NFR-001", "US-001")
+    made = Team()
+    made.plan("NFR-001", ["nfr_001.py"], tech_stack={"language": "Python", "tests": "pytest"})
+    made.deliver("NFR-001", 1, {"nfr_001.py": "def value():\n    return 1\n"})
+    made.suite("NFR-001", suite_text("NFR-001"))
+    made.good("US-001")
+    play(tmp_path / "run", made, backlog)
+    settings, environment = load(
+        None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
+    )
+    record = StateFolder(environment.home).record("SP-001")
+    assert record is not None
+    content = read_backlog(backlog, settings, environment)
+    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment)
+    assert briefs.of(content.stories[1]).tech_stack == ("language: Python", "tests: pytest")
