@@ -36,9 +36,8 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 SCAN_EVERY_S = 0.1
 TICK_S = 0.02
 KILL_FOR_S = 30.0
-STOP_ROUNDS = 20
-NICE = 5
-"""Of the command, so that a fork bomb cannot keep the watchdog, or the daemon, from getting its turn."""
+STOP_ROUNDS, REAPED_AT_ONCE = 20, 50
+NICE = 5  # of the command
 MB = 1024 * 1024
 
 
@@ -80,7 +79,7 @@ def _shared_anonymous(pid: int) -> int:
 
 
 def _tasks() -> int:
-    """Tasks on the whole machine: a cheap number that jumps when something forks without end; 0 when unknown."""
+    """Tasks on the machine: a cheap number that jumps when something forks without end; 0 when unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/loadavg", "rb") as file:
         return int(file.read().split()[3].partition(b"/")[2])
     return 0
@@ -104,7 +103,7 @@ def memory_of(pids: Iterable[int]) -> int:
 
 def _send(groups: Iterable[int], number: signal.Signals) -> None:
     for group in groups:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(OSError):
             os.killpg(group, number)
 
 
@@ -115,24 +114,30 @@ class Tree:
         self.main = main
         self.status: int | None = None
 
-    def reap(self) -> bool:
-        """Collect what ended; True while anything is left. As reaper of all orphans, no child means no descendant."""
-        while True:
+    def reap(self, most: int = REAPED_AT_ONCE) -> bool:
+        """Collect some of what ended; True while anything is left. As reaper of orphans, no child means no descendant.
+
+        The main process's end is the end of its group, while the number is still its own: one call, no fork missed.
+        """
+        for _ in range(most):  # a fork bomb's members end as fast as they are collected: look up between
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return False
-            if pid == 0:
+            if ended is None:
                 return True
-            if pid == self.main:
-                self.status = os.waitstatus_to_exitcode(status)
+            if ended.si_pid == self.main:
+                _send([self.main], signal.SIGKILL)
+                self.status = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            os.waitpid(ended.si_pid, 0)
+        return True
 
     def end(self, wake: int) -> int:
         """Stop everything, then kill it, until nothing is left; returns how many could not be killed."""
         until = time.monotonic() + KILL_FOR_S
         if self.status is None:  # not collected yet, so the number of its group is still its own
             _send([self.main], signal.SIGKILL)
-        while self.reap():
+        while self.reap(100 * REAPED_AT_ONCE):
             if HAS_PROC:
                 self._freeze_and_kill()
             if time.monotonic() > until:
@@ -141,10 +146,7 @@ class Tree:
         return 0
 
     def _freeze_and_kill(self) -> None:
-        """A signal to a group reaches all members at once: a family that forks faster than one can look is caught.
-
-        The groups are all the command's own, as it started in a new session and no process joins a foreign one.
-        """
+        """A group is signalled at once. All are the command's own: no process joins a group of another session."""
         frozen: set[int] = set()
         for _ in range(STOP_ROUNDS):
             fresh = set(descendants(os.getpid()).values()) - frozen - {os.getpgrp()}
@@ -156,7 +158,6 @@ class Tree:
 
 
 def _pause(wake: int, seconds: float) -> None:
-    """Sleep until a signal arrives, at most `seconds`."""
     if select.select([wake], [], [], max(seconds, 0.0))[0]:
         os.read(wake, 4096)
 
@@ -173,7 +174,6 @@ class Stop:
 
 
 def _listen() -> tuple[Stop, int]:
-    """Handlers for everything that ends the wait, and the pipe that wakes it."""
     wake, write_end = os.pipe()
     os.set_blocking(wake, False)
     os.set_blocking(write_end, False)
@@ -200,8 +200,11 @@ def watch(tree: Tree, policy: dict[str, float], stop: Stop, wake: int) -> str | 
         now = time.monotonic()
         if now - started >= policy["timeout_s"]:
             return "timeout"
-        if HAS_PROC and (now >= scan_at or _tasks() > tasks + policy["processes"]):
+        jumped = HAS_PROC and _tasks() > tasks + policy["processes"]
+        if HAS_PROC and (now >= scan_at or jumped):
+            _send([tree.main] * jumped, signal.SIGSTOP)  # what forks without end waits while one looks
             limit = _over_limit(policy)
+            _send([tree.main] * (jumped and limit is None), signal.SIGCONT)
             tree.reap()
             if limit is not None and tree.status is None:
                 return limit
@@ -213,7 +216,6 @@ def watch(tree: Tree, policy: dict[str, float], stop: Stop, wake: int) -> str | 
 
 
 def _limit(kind: int, value: int) -> None:
-    """Lower one limit, soft and hard, as far as the hard limit in force allows."""
     hard = resource.getrlimit(kind)[1]
     wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
     with contextlib.suppress(ValueError, OSError):
@@ -245,7 +247,7 @@ def _become_command(argv: list[str], policy: dict[str, float], launcher: int) ->
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # when memory runs out, the kernel takes the command and not its parent
+        file.write("1000")  # when memory runs out, the kernel takes the command
     os.nice(NICE)
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     _set_limits(policy)
@@ -273,17 +275,15 @@ def main(arguments: list[str]) -> int:
     if os.getppid() != policy["parent"]:  # it died before the line above: nobody would tell us any more
         return 1
     launcher = os.getpid()
-    child = os.fork()
-    if child == 0:
+    if (child := os.fork()) == 0:
         try:
             _become_command(argv, policy, launcher)
         finally:  # whatever goes wrong, this process never goes on as a second launcher
             os._exit(125)
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
+    with contextlib.suppress(OSError, AttributeError):  # what forks without end must not keep its watchdog waiting
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(1))
     tree = Tree(child)
-    limit = watch(tree, policy, stop, wake)
-    ended = tree.status if limit is None else None
+    ended = tree.status if (limit := watch(tree, policy, stop, wake)) is None else None
     survivors = tree.end(wake)
     verdict = {
         "exit_code": ended if ended is not None and ended >= 0 else None,
@@ -291,7 +291,7 @@ def main(arguments: list[str]) -> int:
         "limit": limit,
         "survivors": survivors,
     }
-    with contextlib.suppress(OSError):  # nobody may be left to read it
+    with contextlib.suppress(OSError):
         os.write(private[0], json.dumps(verdict).encode() + b"\n")
     return 0
 
