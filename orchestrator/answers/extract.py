@@ -6,6 +6,7 @@ from functools import cached_property
 
 from pydantic import BaseModel
 
+from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.choose import Choice, choose, unwrapped
 from orchestrator.answers.gaps import announced, before_gap, has_gap
 from orchestrator.answers.model import Change, Extraction, Status, excerpt, listed, place
@@ -81,6 +82,11 @@ def certain_answer(case: Case) -> Extraction | None:
     return None
 
 
+def block_format(case: Case) -> Extraction | None:
+    """A breakdown written as blocks of TASK … END_TASK, where no JSON answer stands."""
+    return read_blocks(case.text, case.shape, case.plain)
+
+
 def other_view(case: Case) -> Extraction | None:
     """The answer appears when one layer of packaging is taken off the whole text."""
     for views, layout in ((ENCODINGS, False), (LAYOUTS, True)):
@@ -115,7 +121,9 @@ def partial_answer(case: Case) -> Extraction | None:
     return _found(case.plain, case.scan.seen, case.shape, case.text, int)
 
 
-LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (whole_text, certain_answer, other_view, partial_answer)
+LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (
+    whole_text, certain_answer, block_format, other_view, partial_answer,
+)  # fmt: skip
 """In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 
 
