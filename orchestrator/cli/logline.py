@@ -13,6 +13,7 @@ HEALINGS: Mapping[str, str] = {
     "answer_healed": "healed",
     "answer_repaired_by_model": "healed",
     "breakdown_completed": "healed",
+    "delivery_completed": "healed",
     "plan_mended": "healed",
     "answer_sent_back": "sent back",
     "call_retried": "retried",

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
-from orchestrator.answers import extract
+from orchestrator.answers import Extraction, extract
 from orchestrator.answers.join import join
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.domain.delivery import Delivery
@@ -13,6 +13,7 @@ from orchestrator.domain.stages import Delivered, StoryBrief, TaskBrief
 from orchestrator.domain.wire import DeliveryAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.telling import account
 from orchestrator.prompts import context
 
 NAME = "alex"
@@ -50,29 +51,37 @@ class Alex:
     ) -> tuple[Delivery | None, Sequence[Finding], int]:
         """A cut delivery: its whole files are kept and the rest is asked for once."""
         missing = _missing(brief, delivery)
-        if not heard.cut_off or not missing:
+        if not missing or not (heard.cut_off or heard.at_limit):
             return delivery, [], 0
         if left < 1:
             return delivery, [_cut_off(missing)], 0
-        more = await self._desk.hear(self._continuation(brief, delivery, missing))
-        completed, findings = self._merged(brief, delivery, heard, more)
+        request = self._continuation(brief, delivery, missing)
+        more = await self._desk.hear(request)
+        completed, findings, used = self._merged(brief, delivery, heard, more)
         still = _missing(brief, completed)
+        came = [path for path in missing if path not in still]
+        await self._desk.emit(
+            request,
+            "delivery_completed" if came else "delivery_left_short",
+            f"{NAME} was asked for the missing files only: {', '.join(came) or 'none'} came",
+            **account(more.reply, used),
+        )
         return completed, [*findings, *([_cut_off(still)] if still else [])], 1
 
     def _merged(
         self, brief: TaskBrief, delivery: Delivery | None, heard: Heard, more: Heard
-    ) -> tuple[Delivery | None, list[Finding]]:
-        """The continuation may bring the missing files whole, or go on where the text broke off."""
+    ) -> tuple[Delivery | None, list[Finding], Extraction]:
+        """The continuation may bring the missing files whole, or go on where the text broke off.
+
+        Returns the extraction that was used too. What is cut again keeps the files that are whole.
+        """
         read = partial(read_delivery, story_id=self._brief.story.id, task_id=brief.task.task_id)
-        joined = extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)
-        for value in (more.extraction.value, joined.value if joined.complete else None):
-            if value is None:
-                continue
-            rest, findings = read(value)
+        for extraction in (more.extraction, extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)):
+            rest, findings = read(extraction.value) if extraction.value is not None else (None, [])
             if rest is not None and not blocking(findings):
                 kept = {change.path: change for change in (*(delivery.files if delivery else ()), *rest.files)}
-                return rest.model_copy(update={"files": tuple(kept.values())}), list(findings)
-        return delivery, []
+                return rest.model_copy(update={"files": tuple(kept.values())}), list(findings), extraction
+        return delivery, [], more.extraction
 
     def _continuation(self, brief: TaskBrief, delivery: Delivery | None, missing: Sequence[str]) -> Request:
         slots = self._slots(brief)

@@ -56,7 +56,7 @@ async def ask(
             if value is None and completed is not None:
                 findings = []  # what was said about an unreadable answer says nothing once its completion could be read
             value, findings, used = completed, [*findings, *more], used + spent
-        elif heard.cut_off:
+        if (complete is None and heard.cut_off) or (value is None and heard.at_limit):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if judge is not None and value is not None and not blocking(findings):
             findings.extend(await judge(value))

@@ -12,6 +12,7 @@ from orchestrator.domain.surface import Surface
 from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.telling import account
 from orchestrator.prompts import context
 from orchestrator.prompts.feedback import render_revision
 
@@ -58,7 +59,7 @@ class Mike:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
-        if plan is None and cut_off and left > 0:
+        if plan is None and cut_off and heard.extraction.value and left > 0:
             plan, said, cut_off = await self._from_head(surface, heard)
             spent, findings = 1, [*said]
         if plan is None or plan.architectural_conflict.detected:
@@ -71,12 +72,13 @@ class Mike:
                 plan, said = merge_missing(plan, more.extraction.value)
                 # What is wrong with the rest leaves the plan as good as it was: it is told, and the plan is judged.
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
-                cut_off = more.cut_off
+                cut_off = more.cut_off and not (_announced(heard) and len(plan.tasks) >= plan.task_count)
                 came = len(plan.tasks) - before
                 await self._desk.step.emit(
                     "breakdown_completed" if came else "breakdown_left_short",
                     f"{NAME} was asked for the missing tasks only: {came or 'none'} came",
                     persona=NAME,
+                    **account(more.reply, more.extraction),
                 )
         if cut_off:
             findings.append(minor("breakdown.cut_off", "the plan was cut off and its rest did not come"))
@@ -89,8 +91,7 @@ class Mike:
         """
         head = heard.extraction.value
         head = head if isinstance(head, dict) else {}
-        announced = head.get("task_count")
-        more = await self._desk.hear(self._missing_request(surface, (), announced if isinstance(announced, int) else 0))
+        more = await self._desk.hear(self._missing_request(surface, (), _announced(heard)))
         rest = more.extraction.value
         if not isinstance(rest, dict):
             return None, [], True
@@ -120,3 +121,10 @@ class Mike:
             "story": context.render_story(brief.story),
             "wireframe": brief.wireframe,
         }
+
+
+def _announced(heard: Heard) -> int:
+    """The number of tasks that the answer itself names, 0 when it names none."""
+    value = heard.extraction.value
+    count = value.get("task_count") if isinstance(value, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) else 0

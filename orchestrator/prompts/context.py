@@ -10,6 +10,7 @@ from orchestrator.prompts.budget import (
     fit,
     tokens,
 )
+from orchestrator.prompts.excerpt import render_excerpt
 from orchestrator.prompts.project import render_files, render_names, render_paths, render_summaries, render_surface
 from orchestrator.prompts.stories import (
     render_acceptance_tests,
@@ -34,6 +35,7 @@ __all__ = [
     "render_acceptance_tests",
     "render_design",
     "render_done_tasks",
+    "render_excerpt",
     "render_files",
     "render_history",
     "render_instructions",

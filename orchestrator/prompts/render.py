@@ -34,6 +34,7 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "tester/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),
     "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
+    "repair_part": frozenset({"schema", "problem", "part"}),
 }
 """Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.adapters.scripted import Script, ScriptedProvider
 from orchestrator.adapters.simulated import MemorySink, SimulatedStep
+from orchestrator.domain.exchange import Prompt, Reply, StopReason
 from orchestrator.domain.script import ScriptEntry
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.story import Story
@@ -61,6 +62,28 @@ def bench(*entries: dict[str, Any], policies: Policies | None = None) -> Bench:
         story=STORY,
         schemas=schema_texts(),
     )
+    return Bench(desk=desk, step=step, sink=sink)
+
+
+class Babbler:
+    """`ports.Provider` that says the given replies one after the other, the last one for ever, whatever is asked."""
+
+    name = "babbler"
+
+    def __init__(self, *replies: tuple[str, StopReason]) -> None:
+        self._replies = list(replies)
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See the port."""
+        text, stop = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
+        return Reply(key=prompt.key, turn=prompt.turn, text=text, stop_reason=stop, provider=self.name)
+
+
+def babble(*replies: tuple[str, StopReason], policies: Policies) -> Bench:
+    """A desk of US-1 whose model talks without being asked."""
+    sink = MemorySink()
+    step = SimulatedStep(Babbler(*replies), sink, story=STORY)
+    desk = Desk(step=step, library=LIBRARY, policies=policies, story=STORY, schemas=schema_texts())
     return Bench(desk=desk, step=step, sink=sink)
 
 

@@ -1,0 +1,231 @@
+"""The one repair request of a loop: what is sent, what comes of it, and that no loop costs more than its budget."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.answers import Extraction, Status, extract
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.exchange import Purpose, Reply, StopReason, TurnKey
+from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.domain.stages import FailureBrief, SuiteBrief, TaskBrief
+from orchestrator.domain.testing import TestReport, TestSuite
+from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.personas.alex import Alex
+from orchestrator.personas.jordan import Jordan
+from orchestrator.personas.mike import Mike
+from orchestrator.personas.repair import UNREADABLE, RepairRequest, repair_request
+from orchestrator.settings import Policies
+from tests.personas.desks import STORY, SURFACE, Bench, babble, bench, brief
+from tests.support import breakdown, delivery, suite, suite_text, task
+
+SCHEMA = BreakdownAnswer.model_json_schema()
+LIMIT = 24_000
+TASKS = [task(STORY, number, [f"shop/part{number}.py"], description="Say so. " * 30) for number in range(1, 500)]
+LONG = json.dumps(breakdown(STORY, *TASKS), indent=1)
+SMALL = json.dumps(breakdown(STORY, *TASKS[:3]), indent=1)
+PLACE = '"T-US-1-02",'
+
+
+def broken(text: str, at: str = PLACE) -> tuple[Reply, Extraction]:
+    """A reply with text that has no form around `at`, refused there as the reader does it."""
+    offset = text.index(at)
+    line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    problem = major(UNREADABLE, "a value was expected", where=Where(line=line, column=column))
+    key = TurnKey(persona="mike", story=STORY, purpose=Purpose.BREAKDOWN)
+    reply = Reply(key=key, turn=1, text=text.replace(at, at.replace('"', "'\"'"), 1))
+    refused = Extraction(value=None, status=Status.REFUSED, layer="none", complete=False, problems=(problem,))
+    return reply, refused
+
+
+def requested(text: str) -> RepairRequest | None:
+    return repair_request(*broken(text), BreakdownAnswer, SCHEMA, LIMIT)
+
+
+def answered(request: RepairRequest | None, text: str) -> dict[str, Any] | None:
+    assert request is not None
+    found = request.read(request.broken.model_copy(update={"text": text}))
+    assert found is None or isinstance(found[1].value, dict)
+    return found[1].value if found else None  # type: ignore[return-value]
+
+
+def test_a_short_text_is_sent_whole_with_its_place_and_the_contract_there() -> None:
+    request = requested(SMALL)
+    assert request is not None
+    assert (request.prompt, request.part) == ("repair", None)
+    assert request.broken.text in request.slots["broken"]
+    problem = request.slots["problem"]
+    line = SMALL[: SMALL.index(PLACE)].count("\n") + 1
+    assert f"line {line}:" in problem
+    assert "tasks[1].task_id" in problem
+    assert f'{line} |    "task_id": \'"\'T-US-1-02' in problem
+    assert '"description"' in request.slots["schema"]
+    assert "current_architecture" not in request.slots["schema"]
+    assert answered(request, SMALL) == json.loads(SMALL)
+    assert answered(request, SMALL[:300]) is None
+
+
+def test_a_long_text_is_repaired_around_its_place_and_read_again_whole() -> None:
+    request = requested(LONG)
+    assert request is not None
+    assert request.prompt == "repair_part"
+    part = request.slots["part"]
+    assert len(LONG) > 4 * LIMIT
+    assert len(part) < len(LONG) / 10
+    assert answered(request, part.replace("'\"'", '"')) == json.loads(LONG)
+
+
+@pytest.mark.parametrize("spoil", ["", "all of it", "other words", "prose"])
+def test_a_part_that_says_something_else_is_no_repair(spoil: str) -> None:
+    request = requested(LONG)
+    assert request is not None
+    good = request.slots["part"].replace("'\"'", '"')
+    reply = {"all of it": LONG, "other words": good.replace("Say so", "Say no"), "prose": f"Here:\n{good}"}.get(
+        spoil, ""
+    )
+    assert answered(request, reply) is None
+
+
+def test_nothing_is_asked_for_without_a_text_or_for_a_long_one_without_a_place() -> None:
+    for text in ("", " \n", "I cannot do that. " * 9000):
+        reply = broken(SMALL)[0].model_copy(update={"text": text})
+        assert repair_request(reply, extract(text, BreakdownAnswer), BreakdownAnswer, SCHEMA, LIMIT) is None
+    reply = reply.model_copy(update={"text": "I cannot do that."})
+    assert repair_request(reply, extract(reply.text, BreakdownAnswer), BreakdownAnswer, SCHEMA, LIMIT) is not None
+
+
+UNREADABLE_PLAN = SMALL.replace(f'"task_id": {PLACE}', '"task_id": )( ??? %%,')
+
+
+def says(text: str, purpose: str = "breakdown", **more: Any) -> dict[str, Any]:
+    return {"persona": "mike", "purpose": purpose, "text": text, **more}
+
+
+async def test_a_repaired_answer_is_told_with_its_layer_and_repairs() -> None:
+    at = bench(says(UNREADABLE_PLAN), says(f"```json\n{SMALL[:-2]},\n}}\n```", "repair"))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert planned.breakdown is not None
+    assert at.asked == ["breakdown 1", "repair 1"]
+    (refused,), (told,) = at.sink.named("answer_refused"), at.sink.named("answer_repaired_by_model")
+    assert (refused.data["layer"], refused.data["turn"], refused.data["purpose"]) == ("none", 1, "breakdown")
+    assert "line" in refused.data["problems"][0]
+    assert told.data["repairs"] == {"trailing_comma": 1}
+    assert told.data["first_repairs"][0]["kind"] == "trailing_comma"
+    assert told.data["first_repairs"][0]["offset"] > len(SMALL) - 10
+    assert told.data["layer"] == "repair"
+
+
+async def test_a_repair_that_is_none_is_told_and_the_loop_asks_anew() -> None:
+    at = bench(says(UNREADABLE_PLAN), says("no", "repair"), says(SMALL))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert planned.breakdown is not None
+    assert at.asked == ["breakdown 1", "repair 1", "breakdown 2"]
+    assert at.sink.named("answer_repair_failed")
+
+
+async def test_what_stopped_at_the_limit_is_no_text_to_repair() -> None:
+    at = bench(says(UNREADABLE_PLAN, stop_reason="max_tokens"), says(SMALL, "repair"), says(SMALL))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert planned.breakdown is not None
+    assert at.asked == ["breakdown 1", "breakdown 2"]
+    assert "the answer was cut off" in at.segment(1, "feedback")
+
+
+async def test_a_whole_answer_that_stopped_at_the_limit_is_whole() -> None:
+    at = bench(says(SMALL, stop_reason="max_tokens"))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert planned.breakdown is not None
+    assert (len(planned.breakdown.tasks), at.asked) == (3, ["breakdown 1"])
+
+
+async def test_missing_tasks_that_came_are_not_asked_for_again_when_the_number_is_known() -> None:
+    cut = json.dumps({**breakdown(STORY), "task_count": 3, "tasks": TASKS[:3]})
+    cut = cut[: cut.index("T-US-1-02")]
+    rest = json.dumps({"tasks": TASKS[1:3]})[:-1]
+    at = bench(says(cut), says(rest, "breakdown_missing"))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert at.asked[:2] == ["breakdown 1", "breakdown_missing 1"]
+    assert planned.breakdown is not None
+    assert len(planned.breakdown.tasks) == 3
+    assert len(at.asked) == 2
+    assert at.sink.named("breakdown_completed")[0].data["layer"] == "truncation"
+
+
+PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
+FILES = json.dumps(delivery(STORY, 1, {"a.py": "A = 1\n", "b.py": "B = 2\n"}))
+SUITE = json.dumps(suite(STORY, suite_text(STORY)))
+ANALYSIS = json.dumps({"failure_analysis": [{"file": "a.py", "issue": "wrong", "fix": "right"}]})
+TEXTS = [SMALL, FILES, SUITE, ANALYSIS]
+SAID = st.sampled_from(
+    ["I cannot.", "", UNREADABLE_PLAN, "{}", '{"tasks": []}', *TEXTS, *(text[: len(text) * 2 // 3] for text in TEXTS),
+     *(text[:30] for text in TEXTS)]
+)  # fmt: skip
+STOPS = st.sampled_from([StopReason.END_TURN, StopReason.MAX_TOKENS])
+
+
+async def plan(at: Bench) -> None:
+    await Mike(at.desk, brief()).breakdown(SURFACE, "")
+
+
+async def deliver(at: Bench) -> None:
+    async def judge(_delivery: object) -> list[Finding]:
+        return [major("x.no", "never good")]
+
+    given_brief = TaskBrief(task=PLAN.tasks[0], breakdown=PLAN, surface=SURFACE, allowed_dependencies=(),
+                            modified_files={})  # fmt: skip
+    await Alex(at.desk, brief()).deliver(given_brief, judge)
+
+
+async def write(at: Bench) -> None:
+    async def judge(_suite: object) -> list[Finding]:
+        return [major("x.no", "never good")]
+
+    await Jordan(at.desk, brief()).suite(SuiteBrief(breakdown=PLAN, surface=SURFACE, files={}), judge)
+
+
+async def analyse(at: Bench) -> None:
+    test = TestSuite(test_file="tests/test_a.py", test_content="", test_cases=())
+    report = TestReport(cases=(), exit_code=1)
+    await Jordan(at.desk, brief()).analyse(FailureBrief(suite=test, report=report, files={}, task_files={}))
+
+
+@settings(max_examples=150)
+@given(
+    loop=st.sampled_from([plan, deliver, write, analyse]),
+    replies=st.lists(st.tuples(SAID, STOPS), min_size=1, max_size=8),
+    repairs=st.integers(0, 1), attempts=st.integers(0, 3), builds=st.integers(1, 4),
+)  # fmt: skip
+async def test_no_loop_costs_more_than_its_budget(
+    loop: Any, replies: list[tuple[str, StopReason]], repairs: int, attempts: int, builds: int
+) -> None:
+    """Always refused, always cut, in turns or at random: the last reply goes on for ever."""
+    answer = {"repair_requests": repairs, "max_attempts": attempts}
+    policies = Policies.model_validate({"answer": answer, "build": {"max_attempts": builds}})
+    at = babble(*replies, policies=policies)
+    await loop(at)
+    repaired = sum(one.startswith("repair") for one in at.asked)
+    assert repaired <= repairs
+    assert len(at.asked) - repaired <= (builds if loop is deliver else 1 + attempts)
+
+
+@pytest.mark.parametrize(
+    ("loop", "contract"), [(plan, BreakdownAnswer), (deliver, DeliveryAnswer), (write, SuiteAnswer)]
+)
+@pytest.mark.parametrize("kind", ["refused", "truncated", "alternating"])
+async def test_answers_that_never_become_good_use_the_budget_up_and_no_more(
+    loop: Any, contract: Any, kind: str
+) -> None:
+    whole = {plan: SMALL, deliver: FILES, write: SUITE}[loop]
+    cut = whole[: len(whole) * 2 // 3]
+    assert extract(cut, contract).status is Status.TRUNCATED
+    said = {"refused": ["I cannot."], "truncated": [cut], "alternating": ["I cannot.", cut] * 5}[kind]
+    at = babble(*((text, StopReason.END_TURN) for text in said), policies=Policies())
+    await loop(at)
+    assert len([one for one in at.asked if not one.startswith("repair")]) == 3
+    assert len([one for one in at.asked if one.startswith("repair")]) == (kind != "truncated")
+    if loop is plan and kind == "truncated":
+        assert extract(cut, BreakdownMissingAnswer).status is Status.TRUNCATED
+        assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown_missing 2"]
