@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters.case_files import write_case
+from orchestrator.domain.cases import Case, CaseSource, Seen
 from tests.support import plain_environment
 
 ROOT = Path(__file__).parent.parent
@@ -86,9 +88,16 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 
 
-@pytest.mark.parametrize("command", [["--help"], ["run", "--help"], ["extract", "answer.txt"]], ids=" ".join)
+LIGHT = [["--help"], ["run", "--help"], ["extract", "answer.txt"], ["answers", "replay", "cases"]]
+
+
+@pytest.mark.parametrize("command", LIGHT, ids=" ".join)
 def test_light_commands_load_neither_the_engine_nor_a_provider(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text('{"a": 1}')
+    seen = Seen(status="ok", layer="strict", value={"a": 1})
+    source = CaseSource(sprint="S", story="A", persona="mike", purpose="breakdown", turn=1)
+    case = Case.model_construct(name="case", text='{"a": 1}', contract=None, seen=seen, source=source)
+    write_case(tmp_path / "cases", case, seen.model_dump())
     loaded = set(python(LOADED, *command, cwd=tmp_path).splitlines()[-1].split())
     assert "orchestrator" in loaded
     assert loaded.isdisjoint({"dbos", "anthropic", "openai"})

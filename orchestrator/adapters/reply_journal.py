@@ -25,6 +25,8 @@ class JournalEntry(Value):
     reply: Reply | None = None
     failure: FailedCall | None = None
     prompt_hash: str = ""
+    schema_name: str | None = None
+    """Stem of the schema the reply was asked to fit; None when it was to be no answer of its own."""
 
 
 class WorkflowJournal:
@@ -70,7 +72,13 @@ class WorkflowJournal:
         """Write a reply down, synchronously."""
         self._record(
             JournalEntry(
-                step=step, key=prompt.key, turn=prompt.turn, ended="reply", reply=reply, prompt_hash=prompt.hash
+                step=step,
+                key=prompt.key,
+                turn=prompt.turn,
+                ended="reply",
+                reply=reply,
+                prompt_hash=prompt.hash,
+                schema_name=prompt.schema_name,
             )
         )
 
@@ -105,6 +113,16 @@ class ReplyJournal:
     def workflow(self, workflow_id: str) -> WorkflowJournal:
         """The journal of `<sprint>/<story>[@N]`. Blocks: call it in a thread."""
         return WorkflowJournal(self._folder / workflow_id)
+
+    def stories(self) -> list[tuple[str, str]]:
+        """(sprint, `<story>[@N]`) of every workflow that has a journal, in order. Blocks."""
+        found = (path for path in self._folder.glob("*/*") if path.is_dir())
+        return sorted((path.parent.name, path.name) for path in found)
+
+    def entries(self, sprint: str, story: str) -> list[JournalEntry]:
+        """Every ended call of one workflow by step and turn; nothing is created. Blocks."""
+        found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
+        return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
 
 
 def _read(path: Path) -> JournalEntry | None:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
-from orchestrator.cli.logline import redact
 from orchestrator.cli.status import cut
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.redaction import redact
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.wiring.read import Reader, SprintView, history_of

@@ -1,11 +1,11 @@
 """Events as log lines: the JSON form for collectors and the plain one for people (DESIGN 7)."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from orchestrator.domain.events import Event
+from orchestrator.domain.redaction import redact
 
 HEAVY = frozenset({"plan", "contract", "outcome"})
 """Data that `show` prints and a log line leaves out."""
@@ -20,15 +20,6 @@ HEALINGS: Mapping[str, str] = {
     "failure_analysed": "analysed",
 }
 """Event name → the word that tells a healing in the plain output."""
-_SECRET = re.compile(
-    r"(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|(?i:bearer)\s+[A-Za-z0-9._~+/-]{16,}=*|://[^/\s:@]+:[^/\s@]+@)"
-)
-
-
-def redact(text: str) -> str:
-    """`text` without what looks like a key, a token or a password in an address."""
-    return _SECRET.sub("[redacted]", text)
 
 
 def json_line(event: Event, cap: int) -> str:

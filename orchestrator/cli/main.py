@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import __version__
+from orchestrator.cli.answers import answers_app
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.demo import demo_command
 from orchestrator.cli.extract import extract_command
@@ -54,6 +55,7 @@ for command_name, command in (
     ("extract", extract_command),
 ):
     app.command(command_name)(command)
+app.add_typer(answers_app, name="answers")
 
 
 def main(program: Callable[[], object] = app) -> None:

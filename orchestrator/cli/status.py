@@ -19,7 +19,7 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
-from orchestrator.cli.logline import redact
+from orchestrator.domain.redaction import redact
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.wiring.read import Reader, SprintView

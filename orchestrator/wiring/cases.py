@@ -1,0 +1,130 @@
+"""`answers export` and `answers replay`: kept replies as cases, and the installed version run over them."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rapidfuzz import process
+
+from orchestrator.adapters.case_files import read_cases, write_case
+from orchestrator.adapters.reply_journal import JournalEntry, ReplyJournal
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.answers import Extraction, Status
+from orchestrator.answers.cases import Replayed, exported, replay
+from orchestrator.domain.cases import Case, CaseSource, CaseWritten
+from orchestrator.domain.redaction import redact
+from orchestrator.domain.wire import WIRE_SCHEMAS
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment
+
+LONGEST_NAME = 200
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which replies are wanted; None is all."""
+
+    sprint: str | None = None
+    story: str | None = None
+    fine_too: bool = False
+    """Also answers that were whole and valid."""
+
+
+@dataclass
+class Exported:
+    """What an export did."""
+
+    written: dict[CaseWritten, list[str]] = field(default_factory=dict)
+    statuses: Counter[Status] = field(default_factory=Counter)
+    left_out: int = 0
+    """Replies that were to be no answer of their own, or that a version kept that did not note their contract."""
+    altered: list[str] = field(default_factory=list)
+    """Cases that are read otherwise than their replies because secrets were taken out."""
+
+    def names(self, what: CaseWritten) -> list[str]:
+        """Cases that this became of, in order."""
+        return self.written.get(what, [])
+
+
+def export(folder: Path, choice: Choice, environment: Environment, *, replace: bool = False) -> Exported:
+    """Keep every wanted reply that was repaired, cut off or refused as a case. Raises ConfigError. Blocks."""
+    secrets = [value for name, value in environment.variables.items() if _SECRET_NAME.search(name.upper())]
+    done = Exported()
+    for sprint, story, entry in _replies(StateFolder(environment.home), choice):
+        if entry.schema_name not in WIRE_SCHEMAS or entry.reply is None:
+            done.left_out += 1
+            continue
+        case, extraction = _case(sprint, story, entry, secrets)
+        if extraction.status is Status.OK and not choice.fine_too:
+            continue
+        became = write_case(folder, case, _dump(extraction), replace=replace)
+        done.written.setdefault(became, []).append(case.name)
+        done.statuses[extraction.status] += 1
+        if case.source.redaction_changed:
+            done.altered.append(case.name)
+    return done
+
+
+def replay_all(folder: Path) -> list[Replayed]:
+    """The installed version over every case. Raises ConfigError naming a damaged file. Blocks."""
+    return [replay(case) for case in read_cases(folder)]
+
+
+def _replies(state: StateFolder, choice: Choice) -> Iterator[tuple[str, str, JournalEntry]]:
+    journal = ReplyJournal(state.replies)
+    workflows = journal.stories()
+    if not workflows:
+        raise ConfigError(f"no reply is kept in {state.home}; a sprint leaves some")
+    _expect("sprint", choice.sprint, {sprint for sprint, _ in workflows})
+    mine = [(sprint, story) for sprint, story in workflows if choice.sprint in (None, sprint)]
+    _expect("story", choice.story, {story.partition("@")[0] for _, story in mine})
+    for sprint, story in mine:
+        if choice.story in (None, story, story.partition("@")[0]):
+            # A stand-in for a missing script entry is nobody's answer.
+            entries = (
+                entry for entry in journal.entries(sprint, story) if entry.reply is not None and entry.reply.paid
+            )
+            yield from ((sprint, story, entry) for entry in entries)
+
+
+def _expect(what: str, name: str | None, known: set[str]) -> None:
+    if name is not None and name not in known:
+        nearest = process.extractOne(name, sorted(known))
+        raise ConfigError(f"no reply of a {what} {name} is kept" + (f"; did you mean {nearest[0]}?" if nearest else ""))
+
+
+def _case(sprint: str, story: str, entry: JournalEntry, secrets: list[str]) -> tuple[Case, Extraction]:
+    reply, key, contract = entry.reply, entry.key, entry.schema_name
+    assert reply is not None
+    assert contract is not None
+    source = CaseSource(
+        sprint=sprint,
+        story=story,
+        task=key.task,
+        persona=key.persona,
+        purpose=key.purpose,
+        turn=entry.turn,
+        model=reply.model,
+        provider=reply.provider,
+        stop_reason=reply.stop_reason,
+        contract=contract,
+    )
+    schema: dict[str, Any] = WIRE_SCHEMAS[contract].model_json_schema()
+    return exported(_name(source), reply.text, schema, source, partial(redact, known=secrets))
+
+
+def _name(source: CaseSource) -> str:
+    """One folder name per reply: no id holds a `+`."""
+    parts = (source.sprint, source.story, source.persona, source.purpose, source.task, str(source.turn))
+    name = "+".join(re.sub(r"[^\w.@-]", "_", part) for part in parts if part)
+    return name if len(name) <= LONGEST_NAME else f"{name[:180]}+{hashlib.sha256(name.encode()).hexdigest()[:10]}"
+
+
+def _dump(extraction: Extraction) -> dict[str, Any]:
+    return {"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"})
