@@ -4,13 +4,14 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench soak contracts clean
+.PHONY: help demo test check bench bench-answers soak contracts clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
 	@echo "make test      the test suite, a worker per processor (ARGS=-n0: in one process)"
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks"
+	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make soak      long kill and load runs"
 	@echo "make contracts write contracts/*.schema.json anew from the types"
 
@@ -41,6 +42,10 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
+# Gets the other readers into .bench/ by itself; about ten minutes, a look within two: ARGS=--quick
+bench-answers: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.answers $(ARGS)
+
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
 
@@ -48,4 +53,4 @@ contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) .bench .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
