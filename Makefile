@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers soak contracts clean
+.PHONY: help demo test check bench bench-answers fuzz soak contracts clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -12,6 +12,7 @@ help:
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
+	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill and load runs"
 	@echo "make contracts write contracts/*.schema.json anew from the types"
 
@@ -46,6 +47,16 @@ bench: $(VENV)/.dev
 bench-answers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.answers $(ARGS)
 
+$(VENV)/.fuzz: $(VENV)/.dev
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]' || { \
+		echo "Nothing was fuzzed: atheris has no build for $$($(BIN)/python --version);" \
+			"name another Python: make fuzz PYTHON=python3.11 VENV=.venv-fuzz" >&2; exit 1; }
+	@touch $@
+
+# Another time per target, or one of them: ARGS="--seconds 600 cut"; a finding again: ARGS="--replay FILE"
+fuzz: $(VENV)/.fuzz
+	$(BIN)/python -m tests.fuzz $(ARGS)
+
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
 
@@ -53,4 +64,4 @@ contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool
 
 clean:
-	rm -rf $(VENV) .bench .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
+	rm -rf $(VENV) .bench .fuzz .pytest_cache .mypy_cache .ruff_cache build dist *.egg-info
