@@ -2,15 +2,18 @@
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 from benchmarks.answers import corpus, install, measure, svg, table
+from benchmarks.answers.drive import Reader
 from benchmarks.answers.peers import OURS, PEERS, Peer
 from benchmarks.measure import machine
 
+T = TypeVar("T")
 FOLDER = install.ROOT / ".bench"
 DOCS = install.ROOT / "docs"
 AT_ONCE = 2
@@ -43,6 +46,17 @@ def _chosen(names: str | None) -> list[Peer]:
     return [peer for peer in PEERS if wanted is None or peer.name in wanted | {OURS.name}]
 
 
+def _side_by_side(work: Callable[[Peer], T], peers: Iterable[Peer]) -> list[T]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            return list(pool.map(work, peers))
+        except BaseException:
+            # An interrupt, above all: nobody is to wait for readers that hang.
+            pool.shutdown(wait=False, cancel_futures=True)
+            Reader.stop_all()
+            raise
+
+
 def _corpus(
     peers: Iterable[Peer], cases: list[corpus.Case], bench: install.Bench, budget_s: float
 ) -> list[measure.Read]:
@@ -51,8 +65,7 @@ def _corpus(
         print(f"  {peer.name}: {read.missing or f'{read.cases} cases'}", flush=True)
         return read
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(one, peers))
+    return _side_by_side(one, peers)
 
 
 def _hostile(peers: Iterable[Peer], bench: install.Bench, size: int, limit_s: float) -> list[dict[str, str]]:
@@ -61,8 +74,7 @@ def _hostile(peers: Iterable[Peer], bench: install.Bench, size: int, limit_s: fl
         print(f"  {peer.name}: {len(measure.slow(said))} of {len(said)} not survived", flush=True)
         return said
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(one, peers))
+    return _side_by_side(one, peers)
 
 
 def _run(options: argparse.Namespace) -> table.Report:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 from benchmarks.answers.install import ROOT, Bench
 from benchmarks.answers.peers import OURS, Peer
@@ -44,6 +44,17 @@ class Missing(Exception):
 class Reader:
     """A peer's process; use it in a `with` block."""
 
+    _live: ClassVar[set[subprocess.Popen[bytes]]] = set()
+    _stopped: ClassVar[bool] = False
+
+    @classmethod
+    def stop_all(cls) -> None:
+        """End every reader, in whatever thread it is asked; none starts again."""
+        cls._stopped = True
+        for process in list(cls._live):
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def __init__(self, peer: Peer, bench: Bench) -> None:
         self._peer = peer
         self._bench = bench
@@ -58,11 +69,14 @@ class Reader:
         self._end()
 
     def _start(self) -> None:
+        if Reader._stopped:
+            raise Missing("stopped")
         if self._peer.package in self._bench.missing:
             raise Missing(self._bench.missing[self._peer.package])
         ours = self._peer.name == OURS.name
         self._rest = b""
         self._process = self._spawned(sys.executable if ours else str(self._bench.python))
+        self._live.add(self._process)
         line = self._line(START_S)
         said = json.loads(line) if isinstance(line, bytes) else {"error": str(line)}
         if said["error"]:
@@ -94,6 +108,7 @@ class Reader:
         with suppress(ProcessLookupError):  # it died first
             os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
+        self._live.discard(process)
 
     def ask(
         self, text: str, *, contract: str, items: str, limit_s: float, value: bool = True, repeat: int = 1

@@ -2,12 +2,13 @@
 
 import json
 import re
+from functools import partial
 
 from benchmarks.answers.draft import Draft, Unfit, fault
 from benchmarks.answers.writer import quoted
 
-SINGLE = re.compile(r"\\\\(?=[^\"\\/bfnrtu])")
-"""An escaped backslash before a character that no JSON escape has."""
+LONE = re.compile(r"(?<!\\)\\(?=[^\"\\/bfnrtu'`$_<>&])")
+"""A backslash before a character that no JSON escape has, and that nobody escapes without need."""
 NEVER_ESCAPED = "'`$_<>&"
 
 
@@ -46,18 +47,15 @@ def bare_quotes(draft: Draft) -> None:
         return f'"{spelled}"'
 
     draft.respell(spell, lambda text: '"' in text and '\\"' not in text)
-    if write_is_valid(draft, spell):
+    # Chance decides here and now, so that a draft which it left without a fault can be told.
+    texts = {path: spell(text) for path, text in draft.code() if draft.style.texts.get(path) is spell}
+    if not any('"' in re.sub(r"\\.", "", spelled[1:-1]) for spelled in texts.values()):
         raise Unfit
+    draft.style.texts.update({path: partial(_fixed, spelled) for path, spelled in texts.items()})
 
 
-def write_is_valid(draft: Draft, spell: object) -> bool:
-    """Whether chance left every respelled string as JSON has it (the draw is part of the seed, so it is drawn once)."""
-    texts = {}
-    for path, text in draft.strings():
-        if draft.style.texts.get(path) is spell:
-            texts[path] = draft.style.texts[path](text)
-    draft.style.texts.update({path: lambda _, fixed=fixed: fixed for path, fixed in texts.items()})
-    return not any('"' in re.sub(r"\\.", "", fixed[1:-1]) for fixed in texts.values())
+def _fixed(spelled: str, text: str) -> str:
+    return spelled
 
 
 @fault("raw line ends and tabs", "strings", "texts")
@@ -83,7 +81,11 @@ def over_escaped(draft: Draft) -> None:
 @fault("backslashes not doubled", "strings", "texts")
 def under_escaped(draft: Draft) -> None:
     r"""Regular expressions and paths as they stand in the code: `\d`, `\s`, `\w`."""
-    draft.respell(lambda text: SINGLE.sub(lambda _: "\\", quoted(text)), lambda text: bool(SINGLE.search(quoted(text))))
+
+    def spell(text: str) -> str:
+        return quoted(LONE.sub(lambda _: "\0", text)).replace("\\u0000", "\\")
+
+    draft.respell(spell, lambda text: bool(LONE.search(text)) and not re.search(r"\\[\\'`$_<>&]", text))
 
 
 @fault("backquoted, escaped", "strings", "texts")
