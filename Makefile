@@ -43,7 +43,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# Gets the other readers into .bench/ by itself; about ten minutes, a look within two: ARGS=--quick
+# Gets the other readers into .bench/ by itself; about five minutes, a look within one: ARGS=--quick
 bench-answers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.answers $(ARGS)
 
