@@ -13,7 +13,7 @@ from orchestrator.answers.model import Change, Extraction, Status, excerpt, list
 from orchestrator.answers.scan import Scan
 from orchestrator.answers.shape import ANYTHING, Schema, Shape, fit, shape_of
 from orchestrator.answers.strict import document
-from orchestrator.answers.views import ENCODINGS, LAYOUTS, View
+from orchestrator.answers.views import ENCODINGS, LAYOUTS, View, joined_chunks
 from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
@@ -78,6 +78,10 @@ def whole_text(case: Case) -> Extraction | None:
 def certain_answer(case: Case) -> Extraction | None:
     """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
     if case.plain.certain and case.shape is not ANYTHING:
+        if any(change.kind == "raw_newline" for change in case.plain.changes):
+            joined = _viewed(case, joined_chunks, layout=True)  # a string that swallowed a seam repeats what it holds
+            if joined is not None and joined.complete:
+                return joined
         return _found(case.plain, case.scan.seen, case.shape, case.text, int)
     return None
 

@@ -21,7 +21,7 @@ _PLACE = (
 _REST = re.compile(
     rf"\W*(?:(?:and|plus|add|then|the|all|any|with|your|insert|\(?\d+)\s+)*"
     rf"(?:(?:remaining|rest|others?|additional|further|more|similar|subsequent){_NOUNS}{_PLACE}"
-    r"|etc|and so (?:on|forth)|continu\w+.{0,60}|same (?:for|as) .{0,60}|repeat.{0,60}"
+    r"|(?:etc|and so (?:on|forth)).{0,40}|continu\w+.{0,60}|same (?:for|as) .{0,60}|repeat.{0,60}"
     r"|.{0,40}(?:omitted|truncated|left out|abbreviated|for brevity).{0,40})\W*",
     re.IGNORECASE,
 )

@@ -76,7 +76,7 @@ class Guide:
         frame = stack[-1]
         before = _LOST_BEFORE.search(self.text, max(start + 1, quote - 80), quote)
         match = _LOST_KEY.match(self.text, quote + 1)
-        if before is None or match is None or not frame.is_object:
+        if before is None or match is None or not frame.is_object or RESUMED.search(self.text, start, quote):
             return None
         own_line = "\n" in before.group() and not frame.shape.props and match[1] not in (*frame.value, frame.key)
         return before.start() if frame.wants(match[1]) or own_line else None
@@ -88,19 +88,19 @@ class Guide:
         """
         if self.may_end(stack, end + 1):
             return True
-        frame, place = stack[-1], self._skip(end + 1)
+        frame, place = stack[-1], self.skip(end + 1)
         if not later and not frame.is_object and self.text.startswith(":", place):
             name = self.text[start + 1 : end]
             awaited = len(stack) > 1 and stack[-2].wants(name)
             return awaited or (frame.shape.items is not None and name in frame.shape.items.props)
         if later or not frame.is_object or not self.text.startswith(",", place):
             return False
-        match = _KEY.match(self.text, self._skip(place + 1))
+        match = _KEY.match(self.text, self.skip(place + 1))
         return match is not None and match[2].strip() in frame.shape.props
 
     def may_end(self, stack: list[Frame], at: int) -> bool:
         """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
-        place = self._skip(at)
+        place = self.skip(at)
         character = self.text[place : place + 1]
         if character in tokens.COMMAS and character:
             return self._member(stack, place + 1, "string")
@@ -112,14 +112,15 @@ class Guide:
         """Whether the text from `at` on can follow a comma at the top of `stack`."""
         return self._member(stack, at, "any")
 
-    def _skip(self, at: int) -> int:
+    def skip(self, at: int) -> int:
+        """Offset of the first character at or after `at` that is neither blank nor comment."""
         match = _BETWEEN.match(self.text, at)
         return match.end() if match else at
 
     def _member(self, stack: list[Frame], at: int, kind: str) -> bool:
         """Whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
         frame = stack[-1]
-        place = self._skip(at)
+        place = self.skip(at)
         if tokens.ELLIPSIS.match(self.text, place):
             return True
         if self.text.startswith(frame.closer, place):
@@ -161,7 +162,7 @@ class Guide:
             if not self.text.startswith(stack[level].closer, place):
                 return False
             after = place + 1
-            place = self._skip(after)
+            place = self.skip(after)
             if level == 0:
                 return self._is_over(stack[0], place)
             character = self.text[place : place + 1]

@@ -13,6 +13,11 @@ from orchestrator.answers.shape import ANYTHING
 if TYPE_CHECKING:
     from orchestrator.answers.reader import Reader
 
+_KINDS = {
+    "{": ("object",), "[": ("array",), '"': ("string",), "'": ("string",),
+    "t": ("boolean",), "f": ("boolean",), "T": ("boolean",), "F": ("boolean",), "n": ("null",), "N": ("null",),
+}  # fmt: skip
+"""First character of a value → the JSON types it may begin."""
 _OPEN_KEY = re.compile(r"([\w.$-]{1,100}+)\s*+:\s*+")
 
 
@@ -27,8 +32,14 @@ def key_name(reader: Reader, character: str) -> str:
     if open_key is not None and end != open_key.end(1):
         return _unclosed_key(reader, open_key, start, end, closing)
     if end < 0:
-        raise Halt("cut" if tokens.key_is_cut(text, start) else "broken", start, "a key is not closed")
+        raise _unclosed(text, start)
     return reader.literal(start, end, character, closing)
+
+
+def _unclosed(text: str, start: int) -> Halt:
+    if tokens.key_is_cut(text, start):
+        return Halt("cut", len(text), "a key is not closed")
+    return Halt("broken", start, "a key is not closed")
 
 
 def _bare_key(reader: Reader, start: int, character: str) -> str:
@@ -37,7 +48,7 @@ def _bare_key(reader: Reader, start: int, character: str) -> str:
         raise Halt("broken", start, f"a key was expected, not `{excerpt(character)}`")
     reader.at = match.end()
     if reader.at >= len(reader.text):
-        raise Halt("cut", start, "a key is not closed")
+        raise Halt("cut", len(reader.text), "a key is not closed")
     name = match.group()
     if reader.text[reader.at] in tokens.CLOSING_QUOTE:
         reader.at += 1
@@ -55,7 +66,7 @@ def _unclosed_key(reader: Reader, key: re.Match[str], start: int, end: int, clos
     if not known and (end >= 0 and end != key.end()):
         return reader.literal(start, end, reader.text[start], closing)
     if not known and (reader.contract is not ANYTHING or not value):
-        raise Halt("cut" if tokens.key_is_cut(reader.text, start) else "broken", start, "a key is not closed")
+        raise _unclosed(reader.text, start)
     reader.at = key.end(1)
     reader.changes.append(Change("missing_quote", reader.at, "", closing))
     return key[1]
@@ -84,6 +95,5 @@ def _value_follows(reader: Reader, character: str, name: str) -> bool:
     frame = reader.stack[-1]
     if reader.contract is ANYTHING:
         return character in '"{[' and tokens.BARE_KEY.fullmatch(name) is not None
-    kind = {"{": "object", "[": "array", '"': "string", "'": "string"}.get(character)
-    kind = kind or ("number" if character.isdigit() else None)
-    return frame.wants(name) and kind is not None and frame.shape.child(name).allows(kind)
+    kinds = ("number", "integer") if character.isdigit() or character == "-" else _KINDS.get(character, ())
+    return frame.wants(name) and any(frame.shape.child(name).allows(kind) for kind in kinds)

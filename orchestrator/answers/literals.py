@@ -73,7 +73,7 @@ def _bare(reader: Reader) -> Any:
     token = _COMMENT.sub("", match.group()).rstrip() if match else ""
     end = start + len(token)
     if tokens.blanks_end(text, end) >= len(text) and token not in tokens.WORDS:
-        raise Halt("cut", start, "the text ends inside a value")
+        raise Halt("cut", len(text), "the text ends inside a value")
     if not token:
         raise Halt("broken", start, f"a value was expected, not `{excerpt(text[start : start + 20])}`")
     if not reader.stack[-1].is_object and reader.stack[-1].value and gaps.is_gap_item(token, reader.stack[-1]):
@@ -133,7 +133,8 @@ def _bare_string(reader: Reader, token: str, start: int, shape: Shape) -> str:
     text = reader.text
     follows = tokens.character_after_blanks(text, reader.at)
     wanted = "string" in shape.kinds and token[0] != "<" and any(character.isalnum() for character in token)
-    plausible = wanted or ((shape is ANYTHING or not shape.kinds) and reader.keyed and _SIMPLE.fullmatch(token))
+    listed = not reader.stack[-1].is_object and reader.contract is not ANYTHING
+    plausible = wanted or (not shape.kinds and not listed and reader.keyed and _SIMPLE.fullmatch(token))
     if follows in tokens.CLOSING_QUOTE and plausible and reader.may_end(reader.at + 1):
         reader.at = tokens.blanks_end(text, reader.at) + 1
         reader.changes.append(Change("missing_quote", start, "", follows))
@@ -152,7 +153,7 @@ def _called(reader: Reader, call: re.Match[str]) -> Any:
     text, start = reader.text, reader.at
     reader.at = call.end()
     if reader.at >= len(text):
-        raise Halt("cut", start, "the text ends inside a value")
+        raise Halt("cut", len(text), "the text ends inside a value")
     if text[reader.at] in "{[()":
         raise Halt("broken", start, f"`{excerpt(call.group())}` is no JSON value")
     value = reader.string() if text[reader.at] in tokens.CLOSING_QUOTE else scalar(reader)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from orchestrator.answers import code
-from orchestrator.answers.frames import Halt
+from orchestrator.answers import code, tokens
+from orchestrator.answers.frames import Halt, child_shape
 from orchestrator.answers.model import Change
 
 if TYPE_CHECKING:
@@ -21,6 +21,13 @@ _CLOSER = re.compile(r"[ \t\r\n]*+[,}\]]")
 def long_text(reader: Reader) -> str | None:
     """The string in triple quotes or a fenced block that begins here; None where neither does."""
     return _triple(reader) if reader.text[reader.at : reader.at + 3] in _TRIPLE else _fenced(reader)
+
+
+def opens_tuple(reader: Reader) -> bool:
+    """Whether the bracket here opens a list of another language, or one round strings: no remark in brackets."""
+    place = reader.guide.skip(reader.at + 1)
+    following = reader.text[place : place + 1]
+    return following in tokens.CLOSING_QUOTE or child_shape(reader.stack, reader.contract).allows("array")
 
 
 def _triple(reader: Reader) -> str | None:

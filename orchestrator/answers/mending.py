@@ -137,11 +137,11 @@ def goes_on(reader: Reader, at: int) -> bool:
 def extra_closer(reader: Reader, character: str) -> bool:
     """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
     text, frame = reader.text, reader.stack[-1]
-    place = tokens.blanks_end(text, reader.at + 1)
+    place = reader.guide.skip(reader.at + 1)
     following = text[place : place + 1]
     if frame.is_object or not frame.value or character != "}":
         return False
-    return following == "]" or (following == "," and tokens.character_after_blanks(text, place + 1) == "{")
+    return following == "]" or (following == "," and text.startswith("{", reader.guide.skip(place + 1)))
 
 
 def wrong_closer(reader: Reader, character: str) -> bool:

@@ -170,7 +170,7 @@ class Reader:
     def member(self, character: str) -> None:
         """A value; the container it belongs to is on top of the stack."""
         frame, start = self.stack[-1], self.at
-        if character in "{[" or (character == "(" and self.keyed):
+        if character in "{[" or (character == "(" and self.keyed and longtext.opens_tuple(self)):
             frame.comma_at = -1
             self.open(child_shape(self.stack, self.contract))
             return

@@ -46,7 +46,8 @@ _FINAL = re.compile(
 """Words that announce the answer itself."""
 _TAIL = re.compile(
     r"(?:\s*(?:<\|[\w ]{1,40}\|>|</s>|\[/?INST\]|```|~~~|</?(?!think|reason|thought|scratch|reflect)[a-z_]{2,20}>"
-    r"|(?:…|\.{3})?\s*[\[(]?\b(?:output )?truncated\b.{0,40}))+\s*\Z",
+    r"|(?:…|\.{3})?\s*[\[(]?\b(?:output )?truncated\b.{0,40}"
+    r"|\n\s*[\[(][A-Za-z][^\])\n\"{}]{2,80}[\])]))+\s*\Z",
     re.IGNORECASE,
 )
 """What is left of a chat's own marks behind a text."""
@@ -112,7 +113,8 @@ class Scan:
         """Offset after a closing reasoning tag that nothing opened, 0 without one."""
         for match in _OPENER.finditer(self.text) if self.last_close else ():
             if match.group(2):
-                return match.end() if match.group(1) else 0
+                inside = self.text.startswith(('"', "'", "\\"), match.end())
+                return match.end() if match.group(1) and not inside else 0
         return 0
 
     def _reasoning(self, match: re.Match[str]) -> int:

@@ -22,7 +22,7 @@ _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _DOUBLED = re.compile(r'[{\[]\s*+(?:[{\[]\s*+)?""[\w.$ -]{1,100}""\s*+[:,\]]')
 _MARKS = (
-    re.compile(r"[ \t]*+(\d{1,6})(?:[ \t]*+[|│→:.)\]]|(?=[ \t\n])|$)[ \t]?"),
+    re.compile(r"[ \t]*+(\d{1,6})(?:[ \t]*+[|│→]|[:.)\]](?=[ \t\n]|\Z)|(?=[ \t\n])|\Z)[ \t]?"),
     re.compile(r"\+"),
     re.compile(r"[ \t]*+>[ \t]?"),
     re.compile(r"[ \t]*+(?://|\#|\*|\|)[ \t]?"),
