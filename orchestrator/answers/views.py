@@ -12,7 +12,7 @@ from orchestrator.answers.shape import Shape
 
 View = Callable[[str, Shape], Decoded | None]
 MIN_OVERLAP = 12
-"""Repeated characters that show where two chunks of an answer belong together."""
+"""Repeated characters, blanks aside, that show where two chunks of an answer belong together."""
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
 _ENTITY_JSON = re.compile(r"[{\[](?:\s|&nbsp;)*+(?:[{\[]\s*+)?&(?:quot|\#0?34|\#[xX]22);")
@@ -94,7 +94,8 @@ def joined_chunks(text: str, shape: Shape) -> Decoded | None:
     for seam in _SEAM.finditer(text):
         chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
-        if repeated < MIN_OVERLAP and not chunk.rstrip().endswith(("}", ",", "[", "]", "{")):
+        told = len("".join(text[seam.end() : seam.end() + repeated].split()))
+        if told < MIN_OVERLAP and not chunk.rstrip().endswith(("}", ",", "[", "]", "{")):
             continue
         pieces.append((chunk, at))
         at = seam.end() + repeated
