@@ -32,6 +32,28 @@ class TestsOutcome(Value):
     cases: tuple[CaseOutcome, ...] = ()
 
 
+class CriterionOutcome(Value):
+    """One acceptance criterion and the tests that say they show it; none: it is not covered."""
+
+    criterion: str
+    tests: tuple[CaseOutcome, ...] = ()
+
+
+class Healing(Value):
+    """Something that was not right and how it went on, as the event log tells it."""
+
+    event: str
+    message: str
+    task: str | None = None
+
+
+class StageTime(Value):
+    """Time that a story spent in one stage."""
+
+    stage: str
+    duration_s: float
+
+
 class Tokens(Value):
     """Sums over paid replies. `input` includes `cached`."""
 
@@ -75,6 +97,11 @@ class StoryReport(Value):
     duration_s: float
     branch: str | None
     commit: str | None
+    criteria: tuple[CriterionOutcome, ...] = ()
+    """The story's acceptance criteria, in order."""
+    healings: tuple[Healing, ...] = ()
+    stages: tuple[StageTime, ...] = ()
+    """Where the time went; every stage is listed."""
 
 
 class SprintReport(Value):

@@ -22,6 +22,8 @@ class SprintRecord(Value):
     """The frozen selection, in backlog order."""
     titles: dict[str, str] = Field(default_factory=dict)
     """Story → its title when the sprint began; a story that had none, and one of an older record, is absent."""
+    criteria: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """Story → its acceptance criteria when the sprint began; a story without any is absent."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
     closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)

@@ -1,18 +1,23 @@
 """report.json, folded from the record and the event log; counts come from recorded outcomes only (spec 1 C5)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from orchestrator.domain.outcome import SprintReport, StoryOutcome, StoryReport, Tokens
+from orchestrator.domain.outcome import CriterionOutcome, SprintReport, StoryOutcome, StoryReport, Tokens
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
+from orchestrator.sprint.coverage import coverage
 from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.report_facts import healings, stage_times
 
 
 def build_report(
     record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str]
 ) -> SprintReport:
     """The whole report; stories without an outcome appear with their present status."""
-    stories = tuple(_story(story, histories[story], titles.get(story, "")) for story in record.story_ids)
+    stories = tuple(
+        _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()))
+        for story in record.story_ids
+    )
     return SprintReport(sprint=record.sprint, stories=stories, totals=totals(stories))
 
 
@@ -38,8 +43,9 @@ def exit_code(report: SprintReport) -> int:
     return 0 if all(story.status is StoryStatus.DONE for story in report.stories) else 1
 
 
-def _story(story_id: str, history: StoryHistory, title: str) -> StoryReport:
+def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str]) -> StoryReport:
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status)
+    covered, _ = coverage(criteria, outcome.tests.cases)
     return StoryReport(
         id=story_id,
         title=title,
@@ -54,4 +60,7 @@ def _story(story_id: str, history: StoryHistory, title: str) -> StoryReport:
         duration_s=round(history.duration_s, 3),
         branch=outcome.branch,
         commit=outcome.commit,
+        criteria=tuple(CriterionOutcome(criterion=row.criterion, tests=row.cases) for row in covered),
+        healings=healings(history.events),
+        stages=stage_times(history.events, history.duration_s),
     )

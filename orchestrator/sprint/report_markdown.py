@@ -1,59 +1,54 @@
 """report.md: the report for people, from the same outcomes and events as report.json (pure)."""
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.outcome import CaseOutcome, SprintReport, StoryReport, Tokens
+from orchestrator.domain.outcome import CaseOutcome, Healing, SprintReport, StageTime, StoryReport, Tokens
 from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.coverage import coverage
 from orchestrator.sprint.history import StoryHistory
 
-HEALINGS = frozenset(
-    {
-        "answer_healed",
-        "answer_repaired_by_model",
-        "answer_repair_failed",
-        "answer_truncated",
-        "answer_refused",
-        "answer_sent_back",
-        "breakdown_completed",
-        "breakdown_left_short",
-        "delivery_completed",
-        "delivery_left_short",
-        "plan_mended",
-        "failure_analysed",
-        "call_retried",
-    }
-)
-"""Events about something that was not right and what was done about it."""
 BAR = 30
 """Characters of the longest bar."""
+LEAST_S = 0.05
+"""Seconds that are shown as something."""
 MAX_CELL, MAX_HEALINGS, MAX_FINDINGS = 300, 40, 60
-_STAGES = {
-    "breakdown": "planning",
-    "breakdown_missing": "planning",
-    "delivery": "building",
-    "continuation": "building",
-    "suite": "writing tests",
-    "analysis": "analysing failures",
-    "repair": "repairing answers",
-}
-_COMMAND, _TESTS, _REST = "commands", "running tests", "git, waiting and the rest"
 
 
-def render_report(
-    report: SprintReport, histories: Mapping[str, StoryHistory], criteria: Mapping[str, Sequence[str]]
-) -> str:
-    """The whole document. `criteria`: the acceptance criteria of each story, by id."""
-    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report)]
+class Places(NamedTuple):
+    """Where a reader of the report finds what it speaks of."""
+
+    backlog: str
+    repo: str
+    mirror: str
+    """The bare repository that holds every branch of the sprint."""
+    replies: Mapping[str, str]
+    """Story → link to the folder with its prompts and answers, for stories that have one."""
+
+
+def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
+    """The whole document."""
+    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), _looking(places)]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
-        parts += [part for part in _story(story, events, criteria.get(story.id, ())) if part]
+        parts += [part for part in _story(story, events, places.replies.get(story.id)) if part]
     return "\n\n".join(parts) + "\n"
+
+
+def _looking(places: Places) -> str:
+    """How to get at branches and files: they lie in a bare repository, where nothing can be linked to."""
+    fetch = shlex.join(["git", "-C", places.repo, "fetch", places.mirror])
+    show = shlex.join(["git", "--git-dir", places.mirror, "show"])
+    lines = (
+        f"Backlog {_code(places.backlog)}, repository {_code(places.repo)}",
+        f"A branch named below: {_code(f'{fetch} BRANCH')}, then `git log -p FETCH_HEAD`",
+        f"A file of it: {_code(f'{show} BRANCH:FILE')}",
+    )
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def _cell(text: str) -> str:
@@ -108,17 +103,17 @@ def _overview(report: SprintReport) -> str:
     return _table(("Story", "Title", "Status", "Tests", "Attempts", "Calls", "Cost", "Time"), rows)
 
 
-def _story(story: StoryReport, events: Sequence[Event], criteria: Sequence[str]) -> Iterator[str]:
+def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
     yield f"**{story.status.value}**. {story.calls} calls, {_spent(story.tokens)}; cost {_cost(story.cost_usd)}."
-    yield _where(story, events)
-    yield _criteria(story, criteria)
+    yield _where(story, events, replies)
+    yield _criteria(story)
     yield _findings(story.findings)
-    yield _healings(events)
-    yield _stages(story, events)
+    yield _healings(story.healings)
+    yield _stages(story.stages)
 
 
-def _where(story: StoryReport, events: Sequence[Event]) -> str:
+def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> str:
     lines = []
     if story.branch:
         merged = " (merged)" if story.status is StoryStatus.DONE else ""
@@ -129,16 +124,19 @@ def _where(story: StoryReport, events: Sequence[Event]) -> str:
     files = list(dict.fromkeys(path for event in events for path in event.data.get("files", ())))
     if files:
         lines.append(f"- Files: {', '.join(_code(path) for path in files)}")
+    if replies:
+        lines.append(f"- [Prompts and answers](<{replies}>)")
     return "\n".join(lines)
 
 
-def _criteria(story: StoryReport, criteria: Sequence[str]) -> str:
-    covered, others = coverage(criteria, story.tests.cases)
+def _criteria(story: StoryReport) -> str:
     rows = []
-    for number, row in enumerate(covered, start=1):
-        if not row.cases:
+    for number, row in enumerate(story.criteria, start=1):
+        if not row.tests:
             rows.append((str(number), _cell(row.criterion), "—", "not covered"))
-        rows += [(str(number), *cells) for cells in _results(row.criterion, row.cases)]
+        rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
+    shown = {case for row in story.criteria for case in row.tests}
+    others = [case for case in story.tests.cases if case not in shown]
     for criterion in dict.fromkeys(case.criterion for case in others):
         rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
     return "### Acceptance criteria\n\n" + _table(("No", "Criterion", "Test", "Result"), rows) if rows else ""
@@ -159,9 +157,8 @@ def _findings(findings: Sequence[Finding]) -> str:
     return "### Findings\n\n" + "\n".join(_with_rest(lines, len(findings))) if lines else ""
 
 
-def _healings(events: Sequence[Event]) -> str:
-    told = [event for event in events if event.name in HEALINGS]
-    lines = [f"- {_cell(event.message)}{f' ({event.task})' if event.task else ''}" for event in told[:MAX_HEALINGS]]
+def _healings(told: Sequence[Healing]) -> str:
+    lines = [f"- {_cell(one.message)}{f' ({one.task})' if one.task else ''}" for one in told[:MAX_HEALINGS]]
     return "### What was not right and how it went on\n\n" + "\n".join(_with_rest(lines, len(told))) if lines else ""
 
 
@@ -169,30 +166,14 @@ def _with_rest(lines: list[str], count: int) -> list[str]:
     return [*lines, f"- … and {count - len(lines)} more"] if count > len(lines) else lines
 
 
-def _stages(story: StoryReport, events: Sequence[Event]) -> str:
-    """Time per stage as bars; the rest is what the recorded durations do not explain."""
-    seconds: Counter[str] = Counter()
-    for event in events:
-        stage = _stage(event)
-        if stage is not None:
-            seconds[stage] += event.data.get("duration_ms") or 0
-    spent = {stage: ms / 1000 for stage, ms in seconds.items() if ms}
-    rest = story.duration_s - sum(spent.values())
-    if rest >= 0.05:
-        spent[_REST] = rest
+def _stages(stages: Sequence[StageTime]) -> str:
+    """Time per stage as bars; what takes no time that can be seen is left out."""
+    spent = {time.stage: time.duration_s for time in stages if time.duration_s >= LEAST_S}
     if not spent:
         return ""
-    order = [*dict.fromkeys(_STAGES.values()), _COMMAND, _TESTS, _REST]
     longest, width = max(spent.values()), max(map(len, spent))
     lines = [
-        f"{stage:<{width}}  {'█' * max(1, round(BAR * spent[stage] / longest)):<{BAR}}  {spent[stage]:.1f} s"
-        for stage in order
-        if stage in spent
+        f"{stage:<{width}}  {'█' * max(1, round(BAR * seconds / longest)):<{BAR}}  {seconds:.1f} s"
+        for stage, seconds in spent.items()
     ]
     return "### Time per stage\n\n```text\n" + "\n".join(lines) + "\n```"
-
-
-def _stage(event: Event) -> str | None:
-    if event.name == "turn_finished":
-        return _STAGES.get(str(event.data.get("purpose")))
-    return {"command_finished": _COMMAND, "tests_finished": _TESTS}.get(event.name)

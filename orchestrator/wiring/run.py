@@ -1,7 +1,6 @@
 """`run`: one sprint from a backlog to a report, in the foreground."""
 
 import asyncio
-import json
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -33,13 +32,12 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
-from orchestrator.sprint.report import build_report
-from orchestrator.sprint.report_markdown import render_report
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.reports import save_report
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
     Chosen,
@@ -262,11 +260,8 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        rows = {story.id: story.title for story in chosen.content.stories}
-        report = build_report(chosen.record, histories, {**rows, **chosen.record.titles})
-        criteria = {story.id: story.acceptance_criteria for story in chosen.content.stories}
-        text = json.dumps(report.model_dump(mode="json"), indent=2)
-        path = self._folder.save_report(chosen.record.sprint, text, render_report(report, histories, criteria))
+        titles = {story.id: story.title for story in chosen.content.stories}
+        report, path = save_report(self._folder, chosen.record, histories, titles)
         return RunResult(
             report=report,
             report_path=path,

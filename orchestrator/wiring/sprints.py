@@ -86,13 +86,15 @@ def new_sprint(
         content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
     )
     known = folder.record(selection.sprint)
+    rows = [story for story in content.stories if story.id in selection.needs]
     return SprintRecord(
         sprint=selection.sprint,
         backlog=str(options.backlog.absolute()),
         repo=str(repo),
         base=base,
         story_ids=selection.story_ids,
-        titles={story.id: story.title for story in content.stories if story.title and story.id in selection.needs},
+        titles={story.id: story.title for story in rows if story.title},
+        criteria={story.id: story.acceptance_criteria for story in rows if story.acceptance_criteria},
         needs=selection.needs,
         closes=selection.closes,
         done_ids=selection.done_ids,

@@ -10,12 +10,15 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.sprint.history import fold
 from orchestrator.sprint.report import build_report
-from orchestrator.sprint.report_markdown import render_report
+from orchestrator.sprint.report_facts import REST, STAGES
+from orchestrator.sprint.report_markdown import Places, render_report
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RECORD = SprintRecord(
-    sprint="SP-001", backlog="/b.csv", repo="/r", base="", story_ids=("A", "B", "C"), started_at=START
-)
+    sprint="SP-001", backlog="/b.csv", repo="/my app", base="", story_ids=("A", "B", "C"), started_at=START,
+    criteria={"A": ("A book | can be lent", "A book can come back"), "B": ("Finds by title",)},
+)  # fmt: skip
+PLACES = Places(backlog="/b.csv", repo="/my app", mirror="/s/m.git", replies={"A": "../../replies/SP-001/A@2"})
 
 
 def event(story: str, number: int | str, name: str, after_s: float = 0, message: str = "", **data: Any) -> Event:
@@ -49,6 +52,8 @@ TESTS = TestsOutcome(
 EVENTS = [
     event("A", "story_started", "story_started"),
     turn("A", 1, "breakdown", 2000, 0.01),
+    event("A", "1a", "plan_judged", message="plan 1: revise", route="revise"),
+    event("A", "1b", "plan_judged", message="plan 2: approved", route="approved"),
     event("A", 2, "answer_healed", message="mike's breakdown was not valid JSON and healed: fence x1"),
     turn("A", 3, "delivery", 4000, None),
     event("A", 4, "task_committed", task="T-A-01", files=["a.py", "b.py"]),
@@ -73,6 +78,10 @@ EXPECTED = """\
 | B | Search | blocked | none run | 0 | 0 | 0.0000 USD | 0.0 s |
 | C |  | pending | none run | 0 | 0 | 0.0000 USD | 0.0 s |
 
+- Backlog `/b.csv`, repository `/my app`
+- A branch named below: `git -C '/my app' fetch /s/m.git BRANCH`, then `git log -p FETCH_HEAD`
+- A file of it: `git --git-dir /s/m.git show BRANCH:FILE`
+
 ## A: Lend \\| return
 
 **needs_attention**. 2 calls, 200 tokens in (80 of them cached), 20 out; cost unknown.
@@ -80,6 +89,7 @@ EXPECTED = """\
 - Branch `orchestrator/SP-001/A` at `0123456789ab`
 - Tasks: T-A-01 (done)
 - Files: `a.py`, `b.py`, `tests/test_a.py`
+- [Prompts and answers](<../../replies/SP-001/A@2>)
 
 ### Acceptance criteria
 
@@ -95,16 +105,17 @@ EXPECTED = """\
 
 ### What was not right and how it went on
 
+- plan 1: revise
 - mike's breakdown was not valid JSON and healed: fence x1
 - alex's delivery is sent back (T-A-02)
 
 ### Time per stage
 
 ```text
-planning                   ███████████████                 2.0 s
-building                   ██████████████████████████████  4.0 s
-running tests              ████                            0.5 s
-git, waiting and the rest  ████████                        1.0 s
+planning                      ███████████████                 2.0 s
+building                      ██████████████████████████████  4.0 s
+running tests                 ████                            0.5 s
+git, installs, merges, waits  ████████                        1.0 s
 ```
 
 ## B: Search
@@ -130,8 +141,18 @@ git, waiting and the rest  ████████                        1.0 s
 def test_the_whole_text() -> None:
     histories = fold(RECORD, EVENTS)
     report = build_report(RECORD, histories, {"A": "Lend | return", "B": "Search"})
-    criteria = {"A": ("A book | can be lent", "A book can come back"), "B": ("Finds by title",)}
-    assert render_report(report, histories, criteria) == EXPECTED
+    assert render_report(report, histories, PLACES) == EXPECTED
+    first = report.model_dump(mode="json")["stories"][0]
+    assert [(row["criterion"], len(row["tests"])) for row in first["criteria"]] == [
+        ("A book | can be lent", 2),
+        ("A book can come back", 0),
+    ]
+    assert first["healings"][2] == {
+        "event": "answer_sent_back", "message": "alex's delivery is sent back", "task": "T-A-02"
+    }  # fmt: skip
+    assert {time["stage"]: time["duration_s"] for time in first["stages"]} == dict.fromkeys(STAGES, 0.0) | {
+        "planning": 2.0, "building": 4.0, "running tests": 0.5, REST: 1.0
+    }  # fmt: skip
 
 
 def test_hostile_words_break_no_table_and_no_length() -> None:
@@ -140,7 +161,7 @@ def test_hostile_words_break_no_table_and_no_length() -> None:
         major("n", f"number {n}") for n in range(500)
     ))  # fmt: skip
     histories = fold(RECORD, [outcome])
-    text = render_report(build_report(RECORD, histories, {"A": "t\n# no heading"}), histories, {})
+    text = render_report(build_report(RECORD, histories, {"A": "t\n# no heading"}), histories, PLACES)
     assert len(text) < 20_000
     assert "<script>" not in text
     assert "\n# no heading" not in text

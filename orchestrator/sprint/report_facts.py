@@ -1,0 +1,67 @@
+"""What a story's events tell for its report: what was not right, and where the time went (pure)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import Healing, StageTime
+
+HEALINGS = frozenset(
+    {
+        "answer_healed",
+        "answer_repaired_by_model",
+        "answer_repair_failed",
+        "answer_truncated",
+        "answer_refused",
+        "answer_sent_back",
+        "breakdown_completed",
+        "breakdown_left_short",
+        "delivery_completed",
+        "delivery_left_short",
+        "plan_mended",
+        "failure_analysed",
+        "call_retried",
+    }
+)
+"""Events about something that was not right and what was done about it; a plan to be revised is one too."""
+REST = "git, installs, merges, waits"
+"""Everything that no recorded duration explains."""
+_COMMAND, _TESTS = "commands", "running tests"
+_OF_PURPOSE = {
+    "breakdown": "planning",
+    "breakdown_missing": "planning",
+    "delivery": "building",
+    "continuation": "building",
+    "suite": "writing tests",
+    "analysis": "analysing failures",
+    "repair": "repairing answers",
+}
+STAGES = (*dict.fromkeys(_OF_PURPOSE.values()), _COMMAND, _TESTS, REST)
+"""The stages of a story, in order."""
+
+
+def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
+    """What was not right and how it went on, in order."""
+    return tuple(
+        Healing(event=event.name, message=event.message, task=event.task)
+        for event in events
+        if event.name in HEALINGS or (event.name == "plan_judged" and event.data.get("route") != "approved")
+    )
+
+
+def stage_times(events: Sequence[Event], duration_s: float) -> tuple[StageTime, ...]:
+    """Every stage with its seconds, 0 where none were recorded; the rest is what is left of `duration_s`."""
+    spent: Counter[str] = Counter()
+    for event in events:
+        stage = _stage(event)
+        if stage is not None:
+            spent[stage] += event.data.get("duration_ms") or 0
+    seconds = {stage: spent[stage] / 1000 for stage in STAGES}
+    seconds[REST] = max(0.0, duration_s - sum(seconds.values()))
+    return tuple(StageTime(stage=stage, duration_s=round(seconds[stage], 3)) for stage in STAGES)
+
+
+def _stage(event: Event) -> str | None:
+    if event.name == "turn_finished":
+        return _OF_PURPOSE.get(str(event.data.get("purpose")))
+    return {"command_finished": _COMMAND, "tests_finished": _TESTS}.get(event.name)

@@ -1,0 +1,34 @@
+"""The report of a sprint as files: report.json and report.md in the state folder."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.report import build_report
+from orchestrator.sprint.report_markdown import Places, render_report
+
+
+def save_report(
+    folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str]
+) -> tuple[SprintReport, Path]:
+    """Write both files; the report and the path of report.json. `titles` serve where the record has none. Blocks."""
+    report = build_report(record, histories, {**titles, **record.titles})
+    text = json.dumps(report.model_dump(mode="json"), indent=2)
+    markdown = render_report(report, histories, _places(folder, record))
+    return report, folder.save_report(record.sprint, text, markdown)
+
+
+def _places(folder: StateFolder, record: SprintRecord) -> Places:
+    here = folder.report(record.sprint).parent
+    replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
+    return Places(
+        backlog=record.backlog,
+        repo=record.repo,
+        mirror=str(folder.mirror(Path(record.repo)).absolute()),
+        replies={story: os.path.relpath(kept, here) for story, kept in replies.items() if kept.is_dir()},
+    )
