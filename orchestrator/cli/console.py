@@ -22,7 +22,9 @@ STYLES = {
     "needs_attention": "yellow",
     "blocked": "magenta",
     "conflicted": "yellow",
+    "cancelled": "magenta",
 }
+"""A story's status → its colour."""
 
 
 class _Console(Console):
@@ -69,12 +71,7 @@ class EventPrinter:
         if self._form == "json":
             self._print(json_line(event, self._cap))
             return
-        line = Text(plain_line(event))
-        if event.name in HEALINGS:
-            line.stylize("yellow")
-        elif event.level is Level.ERROR:
-            line.stylize("red")
-        self._print(line)
+        self._print(Text(plain_line(event), style=_style(event)))
 
     def say(self, message: str | Text) -> None:
         """A sentence for people that is no event."""
@@ -111,6 +108,17 @@ class EventPrinter:
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
                 table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
         return table
+
+
+def _style(event: Event) -> str:
+    """A story's end in the colour of its status; what healed and what is not right in yellow; details faint."""
+    if event.name == "story_finished":
+        return STYLES.get(str(event.data.get("status")), "")
+    if event.level is Level.ERROR:
+        return "red"
+    if event.level is Level.WARN or event.name in HEALINGS:
+        return "yellow"
+    return "dim" if event.level is Level.DEBUG else ""
 
 
 def printer_for(settings: Settings, *, as_json: bool, log_format: str | None) -> EventPrinter:

@@ -1,4 +1,4 @@
-"""`show`, `contract`: what the record says, from any terminal, also while a run is alive."""
+"""`show` and `contract`: what the record says, from any terminal, also while a run is alive."""
 
 import asyncio
 from typing import Annotated, Any
@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
-from orchestrator.cli.status import cut
+from orchestrator.cli.logline import cut
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.redaction import redact

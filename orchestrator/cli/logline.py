@@ -22,6 +22,12 @@ HEALINGS: Mapping[str, str] = {
 """Event name → the word that tells a healing in the plain output."""
 
 
+def cut(text: str, most: int = 100) -> str:
+    """The first line of a foreign text, not longer than `most` characters."""
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
 def json_line(event: Event, cap: int) -> str:
     """The event as one JSON object; texts beyond `cap` characters are cut and say so."""
     line: dict[str, Any] = {
@@ -56,6 +62,5 @@ def plain_line(event: Event, width: int = 400) -> str:
     """The event for people: time, story, what happened, with its healing named."""
     healing = HEALINGS.get(event.name)
     story = event.story or event.sprint
-    first = redact(event.message).split("\n", 1)[0]
-    text = first if len(first) <= width else f"{first[:width]}…"
+    text = cut(redact(event.message), width)
     return f"{event.time:%H:%M:%S}  {story:<10}  {f'[{healing}] ' if healing else ''}{text}"

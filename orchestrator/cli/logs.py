@@ -51,6 +51,8 @@ def logs_command(
     printer = EventPrinter(shown, form=form, stream=sys.stdout)
     try:
         seen = _print(reader, sprint, wanted, printer, 0)
+        if follow and (story is not None or not seen):
+            _tell_waiting(reader, story, sprint)
         while follow and not printer.closed:
             time.sleep(POLL_S)
             seen = _print(reader, sprint, wanted, printer, seen)
@@ -58,6 +60,17 @@ def logs_command(
         raise typer.Exit(Exit.INTERRUPTED) from None
     if not seen:
         say(f"nothing is recorded in {environment.home} yet; `orchestrator run BACKLOG` starts a sprint")
+
+
+def _tell_waiting(reader: Reader, story: str | None, sprint: str | None) -> None:
+    """Whoever follows what is not there yet, perhaps by a mistyped name, is told so and may wait for it."""
+    try:
+        if story is None:
+            reader.sprint(sprint)
+        else:
+            reader.expect_story(story, sprint)
+    except ConfigError as error:
+        say(f"waiting: {error.message}")
 
 
 def _print(reader: Reader, sprint: str | None, wanted: Wanted, printer: EventPrinter, after: int) -> int:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Annotated
 
 import typer
+from rich.console import Console, Group
+from rich.live import Live
 from rich.text import Text
 
 from orchestrator.cli.common import (
@@ -19,20 +21,21 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
+from orchestrator.cli.logline import cut
 from orchestrator.domain.redaction import redact
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.wiring.read import Reader, SprintView
 
-LINE, TITLE = 100, 40
-"""Characters of a foreign text, and of a title that stands before one, in a line."""
+TITLE = 40
+"""Characters of a title that stands before what happened last."""
 POLL_S = 0.5
 
 
 @told
 def status_command(
     follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Print what changes for as long as the sprint is being run.")
+        bool, typer.Option("-f", "--follow", help="Go on for as long as the sprint is being run.")
     ] = False,
     sprint: SprintOption = None,
     config: ConfigOption = None,
@@ -41,7 +44,9 @@ def status_command(
 ) -> None:
     """Where each story of a sprint is.
 
-    Example: orchestrator status --sprint SP-001
+    With -f the lines are renewed in place on a terminal; elsewhere a line is printed when it changes.
+
+    Example: orchestrator status -f --sprint SP-001
     """
     settings, environment = configured(config, overrides)
     if follow and as_json:
@@ -52,8 +57,11 @@ def status_command(
         print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid})
         return
     printer = EventPrinter(settings, form="lines", stream=sys.stdout)
-    shown = _print(view, printer, {})
     try:
+        if follow and sys.stdout.isatty():
+            _renew(reader, view)
+            return
+        shown = _print(view, printer, {})
         while follow and view.running_pid is not None and not printer.closed:
             time.sleep(POLL_S)
             view = reader.sprint(view.record.sprint)
@@ -62,10 +70,21 @@ def status_command(
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def cut(text: str, most: int = LINE) -> str:
-    """The first line of a foreign text, at most so long."""
-    line = text.split("\n", 1)[0]
-    return line if len(line) <= most else f"{line[:most]}…"
+def _renew(reader: Reader, view: SprintView) -> None:
+    """The lines in place; they stay when the last process has ended."""
+    with Live(_page(view), console=Console(highlight=False), auto_refresh=False) as live:
+        while view.running_pid is not None:
+            time.sleep(POLL_S)
+            view = reader.sprint(view.record.sprint)
+            live.update(_page(view), refresh=True)
+
+
+def _page(view: SprintView) -> Group:
+    """One line of the terminal per line: what is too long for it ends in an ellipsis."""
+    lines = [line for _, line in _lines(view)]
+    for line in lines:
+        line.no_wrap, line.overflow = True, "ellipsis"
+    return Group(*lines)
 
 
 def _print(view: SprintView, printer: EventPrinter, shown: dict[str, Text]) -> dict[str, Text]:
@@ -79,13 +98,19 @@ def _print(view: SprintView, printer: EventPrinter, shown: dict[str, Text]) -> d
 
 def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
     """(what the line is about, the line)."""
-    alive = f"running as pid {view.running_pid}" if view.running_pid else "not running"
-    yield "", Text(f"Sprint {view.record.sprint}, {alive}, backlog {view.record.backlog}")
+    yield "", Text(f"Sprint {view.record.sprint}, {_alive(view)}, backlog {view.record.backlog}")
     for story in view.report.stories:
         status = story.status.value
         title = f"{cut(story.title, TITLE)}: " if story.title else ""
         latest = redact(title + cut(view.histories[story.id].last_message))
-        state = (f"{status:<16}", STYLES.get(status, ""))
+        state = (f"{status:<16}", STYLES.get(status, "dim"))
         yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", latest)
     totals = view.report.totals
     yield " totals", Text(", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value]))
+
+
+def _alive(view: SprintView) -> str:
+    if view.running_pid is not None:
+        return f"running as pid {view.running_pid}"
+    ended = all(story.status.final for story in view.report.stories)
+    return "not running" if ended else "not running (the command that began it goes on)"
