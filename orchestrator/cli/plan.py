@@ -3,6 +3,7 @@
 from orchestrator.cli.common import Exit, print_json, say
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.domain.words import counted
 from orchestrator.errors import BacklogError
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
@@ -48,7 +49,7 @@ def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | Non
 
 
 def _print(planned: DryRun) -> None:
-    print(f"{planned.stories} stories in {len(planned.waves)} waves")
+    print(f"{counted(planned.stories, 'story', 'stories')} in {counted(len(planned.waves), 'wave')}")
     for number, wave in enumerate(planned.waves, start=1):
         print(f"  wave {number}: {', '.join(wave)}")
     if planned.closed:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.outcome import StoryReport
 from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
 
 if TYPE_CHECKING:
     from orchestrator.wiring.run import RunResult
@@ -25,6 +26,8 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
         goes_on = " The same command goes on with the stories that are open." if still_open else ""
         yield f"Paused: {result.paused}.{goes_on}"
     yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
+    if not result.pushed:
+        yield f"{result.repo} is as it was; in it, the last line and then `git merge FETCH_HEAD` take the result over"
     if result.unpushed:
         yield f"Not pushed: {result.unpushed}"
     if result.pushed:
@@ -36,8 +39,8 @@ def summary_lines(result: "RunResult") -> Iterator[str]:
 def _story_lines(story: StoryReport) -> Iterator[str]:
     tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
     yield (
-        f"  {story.id:<12} {story.status.value:<16} {len(story.tasks)} tasks, {tests}, {story.calls} calls, "
-        f"{story.duration_s:.1f} s"
+        f"  {story.id:<12} {story.status.value:<16} {counted(len(story.tasks), 'task')}, {tests}, "
+        f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
     )
     if story.status is StoryStatus.DONE:
         return
@@ -61,6 +64,8 @@ def _totals_line(result: "RunResult") -> str:
     tokens = totals["tokens"]
     assert isinstance(tokens, dict)
     cost = totals["cost_usd"]
-    return f"{', '.join(counts)}; {totals['calls']} calls, {tokens['input']} tokens in, {tokens['output']} out, " + (
-        f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown"
+    return (
+        f"{', '.join(counts)}; {counted(int(str(totals['calls'])), 'call')}, "
+        f"{tokens['input']} tokens in, {tokens['output']} out, "
+        + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
     )

@@ -12,6 +12,7 @@ from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, blocking, critical
 from orchestrator.domain.stages import Planned
 from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.routing import PlanRoute, route_plan
 
@@ -55,8 +56,8 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
     contract = await stage.step.step("freeze", work, ArchitectureContract)
     await stage.step.emit(
         "contract_frozen",
-        f"{len(contract.declared_files)} files and {len(contract.declared_dependencies)} new packages are allowed "
-        f"beside what is there",
+        f"allowed beside what is there: {counted(len(contract.declared_files), 'file')} and "
+        f"{counted(len(contract.declared_dependencies), 'new package')}",
         contract=contract.model_dump(mode="json"),
     )
     return contract
@@ -91,7 +92,7 @@ def _softened(finding: Finding) -> Finding:
 
 async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int, findings: list[Finding]) -> None:
     blocked = blocking(findings)
-    about = f"plan {iteration} with {len(plan.tasks)} tasks: {route}"
+    about = f"plan {iteration} with {counted(len(plan.tasks), 'task')}: {route}"
     await stage.step.emit(
         "plan_judged",
         about if not blocked else f"{about} ({blocked[0].message})",

@@ -162,7 +162,8 @@ def _other_sprints(stories: Sequence[Story]) -> str:
     if not open_sprints:
         return "`reset` a story to run it anew"
     shown = ", ".join(open_sprints[:5]) + (" …" if len(open_sprints) > 5 else "")
-    return f"open rows belong to {shown}: name one with --sprint {open_sprints[0]}, or `reset {open_sprints[0]}`"
+    first = open_sprints[0]
+    return f"open rows belong to {shown}: go on with --sprint {first}, or `reset STORY` to run one of its stories anew"
 
 
 def _needs(stories: Sequence[Story], selected: frozenset[str], foundation: str | None) -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import NO_RUNNER, CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.domain.words import counted
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.routing import TestRoute, route_test
@@ -60,7 +61,7 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
         return await stage.workspace.commit(stage.story_id, [change], note)
 
     done = await stage.step.step("commit", commit, str)
-    about = f"{suite.test_file} with {len(suite.expected_names)} tests"
+    about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
     await stage.step.emit("suite_committed", about, commit=done, files=[suite.test_file])
     return suite
 

@@ -210,7 +210,10 @@ def _scripted(
     configured = settings.provider.script
     script = options.script or (environment.base_dir / configured if configured else None)
     if script is None:
-        raise ConfigError("the provider `scripted` needs --script FILE or provider.script in the configuration")
+        raise ConfigError(
+            "the provider `scripted` needs --script FILE or provider.script in the configuration; "
+            "for a real model name another: --provider anthropic or openai, and --set provider.model=ID"
+        )
     return ScriptedProvider(load_script(script), log)
 
 

@@ -2,22 +2,26 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.story import Story
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report import build_report
 from orchestrator.sprint.report_markdown import Places, render_report
 
 
 def save_report(
-    folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str]
+    folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory], stories: Iterable[Story]
 ) -> tuple[SprintReport, Path]:
-    """Write both files; the report and the path of report.json. `titles` serve where the record has none. Blocks."""
-    report = build_report(record, histories, {**titles, **record.titles})
+    """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words."""
+    rows = {story.id: story for story in stories}
+    titles = {name: row.title for name, row in rows.items()} | record.titles
+    criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
+    report = build_report(record.model_copy(update={"criteria": criteria}), histories, titles)
     text = json.dumps(report.model_dump(mode="json"), indent=2)
     markdown = render_report(report, histories, _places(folder, record))
     return report, folder.save_report(record.sprint, text, markdown)

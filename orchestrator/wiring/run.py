@@ -24,6 +24,7 @@ from orchestrator.domain.findings import blocking
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
+from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import RepositoryError, WorkspaceError
@@ -170,7 +171,7 @@ class Run:
             clock=self._clock,
             elsewhere=sprints_elsewhere(self._environment, self._folder),
         )
-        self._tell(f"sprint {record.sprint}: {len(record.story_ids)} stories")
+        self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
         return Chosen(record=record, continued=False, content=content)
 
     async def _work(
@@ -242,7 +243,7 @@ class Run:
             time=now,
             name=name,
             message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
-            f"{len(record.story_ids)} stories, provider {provider}",
+            f"{counted(len(record.story_ids), 'story', 'stories')}, provider {provider}",
             sprint=record.sprint,
             level=Level.INFO,
             data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
@@ -260,8 +261,7 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        titles = {story.id: story.title for story in chosen.content.stories}
-        report, path = save_report(self._folder, chosen.record, histories, titles)
+        report, path = save_report(self._folder, chosen.record, histories, chosen.content.stories)
         return RunResult(
             report=report,
             report_path=path,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts, write_new
 from orchestrator.adapters.runner_choice import RUNNERS
+from orchestrator.domain.words import counted
 from orchestrator.errors import ConfigError
 from orchestrator.settings import packaged
 from orchestrator.sprint.proposal import configuration, foundation_backlog, look
@@ -73,8 +74,8 @@ async def _proposed(folder: Path, files: tuple[str, ...]) -> tuple[dict[str, str
     header = next(csv.reader([templates[BACKLOG].split("\n", 1)[0]]))
     facts = {"vision": found.vision, "wireframes": found.wireframes, "test runner": found.runner}
     told = [f"{what}: {value}" for what, value in facts.items() if value]
-    counts = {"packages": surface.dependencies, "endpoints": surface.endpoints, "tables": surface.tables}
-    told += [f"{len(values)} {what}" for what, values in counts.items() if values]
+    counts = {"package": surface.dependencies, "endpoint": surface.endpoints, "table": surface.tables}
+    told += [counted(len(values), what) for what, values in counts.items() if values]
     proposal = {
         CONFIG: configuration(templates[CONFIG], found),
         BACKLOG: foundation_backlog(header, found, surface),
