@@ -23,7 +23,7 @@ class SprintRecord(Value):
     titles: dict[str, str] = Field(default_factory=dict)
     """Story → its title when the sprint began; a story that had none, and one of an older record, is absent."""
     criteria: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """Story → its acceptance criteria when the sprint began; a story without any is absent."""
+    """Story → its acceptance criteria when the sprint began, for stories that have not begun; without any: absent."""
     needs: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Story → the stories of the selection it waits for, the foundation rule included."""
     closes: dict[str, tuple[str, ...]] = Field(default_factory=dict)

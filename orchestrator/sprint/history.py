@@ -23,6 +23,8 @@ class StoryHistory:
     tokens: Tokens = field(default_factory=Tokens)
     cost_usd: float | None = 0.0
     last_message: str = ""
+    criteria: tuple[str, ...] | None = None
+    """The acceptance criteria that the story began with; None before, and for a log that does not tell."""
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -43,6 +45,8 @@ class StoryHistory:
         self.last_message = event.message
         if event.name == STARTED:
             self.started = event.time
+            told = event.data.get("criteria")
+            self.criteria = None if told is None else tuple(told)
         elif event.name == FINISHED:
             self.finished = event.time
             self.outcome = StoryOutcome.model_validate(event.data["outcome"])

@@ -45,7 +45,7 @@ def exit_code(report: SprintReport) -> int:
 
 def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str]) -> StoryReport:
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status)
-    covered, _ = coverage(criteria, outcome.tests.cases)
+    covered, _ = coverage(criteria if history.criteria is None else history.criteria, outcome.tests.cases)
     return StoryReport(
         id=story_id,
         title=title,

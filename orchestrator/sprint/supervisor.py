@@ -117,7 +117,13 @@ class Supervisor:
             self._status[story_id] = step_to(self._status[story_id], StoryStatus.EXECUTING)
         workflow_id = self._record.workflow_id(story_id)
         story = self._stories[story_id]
-        time = await self._emit(story_id, STARTED, f"{story_id} starts: {story.title}", known=self._began.get(story_id))
+        time = await self._emit(
+            story_id,
+            STARTED,
+            f"{story_id} starts: {story.title}",
+            data={"criteria": list(story.acceptance_criteria)},
+            known=self._began.get(story_id),
+        )
         self._began[story_id] = time
         await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
         work = self._runner.run_story(workflow_id, await self._payload(story))

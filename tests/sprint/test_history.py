@@ -87,3 +87,10 @@ def test_all_done_is_good() -> None:
     histories = fold(record(), events)
     assert is_finished(histories)
     assert exit_code(build_report(record(), histories, {})) == 0
+
+
+def test_the_report_tells_the_criteria_that_a_story_began_with() -> None:
+    frozen = record(criteria={"A": ("old",), "A-1": ("not begun",)})
+    begun = event("SP-001/A:story_started", "story_started", criteria=["mended"])
+    report = build_report(frozen, fold(frozen, [begun]), {})
+    assert [[row.criterion for row in story.criteria] for story in report.stories] == [["mended"], ["not begun"]]
