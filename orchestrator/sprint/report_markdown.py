@@ -10,13 +10,15 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import CaseOutcome, Healing, SprintReport, StageTime, StoryReport, Tokens
 from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
 from orchestrator.sprint.history import StoryHistory
 
 BAR = 30
 """Characters of the longest bar."""
 LEAST_S = 0.05
 """Seconds that are shown as something."""
-MAX_CELL, MAX_HEALINGS, MAX_FINDINGS = 300, 40, 60
+MAX_CELL, MAX_FINDING, MAX_HEALINGS, MAX_FINDINGS = 300, 1500, 40, 60
+"""Characters of a cell and of a finding (a conflict is told in four texts); lines of a list."""
 
 
 class Places(NamedTuple):
@@ -51,10 +53,10 @@ def _looking(places: Places) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _cell(text: str) -> str:
+def _cell(text: str, most: int = MAX_CELL) -> str:
     """Text in a table: on one line, no column broken, not too long."""
     flat = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
-    return flat if len(flat) <= MAX_CELL else f"{flat[:MAX_CELL].rstrip(chr(92))}…"
+    return flat if len(flat) <= most else f"{flat[:most].rstrip(chr(92))}…"
 
 
 def _code(text: str) -> str:
@@ -74,16 +76,16 @@ def _cost(cost: Any) -> str:
     return f"{cost:.4f} USD" if isinstance(cost, float | int) else "unknown"
 
 
-def _spent(tokens: Tokens) -> str:
+def _spent(calls: object, tokens: Tokens) -> str:
     cached = f" ({tokens.cached} of them cached)" if tokens.cached else ""
-    return f"{tokens.input} tokens in{cached}, {tokens.output} out"
+    return f"{counted(int(str(calls)), 'call')}, {tokens.input} tokens in{cached}, {tokens.output} out"
 
 
 def _totals(report: SprintReport) -> str:
     totals = report.totals
     counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals.get(status.value)]
     tokens = Tokens.model_validate(totals["tokens"])
-    return f"{', '.join(counts)}. {totals['calls']} calls, {_spent(tokens)}; cost {_cost(totals['cost_usd'])}."
+    return f"{', '.join(counts)}. {_spent(totals['calls'], tokens)}; cost {_cost(totals['cost_usd'])}."
 
 
 def _overview(report: SprintReport) -> str:
@@ -105,7 +107,7 @@ def _overview(report: SprintReport) -> str:
 
 def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
-    yield f"**{story.status.value}**. {story.calls} calls, {_spent(story.tokens)}; cost {_cost(story.cost_usd)}."
+    yield f"**{story.status.value}**. {_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}."
     yield _where(story, events, replies)
     yield _criteria(story)
     yield _findings(story.findings)
@@ -153,7 +155,9 @@ def _findings(findings: Sequence[Finding]) -> str:
     for finding in findings[:MAX_FINDINGS]:
         place = f" ({_code(str(finding.where))})" if str(finding.where) else ""
         fix = f" → {_cell(finding.fix)}" if finding.fix else ""
-        lines.append(f"- {finding.severity.value} {_code(finding.code)}{place}: {_cell(finding.message)}{fix}")
+        lines.append(
+            f"- {finding.severity.value} {_code(finding.code)}{place}: {_cell(finding.message, MAX_FINDING)}{fix}"
+        )
     return "### Findings\n\n" + "\n".join(_with_rest(lines, len(findings))) if lines else ""
 
 

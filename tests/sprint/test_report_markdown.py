@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from orchestrator.domain.events import Event
-from orchestrator.domain.findings import Where, major
+from orchestrator.domain.findings import Where, critical, major
 from orchestrator.domain.outcome import CaseOutcome, StoryOutcome, TaskOutcome, TestsOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, TaskStatus
@@ -167,3 +167,10 @@ def test_hostile_words_break_no_table_and_no_length() -> None:
     assert "\n# no heading" not in text
     assert "``a`b.py``" in text.replace("`` ", "``").replace(" ``", "``")
     assert "… and 441 more" in text
+
+
+def test_a_conflict_is_told_with_all_its_four_texts() -> None:
+    texts = "; ".join(f"{name}: {'word ' * 50}" for name in ("current", "requires", "reason", "recommended"))
+    finding = critical("breakdown.conflict", texts)
+    histories = fold(RECORD, [ended(1, id="A", status=StoryStatus.CONFLICTED, findings=(finding,))])
+    assert " ".join(texts.split()) in render_report(build_report(RECORD, histories, {}), histories, PLACES)
