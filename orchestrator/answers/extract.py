@@ -110,7 +110,8 @@ def _viewed(case: Case, view: View, layout: bool) -> Extraction | None:
         return None
     inner = Scan(seen.text, case.shape).run()
     choice = choose(inner)
-    if choice.reading is None or choice.refused or not (choice.certain or plain.refused):
+    whole_only = view is joined_chunks
+    if choice.reading is None or choice.refused or not (choice.certain or (plain.refused and not whole_only)):
         return None
     moved = tuple(change._replace(offset=seen.original(change.offset)) for change in choice.changes)
     layer = choice.layer if choice.layer == "truncation" else "decoded"

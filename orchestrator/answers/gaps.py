@@ -62,6 +62,11 @@ def is_gap_item(value: object, frame: Frame) -> bool:
     return listed and _says_gap(value, frame.shape.items is None or not frame.shape.items.allows("string"))
 
 
+def is_gap_word(token: str, frame: Frame) -> bool:
+    """Whether words without quotes among the members of a list say that others were left out."""
+    return not frame.is_object and bool(frame.value) and _says_gap(token, strict=True)
+
+
 def has_gap(value: object, shape: Shape) -> bool:
     """Whether an ellipsis stands among the items of the contract's lists of objects, or fewer items than announced."""
     return isinstance(value, dict) and (announced(value, shape) is not None or _first_gap(value, shape) is not None)

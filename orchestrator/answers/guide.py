@@ -136,8 +136,13 @@ class Guide:
         if character == "{":
             return items is None or items.allows("object")
         if character in tokens.CLOSING_QUOTE and character:
-            return items is None or items.allows("string")
+            return items is None or items.allows("string") or self._opens_item(frame, place)
         return kind != "string" and character == "["
+
+    def _opens_item(self, frame: Frame, place: int) -> bool:
+        """Whether the first key of an item stands at `place`, without the brace before it."""
+        match = _KEY.match(self.text, place)
+        return match is not None and frame.shape.items is not None and match[2] in frame.shape.items.props
 
     def _next_key(self, frame: Frame, place: int) -> bool:
         """Whether a key that this object may still get stands at `place`."""

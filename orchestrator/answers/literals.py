@@ -76,7 +76,7 @@ def _bare(reader: Reader) -> Any:
         raise Halt("cut", len(text), "the text ends inside a value")
     if not token:
         raise Halt("broken", start, f"a value was expected, not `{excerpt(text[start : start + 20])}`")
-    if not reader.stack[-1].is_object and reader.stack[-1].value and gaps.is_gap_item(token, reader.stack[-1]):
+    if gaps.is_gap_word(token, reader.stack[-1]):
         raise gaps.gap(reader, start)
     shape = _shape_here(reader)
     reader.at = end

@@ -205,7 +205,7 @@ class Scan:
         if (first.outcome != "whole" or _reclosed(first)) and self._spend(first.end - start):
             reading = Reader(self.text, start, self.contract, reclose=True).read()
             yield Candidate(_checked(reading, self.text), "repair")
-        if first.outcome == "cut":
+        if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
             return
         banned: frozenset[int] = frozenset()
         for _ in range(MAX_GUESSES):
@@ -261,7 +261,10 @@ def _reclosed(reading: Reading) -> bool:
 
 
 def _checked(reading: Reading, text: str) -> Reading:
-    """A reading that closed more than the text did, with more of an object after it, ended inside a string: broken."""
+    """A reading that ended inside a string is broken: its closer goes on, or it closed more than the text did."""
+    if reading.outcome == "whole" and GOES_ON_INSIDE.match(text, reading.end) is not None:
+        why = "the closer before this stands in a string"
+        return replace(reading, outcome="broken", value=None, why=why, changes=())
     if reading.outcome != "whole" or not _reclosed(reading) or len(text) - reading.end < MIN_LEFT:
         return reading
     tail = text[max(reading.end, len(text) - 400) :].rstrip().rstrip("`~").rstrip()
