@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.answers.code import path_of
+from orchestrator.answers.fit import Fit, fit
 from orchestrator.answers.frames import Reading
 from orchestrator.answers.model import Change
 from orchestrator.answers.scan import Candidate, Scan
-from orchestrator.answers.shape import ANYTHING, Fit, Shape, fit
+from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import document
 
 WRAPPER_DEPTH = 8
@@ -118,7 +119,7 @@ def _decoded(text: str, contract: Shape) -> Any:
     """The container a string holds, valid or to be repaired; None without one."""
     found = document(text)
     if found is not None:
-        return found.value
+        return found
     choice = choose(Scan(text, contract).run())
     return choice.value if choice.certain else None
 

@@ -8,12 +8,13 @@ from pydantic import BaseModel
 
 from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.choose import Choice, choose, unwrapped
+from orchestrator.answers.fit import fit, surely_whole
 from orchestrator.answers.gaps import announced, before_gap, has_gap
 from orchestrator.answers.model import Change, Extraction, Status, excerpt, listed, place
 from orchestrator.answers.scan import Scan
-from orchestrator.answers.shape import ANYTHING, Schema, Shape, fit, shape_of
+from orchestrator.answers.shape import ANYTHING, Schema, Shape, shape_of
 from orchestrator.answers.strict import document
-from orchestrator.answers.views import ENCODINGS, LAYOUTS, View, joined_chunks
+from orchestrator.answers.views import ENCODINGS, LAYOUTS, View, joined_chunks, overlapping_chunks
 from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
@@ -62,10 +63,12 @@ def whole_text(case: Case) -> Extraction | None:
     if found is None and text[:1] in _AROUND and text[-1:] in _AROUND and text:
         start, end = len(text) - len(text.lstrip(_AROUND)), len(text.rstrip(_AROUND))
         found = document(text[start:end])
-    if found is None or found.doubled or not isinstance(found.value, dict | list):
+    if surely_whole(found, shape) and announced(found, shape) is None and end - start == len(text):
+        return Extraction(value=found, status=Status.OK, layer="strict", complete=True, candidates=1)
+    if not isinstance(found, dict | list):
         return None
-    value, way = unwrapped(found.value, shape)
-    if (shape is not ANYTHING and fit(value, shape) is None) or has_gap(value, shape):
+    value, way = unwrapped(found, shape)
+    if (not way and shape is not ANYTHING and fit(value, shape) is None) or has_gap(value, shape):
         return None
     changes = [Change("wrapper", start, ".".join(way), "")] if way else []
     for at, ends in ((0, text[:start]), (end, text[end:])):
@@ -79,7 +82,8 @@ def certain_answer(case: Case) -> Extraction | None:
     """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
     if case.plain.certain and case.shape is not ANYTHING:
         if any(change.kind == "raw_newline" for change in case.plain.changes):
-            joined = _viewed(case, joined_chunks, layout=True)  # a string that swallowed a seam repeats what it holds
+            # A string that swallowed the seam of two chunks repeats what it holds.
+            joined = _viewed(case, overlapping_chunks, layout=True)
             if joined is not None and joined.complete:
                 return joined
         return _found(case.plain, case.scan.seen, case.shape, case.text, int)

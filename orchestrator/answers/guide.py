@@ -18,6 +18,8 @@ _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["
 GOES_ON_INSIDE = re.compile(r"""(?:\\?["'])?[^\n{\[]{0,300}?\w[^\n{\[]{0,300}?["']\s*+[}\]]""")
 """Behind a closer, the rest of a line that ends in a quote and a closer: the closer stood inside a string."""
 _FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_PIECES = re.compile(r"""["'][\w.$ -]{1,60}["']\s*+:|["']\s*+[\]}]\s*+,\s*+["'\[{]""")
+"""What only JSON around a string holds, as far as anyone without a contract can tell."""
 _LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
 _LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
 UNDECIDED = -2
@@ -106,7 +108,8 @@ class Guide:
             return self._member(stack, place + 1, "string")
         if character in ("}", "]", ")") and character:
             return self._closers(stack, place)
-        return "\n" in self.text[at:place] and stack[-1].is_object and self._next_key(stack[-1], place)
+        apart = "\n" in self.text[at:place] or (place == at and character in ('"', "'"))
+        return apart and stack[-1].is_object and self._next_key(stack[-1], place)
 
     def may_follow_comma(self, stack: list[Frame], at: int) -> bool:
         """Whether the text from `at` on can follow a comma at the top of `stack`."""
@@ -196,9 +199,11 @@ class Guide:
         text = self.text
         if RESUMED.search(text, start, end):
             return True
-        for match in _SWALLOWED.finditer(text, start, end):
-            if any(frame.wants(match[1]) for frame in stack) or stack[0].shape is ANYTHING:
-                return True
+        listed = not stack[-1].is_object and "\n" in text[start:end]
+        if stack[0].shape is ANYTHING and (listed or _PIECES.search(text, start, end)):
+            return True
+        if any(frame.wants(match[1]) for match in _SWALLOWED.finditer(text, start, end) for frame in stack):
+            return True
         items = [frame.shape.items.props for frame in stack if not frame.is_object and frame.shape.items]
         begun = (match[1] for match in _NEXT_ITEM.finditer(text, start, end)) if items else ()
         if any(name in props for name in begun for props in items):

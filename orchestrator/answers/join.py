@@ -4,7 +4,7 @@ import re
 
 RESUMED = re.compile(
     r"\n[^{}\[\]\n\"]{0,60}[\[(]?\b(?:continu(?:ing|ed|ation)|continue (?:from|with|here|where)"
-    r"|resum(?:ing|ed)|picking up|here is the rest|the rest of|cont['.)\]]|part \d)"
+    r"|resum(?:ing|ed)|picking up|here is the rest|the rest of|cont['.)\]]|part \d)(?![\w(=.])"
     r"[^{}\n\"]{0,120}[^\w\s;][ \t*_]*\n",
     re.IGNORECASE,
 )

@@ -94,6 +94,7 @@ def _value_follows(reader: Reader, character: str, name: str) -> bool:
     """Whether a value stands right behind a key: of a kind that the contract wants there, or without one, any."""
     frame = reader.stack[-1]
     if reader.contract is ANYTHING:
-        return character in '"{[' and tokens.BARE_KEY.fullmatch(name) is not None
+        begins = character in "\"'“{[-tfnTFN" or character.isdigit()
+        return begins and tokens.BARE_KEY.fullmatch(name) is not None
     kinds = ("number", "integer") if character.isdigit() or character == "-" else _KINDS.get(character, ())
     return frame.wants(name) and any(frame.shape.child(name).allows(kind) for kind in kinds)

@@ -26,7 +26,7 @@ _NOT_FINITE = frozenset(("nan", "infinity", "inf"))
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 """Words that mean a truth value only where the contract wants one."""
 _BARE = re.compile(r"""(?:[^"'“”‘’`«»「」{}\[\](),，;\n\r:<>\\]|:(?=[^\s"'])|<[\w. -]{1,60}>){1,300}+""")
-_COMMENT = re.compile(r"\s(?://|\#|/\*).*", re.DOTALL)
+_COMMENT = re.compile(r"(?:\s(?://|\#)|\s?/\*).*", re.DOTALL)
 _LOOSE = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F_]+|0[bB][01_]+|0[oO][0-7_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)"
 )
@@ -141,6 +141,8 @@ def _bare_string(reader: Reader, token: str, start: int, shape: Shape) -> str:
         return token
     ends = follows in ("}", "]", ")") or "\n" in text[reader.at : tokens.blanks_end(text, reader.at)]
     ends = ends or (reader.bare_keys > 0 and _NEXT_BARE.match(text, reader.at) is not None)
+    if follows == ":" and len(reader.stack) > 1 and not reader.stack[-1].is_object and reader.stack[-2].wants(token):
+        return token  # a key: the list was not closed before it
     if not plausible or not (ends or reader.may_end(reader.at)):
         raise Halt("broken", start, f"`{excerpt(token)}` is no JSON value")
     reader.loose = True

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from orchestrator.answers.reader import Reader
 
 _TRIPLE = {quote * 3: re.compile(quote + "{3,}+") for quote in "\"'"}
-_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\r?\n")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`\"]{0,60}\r?\n")
 _CLOSER = re.compile(r"[ \t\r\n]*+[,}\]]")
 
 

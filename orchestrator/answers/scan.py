@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from orchestrator.answers.code import broken_code
+from orchestrator.answers.fit import fit
 from orchestrator.answers.frames import GOES_ON, Reading
 from orchestrator.answers.guide import GOES_ON_INSIDE
 from orchestrator.answers.model import too_deep
 from orchestrator.answers.reader import Reader
-from orchestrator.answers.shape import ANYTHING, Shape, fit
+from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import StrictParser
 from orchestrator.answers.tokens import UNSEEN
 
@@ -30,7 +31,7 @@ MAX_RESTARTS = 16
 
 _BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
 _MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[\w$@][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
-_ITEM = rf"(?:[\"'`“”„‘«「＂\],.…\-\w]|{_BLANK})"
+_ITEM = rf"(?:[\"'`“”„‘«「＂\],.…+\-\w]|{_BLANK})"
 _OPENER = re.compile(
     rf"\{{(?=\s*+{_MEMBER})|\[(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
     r"|[<\[](/?)(think|thinking|reasoning|thought|scratchpad|reflection)\b[^<>\[\]\n]{0,80}[>\]]",
@@ -198,7 +199,8 @@ class Scan:
 
     def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""
-        if not first.keyed or not first.fitting:
+        alone = self.contract is ANYTHING and not self.text[:start].strip()
+        if not (first.keyed or alone) or not first.fitting:
             return
         if first.outcome == "whole" and fit(first.value, self.contract) is None:
             return

@@ -1,4 +1,4 @@
-"""A contract as the reader needs it: which keys and kinds of values may stand where, and how well a value fits."""
+"""A contract as the reader needs it: which keys and kinds of values may stand where."""
 
 import re
 from copy import deepcopy
@@ -25,6 +25,17 @@ KINDS: dict[type, str] = {
     float: "number",
     type(None): "null",
 }
+
+
+class Essential(NamedTuple):
+    """What a required key must hold, as far as a quick look goes."""
+
+    name: str
+    types: frozenset[type]
+    items: frozenset[type] | None
+    """Types of the items of a list; None when nothing is said of them."""
+    needed: frozenset[str]
+    """Keys of each item that is an object."""
 
 
 class Shape:
@@ -101,6 +112,27 @@ class Shape:
         return self._below("additionalProperties")
 
     @cached_property
+    def essentials(self) -> tuple[Essential, ...]:
+        """What a quick look at an answer asks of each required key; empty when a quick look cannot say enough."""
+        rows = []
+        for name, *_ in self.required:
+            below = self.child(name)
+            if below.choices:
+                return ()
+            items = below.items
+            needed = frozenset(names[0] for names in items.required) if items is not None else frozenset()
+            rows.append(Essential(name, below.types, None if items is None else items.types, needed))
+        told = {row.name for row in rows if row.needed}
+        aliases = {alias for _, *others in self.required for alias in others}
+        listed = {name for name, shape in self.props.items() if shape.lists_objects} - aliases
+        return tuple(rows) if listed <= told else ()
+
+    @cached_property
+    def types(self) -> frozenset[type]:
+        """The Python types that a value may have here."""
+        return frozenset(kind for kind, word in KINDS.items() if self.allows(word))
+
+    @cached_property
     def choices(self) -> tuple[Any, ...]:
         """The values a `const` or `enum` allows here; empty when any value will do."""
         found: list[Any] = []
@@ -133,19 +165,6 @@ class Shape:
         return Shape(found, self._root) if found else None
 
 
-class Fit(NamedTuple):
-    """How well a value fits, best last when compared."""
-
-    present: int
-    """Required keys that are there (under any spelling)."""
-    typed: int
-    """Required keys whose value has an allowed type."""
-    inner: bool
-    """Every item of the required lists of objects shows its own required keys."""
-    whole: bool
-    """All required keys are there with the right types."""
-
-
 def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     """The shape of a contract. Raises TypeError when it is neither a pydantic model, a JSON Schema dict, nor None."""
     if contract is None:
@@ -155,62 +174,6 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     if isinstance(contract, type) and issubclass(contract, BaseModel):
         return _shape_of_model(contract)
     raise TypeError(f"contract must be a pydantic model, a JSON Schema dict or None, not {contract!r}")
-
-
-def fit(value: object, shape: Shape) -> Fit | None:
-    """How well `value` answers the contract; None when it shows nothing of it and so is no answer."""
-    if shape is ANYTHING:
-        filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
-        return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None
-    if isinstance(value, list):
-        fits = _items_fit(value, shape)
-        return Fit(int(fits), 1, fits, fits) if "array" in shape.kinds else None
-    if not isinstance(value, dict) or not shape.allows("object") or not shows(value, shape):
-        return None
-    present = typed = 0
-    inner = True
-    for spellings in shape.required:
-        name = next((spelling for spelling in spellings if spelling in value), None)
-        if name is None:
-            continue
-        present += 1
-        below = shape.child(name)
-        typed += _typed(value[name], below)
-        inner = inner and _items_fit(value[name], below)
-    if present and not typed:
-        return None
-    return Fit(present, typed, inner, present == typed == len(shape.required))
-
-
-def shows(keys: Any, shape: Shape) -> bool:
-    """Whether a container of keys holds one the contract requires (any named one when none is required)."""
-    groups = shape.required or (tuple(shape.props),)
-    return not any(groups) or any(name in keys for group in groups for name in group)
-
-
-def _holds_object(value: object) -> bool:
-    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
-
-
-def _typed(value: object, shape: Shape) -> bool:
-    """Whether a value has an allowed type and is no list of other things where the contract lists objects."""
-    if not shape.allows(KINDS.get(type(value), "object")) or not shape.admits(value):
-        return False
-    items = shape.items if isinstance(value, list) and value else None
-    return items is None or any(items.allows(KINDS.get(type(item), "object")) for item in value)  # type: ignore[attr-defined]
-
-
-def _items_fit(value: object, shape: Shape) -> bool:
-    items = shape.items
-    if not isinstance(value, list) or items is None:
-        return True
-    needed = items.required
-    return all(
-        all(any(name in item for name in group) for group in needed)
-        if isinstance(item, dict)
-        else items.allows(KINDS.get(type(item), "object"))
-        for item in value
-    )
 
 
 def _flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:

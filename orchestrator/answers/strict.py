@@ -1,49 +1,20 @@
 """The strict parsers: one for a whole document, one for what begins somewhere; both see keys that come twice."""
 
 import json
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
-from pydantic_core import from_json
-
-
-class Document(NamedTuple):
-    """A value that stands alone in a text as valid JSON."""
-
-    value: Any
-    doubled: bool
-    """A key may have come twice in one object; the last one won."""
+import jiter
 
 
-def document(text: str) -> Document | None:
-    """The value of a text that is one JSON document and nothing else; None for any other text.
+def document(text: str) -> Any:
+    """The value of a text that is one JSON document, in which no key comes twice in one object; None for other texts.
 
-    That no key came twice is told from the number of quotes: each string of the value had two, and each quote inside
-    one was written as itself. It is never missed; an escape for a quote (\\u0022) can only make it seem so.
+    None also for the document `null`, and for one that the parser cannot hold (nested 200 levels, lone surrogates).
     """
     try:
-        value = from_json(text, allow_inf_nan=False)
-    except (ValueError, TypeError):  # TypeError: a text with lone surrogates, which are no UTF-8
+        return jiter.from_json(text.encode(), allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError:  # a UnicodeEncodeError is one
         return None
-    return Document(value, _quotes(value) != text.count('"') or "u0022" in text)
-
-
-def _quotes(value: Any) -> int:
-    """How many quotes a value is written with."""
-    strings: list[str] = []
-    containers = [value] if isinstance(value, dict | list) else []
-    for container in containers:
-        members: Iterable[Any] = container
-        if type(container) is dict:
-            strings += container
-            members = container.values()
-        for member in members:
-            kind = type(member)
-            if kind is str:
-                strings.append(member)
-            elif kind is dict or kind is list:
-                containers.append(member)
-    return 2 * len(strings) + "".join(strings).count('"')
 
 
 class StrictParser:

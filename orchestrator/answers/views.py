@@ -84,18 +84,28 @@ def without_marks(text: str, shape: Shape) -> Decoded | None:
     return None
 
 
+def overlapping_chunks(text: str, shape: Shape) -> Decoded | None:
+    """The text with its chunks put together, when each later one repeats words of an earlier one's end; else None."""
+    return _joined(text, ())
+
+
 def joined_chunks(text: str, shape: Shape) -> Decoded | None:
     """The text with its chunks put together: what a later one repeats of an earlier one's end counts once.
 
     None without a seam, and where nothing is repeated although the cut may lie inside a string.
     """
+    return _joined(text, ("}", ",", "[", "]", "{"))
+
+
+def _joined(text: str, safe: tuple[str, ...]) -> Decoded | None:
+    """See joined_chunks; `safe` are ends of a chunk at which no string is cut."""
     pieces: list[tuple[str, int]] = []
     at, first = 0, None
     for seam in _SEAM.finditer(text):
         chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
         told = len("".join(text[seam.end() : seam.end() + repeated].split()))
-        if told < MIN_OVERLAP and not chunk.rstrip().endswith(("}", ",", "[", "]", "{")):
+        if told < MIN_OVERLAP and not (safe and chunk.rstrip().endswith(safe)):
             continue
         pieces.append((chunk, at))
         at = seam.end() + repeated
