@@ -1,5 +1,6 @@
 """What the inside of a string literal stands for: escapes as JSON knows them, and what else models write for them."""
 
+import json
 import re
 
 from orchestrator.answers.model import Change
@@ -27,6 +28,8 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     """
     if "\\" not in raw and raw.isprintable():
         return raw
+    if closing == '"' and (valid := _valid(raw)) is not None:
+        return valid
     foreign = closing != '"' or not code
     bare = _UNDER_ESCAPED.search(raw) is not None
 
@@ -42,6 +45,15 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
         return meant
 
     return _SPECIAL.sub(replaced, raw)
+
+
+def _valid(raw: str) -> str | None:
+    """The text of a valid JSON string's inside, at the speed of the standard parser; None when it is not valid."""
+    try:
+        value = json.loads(f'"{raw}"')
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
 
 
 def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:
