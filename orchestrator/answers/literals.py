@@ -156,7 +156,7 @@ def _called(reader: Reader, call: re.Match[str]) -> Any:
     reader.at = call.end()
     if reader.at >= len(text):
         raise Halt("cut", len(text), "the text ends inside a value")
-    if text[reader.at] in "{[()":
+    if text[reader.at] in "{[()" or _CALL.match(text, reader.at):
         raise Halt("broken", start, f"`{excerpt(call.group())}` is no JSON value")
     value = reader.string() if text[reader.at] in tokens.CLOSING_QUOTE else scalar(reader)
     if reader.peek("a closing parenthesis") != ")":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from orchestrator.answers import code, tokens
@@ -13,6 +14,8 @@ from orchestrator.answers.model import Change
 if TYPE_CHECKING:
     from orchestrator.answers.reader import Reader
 
+MAX_DELIMITERS, MAX_TRIED = 1000, 64
+"""Closing delimiters that are looked at for one string: in all, and behind one that a comma or closer follows."""
 _TRIPLE = {quote * 3: re.compile(quote + "{3,}+") for quote in "\"'"}
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n`\"]{0,60}\r?\n")
 _CLOSER = re.compile(r"[ \t\r\n]*+[,}\]]")
@@ -76,12 +79,15 @@ def _fenced(reader: Reader) -> str | None:
 
 def _end(reader: Reader, delimiters: Iterator[re.Match[str]]) -> int | None:
     """Offset after the first delimiter behind which the contract allows the text to go on, else a closer or comma."""
-    second = None
-    for match in delimiters:
+    second, tried = None, 0
+    for match in islice(delimiters, MAX_DELIMITERS):
         if reader.may_end(match.end()):
             return match.end()
         if second is None and _CLOSER.match(reader.text, match.end()):
             second = match.end()
+        tried += second is not None
+        if tried > MAX_TRIED:
+            break
     return second
 
 

@@ -30,6 +30,8 @@ class Reader:
         self.keyed = self.loose = False
         self.bare_keys = 0
         """Keys that had no quotes."""
+        self.singly = 0
+        """Offset up to which list members are read one by one."""
         self.unclosed: set[str] = set()
         """Long delimiters that nothing closes any more."""
         self.value: Any = None
@@ -157,11 +159,14 @@ class Reader:
 
     def plain_items(self) -> None:
         """Take over a run of items that need no mending at the speed of the strict parser."""
-        run = None if self.guided else tokens.PLAIN_ITEMS.match(self.text, self.at)
-        if run is None or "..." in run.group() or "…" in run.group():
-            return
         frame = self.stack[-1]
-        if frame.shape.lists_objects:
+        if self.guided or self.at < self.singly or frame.shape.lists_objects:
+            return
+        run = tokens.PLAIN_ITEMS.match(self.text, self.at)
+        if run is None:
+            return
+        if "..." in run.group() or "…" in run.group():
+            self.singly = run.end()
             return
         frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
         self.at = run.end()
