@@ -1,6 +1,5 @@
 """Reads one object or list leniently, without recursion, and lists every change that was needed."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -148,7 +147,7 @@ class Reader:
 
     def item(self) -> None:
         """A list member, or the end of the list."""
-        self.plain_items()
+        literals.plain_items(self)
         character = self.peek()
         if character in "]})":
             self.close_with(character)
@@ -156,21 +155,6 @@ class Reader:
             self.extra_comma()
         else:
             self.member(character)
-
-    def plain_items(self) -> None:
-        """Take over a run of items that need no mending at the speed of the strict parser."""
-        frame = self.stack[-1]
-        if self.guided or self.at < self.singly or frame.shape.lists_objects:
-            return
-        run = tokens.PLAIN_ITEMS.match(self.text, self.at)
-        if run is None:
-            return
-        if "..." in run.group() or "…" in run.group():
-            self.singly = run.end()
-            return
-        frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
-        self.at = run.end()
-        frame.comma_at, frame.last_string_at = run.end() - 1, -1
 
     def member(self, character: str) -> None:
         """A value; the container it belongs to is on top of the stack."""
