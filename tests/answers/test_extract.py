@@ -158,6 +158,16 @@ def test_a_delivery_with_raw_line_ends_is_whole_or_refused(code: str, at: int) -
     assert found.value in (files(content), None), found
 
 
+@given(OBJECTS, OBJECTS, st.data())
+def test_no_part_of_an_object_is_taken_for_it(inner: Any, around: Any, data: st.DataObject) -> None:
+    whole = {"first": 1, **around, "inner": {"part": 1, **inner}, "list": [{"part": 2, **inner}], "last": "end"}
+    text = json.dumps(whole)
+    at = data.draw(st.integers(1, len(text) - 2))
+    damaged = text[:at] + data.draw(st.sampled_from(["", '"', "{", "}", "\\", ",", "@@"])) + text[at + 1 :]
+    value = extract(f"Here: {damaged} Done.").value
+    assert value is None or "last" in value or "first" in value or "inner" in value, value
+
+
 @settings(max_examples=150)
 @given(HOSTILE, st.sampled_from([None, DeliveryAnswer, BreakdownAnswer]))
 def test_nothing_raises(text: str, contract: Any) -> None:
@@ -171,6 +181,9 @@ HOSTILE_UNITS = [
     "{", "[", '{"a"', '{"a":', '[{"a":', '"', '\\"', "x<think>", "</think>{", '{"files": x ', '{"files":"b"c ',
     '{"files":[{"path":"a","content":"say "x", ', '"}]}', '{"files":["a"/*', '{"files":1\n\n<', "{ ", "&quot;{",
     '{\\"a\\":',
+    '"a"x, ', '{"path": "a", "content": ```\nx\n```},', "f(", "(", '"a" "b"', '{"path" "a" ', '{""a"": ', "1: {\n",
+    "> {\n", "\nContinuing:\n", "\n```\nmore\n```json\n", "etc., ", '"...", ', "\\n{", '{"path": "a", "content": '
+    + '"' * 3 + "x" + '"' * 3 + ", ",
     '"a": ', "'", "`", '{"files": [x\n\n{"files":[]}\n\n', '{"files":["a"+', "{'files':['", "1,", "…", "{a:b}",
 ]  # fmt: skip
 
@@ -178,7 +191,8 @@ HOSTILE_UNITS = [
 @pytest.mark.parametrize("unit", HOSTILE_UNITS)
 def test_time_grows_no_faster_than_the_text(unit: str) -> None:
     def cpu(size: int) -> float:
-        text = '{"files": [{"path": "a", "content": "' * (unit == '"}]}') + unit * (size // len(unit))
+        code = '{"files": [{"path": "a", "content": "'
+        text = (code if unit == '"}]}' else '{"files": [' if unit[0] in "\"'{f(1e" else "") + unit * (size // len(unit))
         spent = []
         for _ in range(2):
             start = time.process_time()
