@@ -23,7 +23,7 @@ _LATER = re.compile(
 """A path that stands behind its content."""
 
 
-_LINE_ESCAPES = re.compile(r"(?<!\\)((?:\\\\)*+)\\([nrt])")
+LINE_ESCAPES = re.compile(r"(?<!\\)((?:\\\\)*+)\\([nrt])")
 """An escaped line end or tab: in text with real line ends the escape belongs to the code."""
 
 
@@ -70,7 +70,7 @@ def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: boo
         changes.extend(made)
         return raw
     readings = [raw, decoded] if verbatim else [decoded, raw]
-    readings.append(unescaped(_LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True))
+    readings.append(unescaped(LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True))
     if parses(path, readings[0]) is False:
         readings[0] = next((reading for reading in readings[1:] if parses(path, reading)), readings[0])
     if readings[0] == decoded:

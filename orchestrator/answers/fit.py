@@ -48,6 +48,8 @@ def _items_hold(members: list[Any], types: frozenset[type], needed: frozenset[st
 
 def fit(value: object, shape: Shape) -> Fit | None:
     """How well `value` answers the contract; None when it shows nothing of it and so is no answer."""
+    if surely_whole(value, shape):
+        return Fit(len(shape.required), len(shape.required), True, True)
     if shape is ANYTHING:
         filled = bool(value) and (isinstance(value, dict) or _holds_object(value))
         return Fit(int(filled), 0, filled, True) if isinstance(value, dict | list) else None

@@ -15,13 +15,15 @@ _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
-GOES_ON_INSIDE = re.compile(r"""(?:\\?["'])?[^\n{\[]{0,300}?\w[^\n{\[]{0,300}?["']\s*+[}\]]""")
+_GOES_ON_INSIDE = re.compile(r"""(?:\\?["'])?[^\n{\[]{0,300}?\w[^\n{\[]{0,300}?["']\s*+[}\]]""")
 """Behind a closer, the rest of a line that ends in a quote and a closer: the closer stood inside a string."""
 _FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _PIECES = re.compile(r"""["'][\w.$ -]{1,60}["']\s*+:|["']\s*+[\]}]\s*+,\s*+["'\[{]""")
 """What only JSON around a string holds, as far as anyone without a contract can tell."""
 _LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
 _LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
+_RUNS_ON = re.compile(r"(?<=\{\})[\w\"']|(?<=\[\])[\w\"']")
+"""Text right behind an empty container: it was not written as one."""
 UNDECIDED = -2
 """Instead of an offset: nobody can know where this string ends."""
 
@@ -31,6 +33,11 @@ class End(NamedTuple):
 
     at: int
     after: int
+
+
+def ended_inside(text: str, end: int) -> bool:
+    """Whether the closer before `end` closed nothing: it stood inside a string that goes on, or in running text."""
+    return _GOES_ON_INSIDE.match(text, end) is not None or _RUNS_ON.match(text, end) is not None
 
 
 class Guide:
@@ -186,7 +193,7 @@ class Guide:
         have = {*root.value, root.key} if root.is_object else set()
         complete = all(any(name in have for name in names) for names in needed)
         goes_on = (
-            self.text[place : place + 1] in tuple("\"',;:)+") or GOES_ON_INSIDE.match(self.text, place) is not None
+            self.text[place : place + 1] in tuple("\"',;:)+") or _GOES_ON_INSIDE.match(self.text, place) is not None
         )
         return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
 

@@ -173,6 +173,7 @@ class Reader:
 
     def key(self) -> None:
         """An object's key with its colon, or the end of the object."""
+        literals.plain_members(self)
         character = self.peek()
         frame = self.stack[-1]
         if character in "}])":
@@ -242,6 +243,8 @@ class Reader:
 
     def peek(self, expected: str = "more") -> str:
         """Skip blanks and comments; the character that follows. Ends the reading when the text does."""
+        if self.text[self.at : self.at + 1] in tokens.PLAIN_STARTS:
+            return self.text[self.at]
         self.at = tokens.blanks_end(self.text, self.at)
         while self.at < len(self.text) and mending.skip_foreign(self):
             self.at = tokens.blanks_end(self.text, self.at)
@@ -282,7 +285,7 @@ class Reader:
             self.changes.append(Change("quotes", start, f"{opening}{raw}{closing}", "a string in double quotes"))
         frame = self.stack[-1]
         is_code = frame.pending and frame.key in code.PATH_OF
-        if is_code and "\\" in raw and (opening == "`" or "\n" in raw):
+        if is_code and "\\" in raw and (opening == "`" or ("\n" in raw and code.LINE_ESCAPES.search(raw))):
             path = code.path_of(frame.key, frame.value, self.text, end)
             return code.settled(raw, start + 1, closing, path, False, self.changes)
         return unescaped(raw, start + 1, closing, self.changes, code=is_code)

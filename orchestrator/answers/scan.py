@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from orchestrator.answers.chat import FINAL, without_tail
 from orchestrator.answers.code import broken_code
 from orchestrator.answers.fit import fit
 from orchestrator.answers.frames import GOES_ON, Reading
-from orchestrator.answers.guide import GOES_ON_INSIDE
-from orchestrator.answers.model import too_deep
+from orchestrator.answers.guide import ended_inside
+from orchestrator.answers.model import MAX_DEPTH, too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import StrictParser
@@ -40,18 +42,6 @@ _OPENER = re.compile(
 """Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by."""
 _MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
-_FINAL = re.compile(
-    r"\b(?:final|answer|output|response|result)\b[^\n{}]{0,60}[:.]\**\s*(?:(?:```|~~~)\w*\s*\n)?(?=[{\[])",
-    re.IGNORECASE,
-)
-"""Words that announce the answer itself."""
-_TAIL = re.compile(
-    r"(?:\s*(?:<\|[\w ]{1,40}\|>|</s>|\[/?INST\]|```|~~~|</?(?!think|reason|thought|scratch|reflect)[a-z_]{2,20}>"
-    r"|(?:…|\.{3})?\s*[\[(]?\b(?:output )?truncated\b.{0,40}"
-    r"|\n\s*[\[(][A-Za-z][^\])\n\"{}]{2,80}[\])]))+\s*\Z",
-    re.IGNORECASE,
-)
-"""What is left of a chat's own marks behind a text."""
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
@@ -91,9 +81,7 @@ class Scan:
 
     def run(self) -> "Scan":
         """Find and read; time is linear in the text, because what was read is read again only within the budget."""
-        tail = _TAIL.search(self.text, max(0, len(self.text) - 200))
-        if tail is not None and "{" not in tail.group():
-            self.text = self.text[: tail.start()]
+        self.text = without_tail(self.text)
         self.budget = 4 * len(self.text) + 200_000
         self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
         stray, at = self._stray_close(), 0
@@ -133,7 +121,7 @@ class Scan:
 
     def _announced(self, start: int) -> int:
         """Where an answer begins that is announced as final in reasoning which was never closed; else the end."""
-        announced = [match.end() for match in _FINAL.finditer(self.text, start)]
+        announced = [match.end() for match in FINAL.finditer(self.text, start)]
         return announced[-1] if announced else len(self.text)
 
     def _candidate(self, start: int) -> int:
@@ -149,7 +137,7 @@ class Scan:
             self.candidates.append(candidate)
             return reading.end
         if not reading.keyed and not reading.deep and reading.end - start < SERIOUS:
-            return start + 1
+            return max(start + 1, reading.end)
         self.candidates.append(candidate)
         end = self._extent(start)
         if end > 0:
@@ -169,15 +157,21 @@ class Scan:
         found = fit(value, self.contract)
         if found is not None and not found.whole:
             return None
-        if self.strict.doubled or GOES_ON.match(self.text, end) or too_deep(value) or self._inside(end):
+        if (
+            self.strict.doubled
+            or GOES_ON.match(self.text, end)
+            or self._too_deep(value, start, end)
+            or ended_inside(self.text, end)
+        ):
             return None
         return Candidate(
             Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
         )
 
-    def _inside(self, end: int) -> bool:
-        """Whether the closer before `end` rather stood inside a string, which goes on behind it."""
-        return GOES_ON_INSIDE.match(self.text, end) is not None
+    def _too_deep(self, value: Any, start: int, end: int) -> bool:
+        """Whether the value between the offsets nests too deep; few openers cannot."""
+        openers = self.text.count("{", start, end) + self.text.count("[", start, end)
+        return openers > MAX_DEPTH and too_deep(value)
 
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
@@ -264,7 +258,7 @@ def _reclosed(reading: Reading) -> bool:
 
 def _checked(reading: Reading, text: str) -> Reading:
     """A reading that ended inside a string is broken: its closer goes on, or it closed more than the text did."""
-    if reading.outcome == "whole" and GOES_ON_INSIDE.match(text, reading.end) is not None:
+    if reading.outcome == "whole" and ended_inside(text, reading.end):
         why = "the closer before this stands in a string"
         return replace(reading, outcome="broken", value=None, why=why, changes=())
     if reading.outcome != "whole" or not _reclosed(reading) or len(text) - reading.end < MIN_LEFT:

@@ -244,8 +244,11 @@ def _shape_of_schema(schema: Schema) -> Shape:
     if known is None or known[0] != schema:
         if len(_SCHEMAS) >= MAX_SCHEMAS:
             _SCHEMAS.clear()
-        copied = deepcopy(schema)
-        known = _SCHEMAS[id(schema)] = copied, Shape((copied,), copied)
+        known = next((other for other in _SCHEMAS.values() if other[0] == schema), None)
+        if known is None:
+            copied = deepcopy(schema)
+            known = copied, Shape((copied,), copied)
+        _SCHEMAS[id(schema)] = known
     return known[1]
 
 

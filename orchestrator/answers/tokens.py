@@ -16,6 +16,8 @@ UNSEEN = re.compile(r"[\u0085\u00a0\u00ad\u1680\u2000-\u200f\u2028\u2029\u202f\u
 ESCAPED_BLANK = re.compile(r"(?:\\r\\n|\\[nrt])++(?=[\s\"'{}\[\],:\\]|\Z)")
 """Line ends and tabs written as escapes where only blanks may stand."""
 COMMENT = re.compile(r"(?://|\#)[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?|<!--(?:[^-]|-(?!->))*+(?:-->)?")
+PLAIN_STARTS = frozenset("\"'{}[],:-0123456789tfnTFN")
+"""Characters that are no blank and begin no comment: what most tokens begin with."""
 COLONS = {":": ":", "：": ":", "=": "=", "\u2236": ":"}
 """What may stand for a colon → its ASCII form."""
 COMMAS = frozenset(",，、")
@@ -28,6 +30,13 @@ PLAIN_ITEMS = re.compile(
     r'(?:[ \t\r\n]*+(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?|"[^"\\\x00-\x1f]*+"|true|false|null)[ \t\r\n]*+,)++'
 )
 """List items that are valid JSON, hold no container and no escape, each with its comma."""
+
+PLAIN_MEMBER = re.compile(
+    r'[ \t\r\n]*+"([^"\\\x00-\x1f]{1,100}+)"[ \t]*+:[ \t]*+'
+    r'(?:"((?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*+)"|(-?(?:0|[1-9]\d{0,14}+)|true|false|null))'
+    r'[ \t\r\n]*+,(?=[ \t\r\n]*+")'
+)
+"""A member that is valid JSON and holds no container, with its comma, before a further quoted key."""
 
 _ENDS = {q: re.compile(rf"[^{q}\\]*+(?:\\.[^{q}\\]*+)*+", re.DOTALL) for q in set(CLOSING_QUOTE.values())}
 _KEYS = {q: re.compile(rf"(?:[^{q}\\\n]|\\.){{0,{MAX_KEY}}}+{q}") for q in set(CLOSING_QUOTE.values())}
