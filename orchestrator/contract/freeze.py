@@ -4,12 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.contract.manifests import dependencies_of
+from orchestrator.contract.manifests import is_manifest, read_manifest
+from orchestrator.contract.world import spelling
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Where, critical
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ContractViolation
+from orchestrator.syntax.module_names import local_modules, names_modules
 
 
 def freeze(
@@ -17,32 +19,52 @@ def freeze(
 ) -> ArchitectureContract:
     """The sealed contract of an accepted breakdown.
 
-    `files` are the tracked files at `base_commit`, `manifests` the texts of those among them that declare
-    dependencies; what cannot be read in them allows nothing. Raises ContractViolation when a task still names an
-    unsafe path: such a breakdown was never acceptable.
+    `files` are the tracked files at `base_commit`, `manifests` the texts of those among them that declare dependencies
+    or name modules (`worth_freezing`); what cannot be read in them allows nothing. A declared path that is another one
+    on a file system without case or with its own Unicode form is taken for that one, first for a file that is there.
+    Raises ContractViolation when a task still names an unsafe path: such a breakdown was never acceptable.
     """
-    task_files = {task.task_id: tuple(sorted(set(task.files_to_create))) for task in breakdown.tasks}
-    declared = sorted({path for paths in task_files.values() for path in paths})
     unsafe = [
         critical("contract.file", f"`{path[:200]}` is unsafe: {reason}", where=Where(story=breakdown.story_id))
-        for path in declared
+        for path in sorted({path for task in breakdown.tasks for path in task.files_to_create})
         if (reason := unsafe_reason(path)) is not None
     ]
     if unsafe:
         raise ContractViolation(f"the breakdown of {breakdown.story_id} names unsafe paths", findings=unsafe)
-    baseline = {name for path, text in manifests.items() for name in dependencies_of(path, text)}
+    one_of = _one_spelling(files, breakdown)
+    task_files = {
+        task.task_id: tuple(sorted({one_of[path] for path in task.files_to_create})) for task in breakdown.tasks
+    }
+    declared = {path for paths in task_files.values() for path in paths}
+    read = {path: read_manifest(path, text) for path, text in manifests.items()}
+    local = {name for found in read.values() for name in found.local}
+    local |= {name for path, text in manifests.items() for name in local_modules(path, text)}
     return ArchitectureContract(
         story_id=breakdown.story_id,
         base_commit=base_commit,
         baseline_files=tuple(sorted(set(files))),
-        declared_files=tuple(declared),
+        declared_files=tuple(sorted(declared)),
         task_files=dict(sorted(task_files.items())),
-        baseline_dependencies=tuple(sorted(baseline)),
-        declared_dependencies=tuple(sorted(_both_spellings(breakdown.dependencies.names))),
+        baseline_dependencies=tuple(sorted({name for found in read.values() for name in found.dependencies})),
+        declared_dependencies=tuple(sorted(both_spellings(breakdown.dependencies.names))),
+        local_names=tuple(sorted(local)),
     ).sealed()
 
 
-def _both_spellings(names: Iterable[str]) -> frozenset[str]:
+def worth_freezing(path: str) -> bool:
+    """Whether `freeze` wants the text of this file."""
+    return is_manifest(path) or names_modules(path)
+
+
+def _one_spelling(files: Sequence[str], breakdown: Breakdown) -> dict[str, str]:
+    """Declared path → the path that is meant by it in this tree."""
+    there = set(files)
+    known = {spelling(path): path for path in sorted(there, reverse=True)}
+    declared = dict.fromkeys(path for task in breakdown.tasks for path in task.files_to_create)
+    return {path: path if path in there else known.setdefault(spelling(path), path) for path in declared}
+
+
+def both_spellings(names: Iterable[str]) -> frozenset[str]:
     """A breakdown does not say which ecosystem a name is of: lower case is npm's spelling, PEP 503 is Python's."""
     lowered = {name.strip().lower() for name in names if name.strip()}
     return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})

@@ -13,7 +13,18 @@ _FIX = "Use the standard library, the project's own modules, or one of the allow
 
 def is_source(path: str) -> bool:
     """Whether imports of this file are judged."""
-    return path.lower().endswith((*PYTHON_SUFFIXES, *javascript_source.SUFFIXES))
+    return path.lower().endswith((*PYTHON_SUFFIXES, *javascript_source.SUFFIXES, *javascript_source.MIXED))
+
+
+def seen_as(path: str, text: str) -> str:
+    """The path with the suffix that a script without one would have by its first line, else as it is."""
+    first = text.split("\n", 1)[0]
+    if "." in path.rsplit("/", 1)[-1] or not first.startswith("#!"):
+        return path
+    for word, suffix in (("python", ".py"), ("node", ".js"), ("deno", ".ts"), ("bun", ".ts"), ("sh", ".sh")):
+        if word in first:
+            return f"{path}{suffix}"
+    return path
 
 
 def check_imports(world: World, path: str, text: str, before: str | None) -> list[Finding]:
@@ -64,10 +75,12 @@ def _foreign_python(world: World, path: str, module: str) -> str:
 
 
 def _is_local(world: World, path: str, top: str) -> bool:
-    """Whether an allowed file makes `top` importable: from a folder above the importing file, or a `src` there."""
+    """Whether an allowed file makes `top` importable: from a folder above the importing file, from one that is a
+    Python project, or from a `src` there.
+    """
     folders = path.split("/")[:-1]
-    for depth in range(len(folders) + 1):
-        root = "".join(f"{folder}/" for folder in folders[:depth])
+    above = ["".join(f"{folder}/" for folder in folders[:depth]) for depth in range(len(folders) + 1)]
+    for root in dict.fromkeys((*above, *world.python_roots)):
         for start in (f"{root}{top}", f"{root}src/{top}"):
             if start in world.python_folders or any(f"{start}{suffix}" in world.files for suffix in PYTHON_SUFFIXES):
                 return True
@@ -77,6 +90,8 @@ def _is_local(world: World, path: str, top: str) -> bool:
 def _foreign_npm(world: World, module: str) -> str:
     """The package a module would need, "" when it is there. `#x`, `@/x` and `~/x` are aliases inside a project."""
     if module.startswith((".", "/", "#", "@/", "~/")) or import_names.is_node_builtin(module):
+        return ""
+    if world.is_local_name(module):
         return ""
     name = import_names.npm_package(module)
     return "" if name in world.dependencies else name

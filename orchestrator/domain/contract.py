@@ -7,6 +7,18 @@ from orchestrator.domain.base import Value
 from orchestrator.domain.paths import RepoPath
 
 
+class Amendment(Value):
+    """Files and packages that were allowed after the contract was frozen."""
+
+    task_id: str
+    """The task that needed them."""
+    files: tuple[RepoPath, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    by: str
+    """The persona that allowed them."""
+    reason: str
+
+
 class ArchitectureContract(Value):
     """Frozen when a breakdown is accepted; sorted tuples, so that equal worlds have equal hashes.
 
@@ -19,12 +31,18 @@ class ArchitectureContract(Value):
     """Commit whose tree gave the baseline; empty string for an empty tree."""
     baseline_files: tuple[str, ...]
     declared_files: tuple[RepoPath, ...]
+    """What the plan names, and what amendments added."""
     task_files: dict[str, tuple[RepoPath, ...]]
-    """Task id → its `files_to_create`."""
+    """Task id → the files it may write: its `files_to_create`, and what amendments added."""
     baseline_dependencies: tuple[str, ...]
     declared_dependencies: tuple[str, ...]
+    """What the plan declares, and what amendments added."""
+    local_names: tuple[str, ...] = ()
+    """Names under which the project's own modules are imported: packages of the project, aliases that end in `*`."""
+    amendments: tuple[Amendment, ...] = ()
+    """In the order in which they were given."""
     hash: str = ""
-    """sha256 over everything above, hexadecimal."""
+    """sha256 over everything above, hexadecimal; empty local names and amendments left out."""
 
     def sealed(self) -> "ArchitectureContract":
         """The same contract with its hash filled in."""
@@ -33,6 +51,9 @@ class ArchitectureContract(Value):
     def digest(self) -> str:
         """The hash this content must have."""
         content = self.model_dump(mode="json", exclude={"hash"})
+        for later in ("local_names", "amendments"):
+            if not content[later]:
+                del content[later]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
     @property

@@ -29,12 +29,13 @@ def is_test_file(path: str) -> bool:
 
 
 def is_manifest(path: str) -> bool:
-    """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg.
+    """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg, setup.py,
+    Pipfile.
 
     Text files inside a folder called `requirements` count as requirement files.
     """
     *folders, name = path.lower().split("/")
-    if name in {"package.json", "pyproject.toml", "setup.cfg"} or _REQUIREMENTS.match(name):
+    if name in {"package.json", "pyproject.toml", "setup.cfg", "setup.py", "pipfile"} or _REQUIREMENTS.match(name):
         return True
     return bool(folders) and folders[-1] == "requirements" and name.endswith((".txt", ".in"))
 

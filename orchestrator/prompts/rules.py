@@ -60,6 +60,9 @@ _BUILD = {
     "contract.test_settings": "test configuration, also where it stands in another file",
     "contract.dependency": "add nothing else to a manifest",
     "contract.import": "Import nothing else",
+    "contract.source": "Packages come from the usual index",
+    "contract.git_settings": "No settings that make git run or fetch something",
+    "contract.clash": "Deliver only the task's files",
     "contract.unreadable": "is well-formed and never loses",
     "contract.deletion": "you cannot delete or rename files",
     "contract.link": "or make links",
@@ -107,6 +110,7 @@ OWN_CODES = frozenset(
         "delivery.cut_off",
         "analysis.outside_tasks",
         "contract.hash",
+        "contract.crashed",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from orchestrator.checks.breakdown import check_breakdown, mend
-from orchestrator.contract.freeze import freeze
-from orchestrator.contract.manifests import is_manifest
+from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Level
@@ -50,7 +49,7 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
 
     async def work(_step_id: str) -> ArchitectureContract:
         files = await stage.workspace.files(stage.story_id)
-        manifests = await stage.workspace.read(stage.story_id, [path for path in files if is_manifest(path)])
+        manifests = await stage.workspace.read(stage.story_id, [path for path in files if worth_freezing(path)])
         return freeze(breakdown=plan, base_commit=progress.branch.base, files=files, manifests=manifests)
 
     contract = await stage.step.step("freeze", work, ArchitectureContract)

@@ -44,7 +44,7 @@ class TaskRun:
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit. Raises StoryStopped when a contract violation survives the retries."""
         task = order.task
-        if not task.files_to_create:
+        if not self._own(task):
             return await self._command_only(task)
         before = await self._before(task)
         brief = self._brief(order, before)
@@ -58,9 +58,13 @@ class TaskRun:
             await self._commit(task, files)
         return await self._ended(task, status)
 
+    def _own(self, task: Task) -> tuple[str, ...]:
+        """The task's files as the contract spells them."""
+        return self._contract.task_files.get(task.task_id, ())
+
     async def _before(self, task: Task) -> dict[str, str]:
         async def work(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read(self._stage.story_id, task.files_to_create)
+            return await self._stage.workspace.read(self._stage.story_id, self._own(task))
 
         return await self._stage.step.step("read", work, dict[str, str])
 
@@ -85,7 +89,7 @@ class TaskRun:
         findings = [
             *check_content(delivery, before),
             *check_delivery(self._contract, delivery, before),
-            *check_whole(delivery, task.files_to_create, before),
+            *check_whole(delivery, self._own(task), before),
         ]
         if blocking(findings) or task.command is None:
             return findings

@@ -8,9 +8,14 @@ from tree_sitter import Node
 from orchestrator.syntax.javascript_tree import SUFFIXES, below, literal, node_text, root
 from orchestrator.syntax.python_source import Import
 
-__all__ = ["SUFFIXES", "exported_names", "imports"]
+__all__ = ["MIXED", "SUFFIXES", "exported_names", "imports"]
 
 _BY_LINE = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*(["'`])(?P<module>[^"'`$\s]+)\1""")
+
+MIXED = (".vue", ".svelte", ".astro")
+"""JavaScript between other things, which no grammar here knows."""
+_REQUIRE_MADE = re.compile(r"\b(\w+)\s*=\s*(?:\w+\.)?createRequire\s*\(")
+"""A name that requires like `require` itself."""
 
 
 def exported_names(text: str, path: str = "") -> tuple[str, ...]:
@@ -30,30 +35,41 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
 def imports(text: str, path: str = "") -> tuple[Import, ...]:
     """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line.
 
-    Where the tree has errors (broken text, or syntax the grammar does not know) the lines are searched as well, so that
-    an import is rather found too often than missed.
+    Where the tree has errors (broken text, or syntax the grammar does not know) or the file is a mixed one, the lines
+    are searched as well, so that an import is rather found too often than missed.
     """
     found: dict[tuple[str, int], None] = {}
     tree = root(text, path)
+    requires = {"require", "import", "require.resolve", "module.require", "import.meta.resolve"}
+    requires.update(match[1] for match in _REQUIRE_MADE.finditer(text))
     for node in below(tree):
-        module = _module_of(node)
+        module = _module_of(node, requires)
         if module:
             found[module, node.start_point.row + 1] = None
-    if tree.has_error:
+    if tree.has_error or path.lower().endswith(MIXED):
         for number, line in enumerate(text.split("\n"), start=1):
             found.update(dict.fromkeys((match["module"], number) for match in _BY_LINE.finditer(line)))
     return tuple(Import(module=name, line=line, relative=name.startswith(".")) for name, line in found)
 
 
-def _module_of(node: Node) -> str:
+def _module_of(node: Node, requires: set[str]) -> str:
     if node.type in {"import_statement", "export_statement", "import_require_clause"}:
         return literal(node.child_by_field_name("source"))
     if node.type == "call_expression":
         called = node_text(node.child_by_field_name("function"))
         arguments = node.child_by_field_name("arguments")
-        if called in {"require", "import", "require.resolve"} and arguments is not None and arguments.named_children:
-            return literal(arguments.named_children[0])
+        made_here = called.startswith(("createRequire(", "module.createRequire("))
+        if (called in requires or made_here) and arguments is not None and arguments.named_children:
+            return _joined(arguments.named_children[0])
     return ""
+
+
+def _joined(node: Node | None) -> str:
+    """A literal, or literals joined by `+`; "" for anything else."""
+    if node is None or node.type != "binary_expression":
+        return literal(node)
+    left, right = _joined(node.child_by_field_name("left")), _joined(node.child_by_field_name("right"))
+    return left + right if left and right and node_text(node.child_by_field_name("operator")) == "+" else ""
 
 
 def _export(node: Node) -> Iterator[str]:

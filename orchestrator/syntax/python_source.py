@@ -10,6 +10,8 @@ from functools import lru_cache
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Where, major
 
+_IMPORTERS = frozenset({"__import__", "import_module", "run_module", "importorskip"})
+
 
 class Import(Value):
     """One imported module."""
@@ -86,11 +88,12 @@ def exported_names(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=32)
 def imports(text: str) -> tuple[Import, ...] | None:
-    """Every import anywhere, also `__import__("x")` and `import_module("x")`; None when `text` does not parse."""
+    """Every import anywhere, also by a call with a literal (`import_module("x")`); None when it does not parse."""
     tree = parse(text)
     if tree is None:
         return None
-    return tuple(found for node in ast.walk(tree) for found in _imports_of(node))
+    importers = _importers(tree)
+    return tuple(found for node in ast.walk(tree) for found in _imports_of(node, importers))
 
 
 def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -159,12 +162,45 @@ def _reexported(statement: ast.stmt) -> Iterator[str]:
         yield from (alias.asname or alias.name for alias in statement.names if alias.name != "*")
 
 
-def _imports_of(node: ast.AST) -> Iterator[Import]:
+def _imports_of(node: ast.AST, importers: frozenset[str]) -> Iterator[Import]:
     if isinstance(node, ast.Import):
         yield from (Import(module=alias.name, line=node.lineno) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
-    elif isinstance(node, ast.Call) and dotted(node.func).split(".")[-1] in {"__import__", "import_module"}:
-        first = node.args[0] if node.args else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
-            yield Import(module=first.value.lstrip("."), line=node.lineno, relative=first.value.startswith("."))
+    elif isinstance(node, ast.Call):
+        yield from _called_imports(node, importers)
+
+
+def _called_imports(node: ast.Call, importers: frozenset[str]) -> Iterator[Import]:
+    """`import_module("x")` and its like, and what `exec("import x")` would import."""
+    called = dotted(node.func).split(".")[-1]
+    if called not in importers and called not in {"exec", "eval"}:
+        return
+    first = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg == "name"), None)
+    text = _constant(first)
+    if called in importers and text:
+        yield Import(module=text.lstrip("."), line=node.lineno, relative=text.startswith("."))
+    elif text:
+        yield from (found.model_copy(update={"line": node.lineno}) for found in imports(text) or ())
+
+
+def _constant(node: ast.expr | None) -> str:
+    """A text that stands there whole, also in pieces joined by `+`; "" for anything else."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _constant(node.left), _constant(node.right)
+        return left + right if left and right else ""
+    return ""
+
+
+def _importers(tree: ast.Module) -> frozenset[str]:
+    """Names that import what they are called with, also under another name given here."""
+    renamed = (
+        alias.asname
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in {"importlib", "runpy"}
+        for alias in node.names
+        if alias.asname and alias.name in _IMPORTERS
+    )
+    return frozenset({*_IMPORTERS, *renamed})

@@ -1,0 +1,139 @@
+"""What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
+
+import re
+from collections.abc import Iterator, Sequence
+from posixpath import basename
+
+from orchestrator.contract.imports import check_imports, is_source, seen_as
+from orchestrator.contract.manifests import install_targets, is_manifest, read_manifest
+from orchestrator.contract.world import World
+from orchestrator.domain.findings import Finding, Where, critical
+from orchestrator.syntax.process_calls import commands_run
+from orchestrator.syntax.runner_settings import runner_settings
+
+_SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerfile|containerfile)(\..*)?|justfile)$")
+_PIPELINE = re.compile(
+    r"(^|/)(\.github/(workflows|actions)/.*\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|azure-pipelines\.yml|\.drone\.yml"
+    r"|bitbucket-pipelines\.yml|\.circleci/config\.yml|\.pre-commit-config\.yaml|jenkinsfile|procfile)$"
+)
+_STEP = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:\s+)?['\"]?")
+_SOURCES = {
+    ".npmrc": re.compile(
+        r"^\s*(@[^:=]+:)?(registry|ignore-scripts|script-shell|node-options|_auth\w*|//.*)\s*=?", re.M
+    ),
+    ".yarnrc": re.compile(r"^\s*\"?(@[^:]+:)?(registry|yarn-path)\b", re.M),
+    ".yarnrc.yml": re.compile(
+        r"^\s*(npmRegistryServer|npmScopes|npmRegistries|yarnPath|plugins|enableScripts)\b", re.M
+    ),
+    "pip.conf": re.compile(r"^\s*[\w-]*(index|links|trusted)[\w-]*\s*=", re.M),
+    "pip.ini": re.compile(r"^\s*[\w-]*(index|links|trusted)[\w-]*\s*=", re.M),
+    "uv.toml": re.compile(r"^\s*([\w-]*index[\w-]*|find-links|\[\[?index)", re.M),
+    "bunfig.toml": re.compile(r"^\s*(registry|\[install\.scopes\]|preload)", re.M),
+}
+"""Files that say where packages come from or what runs when they are installed → what says it."""
+_GIT_SETTINGS = {
+    ".gitmodules": re.compile(r"^.*\S.*$", re.M),
+    ".gitattributes": re.compile(r"^.*\b(filter|diff|merge)=\S+.*$", re.M),
+    ".gitconfig": re.compile(r"^.*\S.*$", re.M),
+}
+_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "npm"})
+"""What brings packages may renew itself."""
+
+
+def must_be_read(path: str) -> bool:
+    """Whether a changed file at this path says something about packages or settings, so that its text must be known."""
+    name = basename(path).lower()
+    return (
+        is_source(path)
+        or is_manifest(path)
+        or name in _SOURCES
+        or name in _GIT_SETTINGS
+        or _SHELL.search(path.lower()) is not None
+        or _PIPELINE.search(path.lower()) is not None
+    )
+
+
+def check_text(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """What a file's text asks for beyond the contract; what it asked for at the base is not held against it."""
+    path = seen_as(path, text)
+    for finding in check_imports(world, path, text, before):
+        place = where.model_copy(update={"line": finding.where.line})
+        yield finding.model_copy(update={"where": place})
+    yield from _manifest(world, path, text, before, where)
+    yield from _runner_settings(world, path, text, before, where)
+    yield from _settings(path, text, before, where)
+    old = set(_installs(path, before)) if before is not None else set()
+    for name in _installs(path, text):
+        if name not in world.dependencies | _INSTALLERS and name not in old:
+            message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
+            yield critical("contract.dependency", message, where=where, fix=allowed(world))
+
+
+def allowed(world: World) -> str:
+    """The fix of a package that may not be used: the list of those that may."""
+    return f"Allowed dependencies: {', '.join(sorted(world.dependencies)) or 'none'}."
+
+
+def _manifest(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Dependencies that a manifest adds beyond the allowed ones, and places it takes them from."""
+    if not is_manifest(path):
+        return
+    new = read_manifest(path, text, code="contract.unreadable")
+    old = read_manifest(path, before or "") if before is not None else None
+    had = {problem.message for problem in old.problems} if old else set()
+    yield from (p.model_copy(update={"where": where}) for p in new.problems if p.message not in had)
+    known = world.dependencies | (old.dependencies | old.pinned if old else frozenset())
+    for name in sorted((new.dependencies | new.pinned) - known):
+        message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
+        yield critical("contract.dependency", message, where=where, fix=allowed(world))
+    for source in sorted(new.sources - world.dependencies - (old.sources if old else frozenset())):
+        message = f"`{path}` takes a package from elsewhere: `{source[:160]}`"
+        fix = "Name the package and a version, nothing else."
+        yield critical("contract.source", message, where=where, fix=fix)
+
+
+def _runner_settings(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Settings that choose tests or load plugins are the tester's, wherever they stand."""
+    old, new = runner_settings(path, before or ""), runner_settings(path, text)
+    changed = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    if changed == ["testpaths"] and world.tests_below(new.get("testpaths", ".").split()):
+        return
+    if changed:
+        message = f"`{path}` changes which tests run, or with what: {', '.join(changed)}"
+        fix = "Leave the settings of the test runner as they are."
+        yield critical("contract.test_settings", message, where=where, fix=fix)
+
+
+def _settings(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Files by which git or a package manager would do something else than it seems."""
+    name = basename(path).lower()
+    for patterns, code, what in (
+        (_SOURCES, "contract.source", "sets where packages come from or what runs with them"),
+        (_GIT_SETTINGS, "contract.git_settings", "sets what git runs or brings"),
+    ):
+        pattern = patterns.get(name)
+        fresh = _lines(pattern, text) - _lines(pattern, before or "") if pattern else set()
+        if fresh:
+            message = f"`{path}` {what}: `{min(fresh)[:120]}`"
+            yield critical(code, message, where=where, fix="Leave that setting out.")
+
+
+def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
+    """The whole lines that `pattern` finds something in."""
+    return {line.strip() for line in text.splitlines() if pattern.match(line)}
+
+
+def _installs(path: str, text: str) -> tuple[str, ...]:
+    """Packages that the commands in a script, a pipeline, package.json's scripts or a program's calls install."""
+    if path.lower().endswith("package.json"):
+        lines: Sequence[str] = read_manifest(path, text).commands
+    elif path.lower().endswith(".py"):
+        lines = commands_run(text)
+    elif _SHELL.search(path.lower()):
+        joined = re.sub(r"\\\r?\n", " ", text)
+        lines = [re.sub(r'[\[\],"]', " ", line) if "RUN [" in line else line for line in joined.splitlines()]
+    elif _PIPELINE.search(path.lower()):
+        lines = [_STEP.sub("", line) for line in re.sub(r"\\\r?\n", " ", text).splitlines()]
+    else:
+        return ()
+    return tuple(dict.fromkeys(name for line in lines for name in install_targets(line.strip())))

@@ -1,0 +1,69 @@
+"""Where a story may write, and what kind of thing may stand there."""
+
+from collections.abc import Iterator, Sequence
+
+from orchestrator.contract.rules import is_test_file
+from orchestrator.contract.world import World, spelling
+from orchestrator.domain.findings import Finding, Where, critical
+from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.domain.paths import unsafe_reason
+
+LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"
+_PLAIN = {"100664": "100644"}
+"""A mode of old histories that means an ordinary file."""
+
+
+def only(files: Sequence[str]) -> str:
+    """The fix of a file that may not be written: the list of those that may."""
+    return f"Deliver these files only: {', '.join(files)}." if files else "Deliver no file outside the contract."
+
+
+def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> list[Finding]:
+    """Critical findings for a path that is unsafe, the tester's, outside the contract, or cannot stand in one tree."""
+    reason = unsafe_reason(path)
+    if reason is not None:
+        return [critical("contract.file", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=only(own))]
+    if is_test_file(path):
+        message = f"`{path}` is a test file; the tester writes those"
+        return [critical("contract.test_file", message, where=where, fix=only(own))]
+    twin = world.spellings.get(spelling(path))
+    if path not in world.files:
+        message = f"`{path}` is outside the contract" + (_apart(path, twin) if twin else "")
+        return [critical("contract.file", message, where=where, fix=f"Write `{twin}`." if twin else only(own))]
+    return list(_clash(world, path, twin, where))
+
+
+def _apart(path: str, twin: str) -> str:
+    same_letters = path.casefold() == twin.casefold()
+    return f"; it differs from `{twin}` {'in case only' if same_letters else 'only in how its letters are encoded'}"
+
+
+def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[Finding]:
+    if path in world.baseline:
+        return
+    if twin not in {None, path}:
+        message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))[2:]}"
+        yield critical("contract.clash", message, where=where, fix=f"Write `{twin}`.")
+    parts = path.split("/")
+    above = next((up for end in range(1, len(parts)) if (up := "/".join(parts[:end])) in world.files), None)
+    if above is not None or path in world.folders:
+        message = f"`{above or path}` cannot be a file and a folder"
+        yield critical("contract.clash", message, where=where, fix="Write only one of the two.")
+
+
+def check_kind(entry: DiffEntry, where: Where) -> Iterator[Finding]:
+    """What kind of thing an entry is: only regular files come and stay, and keep their mode."""
+    old, new = _PLAIN.get(entry.old_mode, entry.old_mode), _PLAIN.get(entry.new_mode, entry.new_mode)
+    if new == ABSENT or entry.status in {"D", "R"}:
+        fix = "Keep the file; nothing in the plan lets it go."
+        gone = "was renamed" if entry.status == "R" else "was deleted"
+        yield critical("contract.deletion", f"`{entry.path}` {gone}", where=where, fix=fix)
+    elif LINK in {old, new}:
+        became = "is a symbolic link" if new == LINK else "was a symbolic link and is none any more"
+        yield critical("contract.link", f"`{entry.path}` {became}", where=where, fix="Write a regular file.")
+    elif SUBMODULE in {old, new}:
+        became = "is a submodule" if new == SUBMODULE else "was a submodule and is none any more"
+        yield critical("contract.submodule", f"`{entry.path}` {became}", where=where, fix="Write regular files.")
+    elif new != (old if old != ABSENT else "100644"):
+        message = f"`{entry.path}` has mode {entry.new_mode}" + (f", it had {entry.old_mode}" if old != ABSENT else "")
+        yield critical("contract.mode", message, where=where, fix="Leave modes as they are; new files have none.")

@@ -1,0 +1,65 @@
+"""What a reader of one manifest gathers."""
+
+from collections.abc import Mapping
+from posixpath import join, normpath
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.domain.paths import unsafe_reason
+
+
+class Found:
+    """Names, scripts and problems, gathered one by one; see Manifest for what the fields become."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.pinned: set[str] = set()
+        self.sources: set[str] = set()
+        self.local: set[str] = set()
+        self.scripts: dict[str, str] = {}
+        self.bad: list[str] = []
+
+    def requirement(self, entry: object) -> None:
+        """One PEP 508 requirement, or the note that it is none; an address in it is a source."""
+        if not isinstance(entry, str):
+            self.bad.append(f"a requirement is no text: {entry!r}"[:200])
+            return
+        try:
+            found = Requirement(entry)
+        except InvalidRequirement:
+            self.bad.append(f"`{entry[:120]}` is no requirement")
+            return
+        name = str(canonicalize_name(found.name))
+        self.names.add(name)
+        if found.url:
+            self.sources.add(f"{name} @ {found.url}".lower())
+
+    def requirements(self, entries: object, what: str) -> None:
+        """A list of requirements; absent is fine."""
+        if entries is None:
+            return
+        if not isinstance(entries, list):
+            self.bad.append(f"{what} is no list")
+            return
+        for entry in entries:
+            if not isinstance(entry, Mapping):  # {include-group = …} names a list of the same file
+                self.requirement(entry)
+
+    def included(self, file: str, folder: str, how: str) -> None:
+        """A file whose requirements count too: one that is a manifest of the project is judged by itself.
+
+        Any other would hide what it asks for and stands as a source.
+        """
+        path = normpath(join(folder, file))
+        if "://" in file or unsafe_reason(path) is not None or not is_manifest(path):
+            self.names.add(f"{how} {file}".lower())
+
+
+def table(value: object, key: str) -> Mapping[str, object]:
+    """The table under `key`, empty when absent. Raises ValueError when something else stands there."""
+    inner = value.get(key, {}) if isinstance(value, Mapping) else {}
+    if not isinstance(inner, Mapping):
+        raise ValueError(f"`{key}` is no table")
+    return inner

@@ -1,0 +1,259 @@
+"""One refused and one accepted example for every rule of the closed world."""
+
+import pytest
+
+from orchestrator.contract import enforce
+from orchestrator.contract.enforce import check_delivery, check_diff
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gitfacts import DiffEntry
+
+FILES = (
+    "README.md", "Makefile", "app/__init__.py", "app/store.py", "web/index.ts", "bin/tool", "docs/café.md",
+    "packages/core/pyproject.toml", "packages/core/src/core/__init__.py", "packages/ui/package.json", "tests/test_a.py",
+)  # fmt: skip
+BASE = {
+    "package.json": '{"name": "Shop", "dependencies": {"express": "4"}, "workspaces": ["packages/*"]}',
+    "packages/ui/package.json": '{"name": "@shop/ui", "dependencies": {"react": "18"}}',
+    "requirements.txt": "Flask>=2\nPyYAML\n",
+    "tsconfig.json": """{
+  // comment
+  "compilerOptions": {"paths": {"@app/*": ["src/*"], "lodash": ["node_modules/x"],}},
+}""",
+}
+NEW = (
+    "app/new.py", "app/web.js", "app/page.vue", "web/new.ts", "bin/run", "requirements.txt", "requirements-dev.txt",
+    "package.json", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", ".npmrc", ".gitattributes", ".gitmodules",
+    ".github/workflows/ci.yml", "Dockerfile", "packages/core/src/core/x.py", "packages/app/src/y.py", ".gitignore",
+)  # fmt: skip
+
+
+def frozen(*more: str) -> ArchitectureContract:
+    plan = Breakdown(
+        story_id="US-001",
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=1,
+        tasks=(Task(task_id="T1", description="x", files_to_create=(*NEW, *more)),),
+        dependencies=PackageDependencies(dependencies={"rich": "*", "socket.io": "4"}),
+    )
+    return freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
+
+
+WORLD = frozen()
+
+
+def said(path: str, text: str, before: str | None = None, world: ArchitectureContract = WORLD) -> list[Finding]:
+    change = FileChange.model_construct(path=path, content=text)  # as if a path had come past its type
+    delivery = Delivery.model_construct(story_id="US-001", task_id="T1", files=(change,))
+    return check_delivery(world, delivery, {} if before is None else {path: before})
+
+
+def codes(findings: list[Finding]) -> set[str]:
+    return {finding.code.removeprefix("contract.") for finding in findings}
+
+
+TEXTS = [
+    ("app/new.py", "import importlib as i\ni.import_module('numpy')", "import", "import importlib"),
+    ("app/new.py", "from importlib import import_module as im\nim(name='num' + 'py')", "import", "im = 1"),
+    ("app/new.py", "exec('import numpy')", "import", "exec('import json')"),
+    (
+        "app/new.py",
+        "if False:\n    import numpy",
+        "import",
+        "try:\n    import yaml\nexcept ImportError:\n    yaml = None",
+    ),
+    ("app/new.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy", "import", "import flask"),
+    ("app/new.py", "import google.cloud.storage", "import", "import app.store, json"),
+    ("packages/core/src/core/x.py", "import ui", "import", "import core"),
+    ("packages/app/src/y.py", "import numpy", "import", "import core, app"),
+    ("bin/run", "#!/usr/bin/env python3\nimport numpy", "import", "#!/usr/bin/env python3\nimport yaml"),
+    ("app/web.js", "const r = require('left' + '-pad')", "import", "require('exp' + 'ress')"),
+    ("app/web.js", "import x from '@other/ui'", "import", "import x from '@shop/ui/button'"),
+    ("app/web.js", "import x from 'lodash'", "import", "import x from 'shop/server.js'"),
+    ("web/new.ts", "import type { A } from 'types-only'", "import", "import type { A } from '@app/a'"),
+    ("web/new.ts", "const r = createRequire(import.meta.url); r('left-pad')", "import", "import('react')"),
+    ("web/new.ts", "export * from 'https://host/x.js'", "import", "export * from 'node:test'"),
+    ("app/page.vue", "<script>\nimport x from 'left-pad'\n</script>", "import", "<script>\nimport 'react'\n</script>"),
+    ("app/new.py", "import os\nos.system('pip install left-pad')", "dependency", "print('pip install left-pad')"),
+    (
+        "app/new.py",
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'evil'])",
+        "dependency",
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'pip', 'install', 'flask'])",
+    ),
+    ("package.json", '{"peerDependencies": {"left-pad": "1"}}', "dependency", '{"peerDependencies": {"express": "4"}}'),
+    ("package.json", '{"optionalDependencies": {"a": "1"}}', "dependency", '{"optionalDependencies": {"Rich": "1"}}'),
+    ("package.json", '{"bundleDependencies": ["left-pad"]}', "dependency", '{"bundledDependencies": ["express"]}'),
+    ("package.json", '{"overrides": {"express": {"left-pad": "1"}}}', "dependency", '{"overrides": {"express": "4"}}'),
+    ("package.json", '{"resolutions": {"**/left-pad": "1"}}', "dependency", '{"resolutions": {"a/express": "4"}}'),
+    (
+        "package.json",
+        '{"dependencies": {"express": "npm:evil@1"}}',
+        "dependency",
+        '{"dependencies": {"express": "^4.1"}}',
+    ),
+    ("package.json", '{"dependencies": {"express": "user/evil"}}', "source", '{"dependencies": {"express": ">=4 <6"}}'),
+    (
+        "package.json",
+        '{"dependencies": {"rich": "file:../../x"}}',
+        "source",
+        '{"dependencies": {"rich": "workspace:*"}}',
+    ),
+    ("package.json", '{"scripts": {"x": "npx evil"}}', "dependency", '{"scripts": {"x": "npx express"}}'),
+    ("requirements.txt", "flask @ https://host/flask.whl\n", "source", "flask==3\n"),
+    ("requirements.txt", "-r ../requirements.txt\n", "dependency", "-r requirements-dev.txt\n"),
+    ("requirements-dev.txt", "-c https://host/c.txt\n", "dependency", "-c constraints.txt\nPyYAML\n"),
+    ("pyproject.toml", '[project]\ndependencies = ["evil"]', "dependency", '[project]\ndependencies = ["Flask>=2"]'),
+    (
+        "pyproject.toml",
+        '[project.optional-dependencies]\nx = ["evil"]',
+        "dependency",
+        '[dependency-groups]\nx = ["rich"]',
+    ),
+    (
+        "pyproject.toml",
+        '[dependency-groups]\nx = ["evil"]',
+        "dependency",
+        '[project.optional-dependencies]\nx = ["rich"]',
+    ),
+    (
+        "pyproject.toml",
+        "[tool.poetry.group.x.dependencies]\nevil = '1'",
+        "dependency",
+        "[tool.poetry.dependencies]\npython='3'",
+    ),
+    ("pyproject.toml", '[build-system]\nrequires = ["evil"]', "dependency", '[build-system]\nrequires = ["hatchling"]'),
+    (
+        "pyproject.toml",
+        "[tool.uv.sources]\nflask = {git = 'https://h/x'}",
+        "source",
+        "[tool.uv.sources]\nx = {workspace = true}",
+    ),
+    (
+        "pyproject.toml",
+        "[tool.setuptools.dynamic]\ndependencies = {file = ['x.txt']}",
+        "dependency",
+        "[tool.setuptools.dynamic]\ndependencies = {file = ['requirements.txt']}",
+    ),
+    (
+        "setup.cfg",
+        "[options]\nsetup_requires = evil",
+        "dependency",
+        "[options]\ninstall_requires =\n    flask\n    rich",
+    ),
+    (
+        "setup.cfg",
+        "[options.extras_require]\nx = flask; evil",
+        "dependency",
+        '[options]\ninstall_requires = flask; python_version > "3"',
+    ),
+    ("setup.py", "setup(install_requires=['evil'])", "dependency", "setup(install_requires=['flask'])"),
+    ("setup.py", "setup(extras_require=read())", "unreadable", "setup(extras_require={'x': ['rich']})"),
+    ("Pipfile", "[packages]\nevil = '*'", "dependency", "[packages]\nflask = '*'"),
+    (".npmrc", "registry=https://host/", "source", "save-exact=true"),
+    (".gitattributes", "*.bin filter=evil", "git_settings", "*.txt text eol=lf"),
+    (".gitmodules", '[submodule "x"]', "git_settings", ""),
+    (
+        ".github/workflows/ci.yml",
+        "jobs:\n  - run: pip install evil",
+        "dependency",
+        "jobs:\n  - run: pip install -U pip flask",
+    ),
+    ("Dockerfile", 'RUN ["npm", "i", "evil"]', "dependency", "RUN npm ci && npm run build"),
+    ("Makefile", "x:\n\t-@sh -c 'pip install evil'", "dependency", "x:\n\tpip install -r requirements.txt"),
+]
+
+
+@pytest.mark.parametrize(("path", "refused", "code", "accepted"), TEXTS)
+def test_texts(path: str, refused: str, code: str, accepted: str) -> None:
+    found = said(path, refused)
+    assert codes(found) - {"other_task"} == {code}, found
+    assert codes(said(path, accepted)) <= {"other_task"}
+    assert codes(said(path, refused, before=refused)) <= {"other_task"}, (
+        "what stood there already is not held against it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "word"),
+    [
+        ("app/other.py", "file", "outside"),
+        ("readme.md", "file", "case only"),
+        ("docs/cafe\u0301.md", "file", "letters are encoded"),
+        ("../x.py", "file", "unsafe"),
+        (".git/hooks/x", "file", "unsafe"),
+        (".github/workflows/other.yml", "file", "outside"),
+        ("README.md/x.py", "file", "outside"),
+        ("app", "file", "outside"),
+        ("tests/test_b.py", "test_file", "tester"),
+    ],
+)
+def test_places(path: str, code: str, word: str) -> None:
+    for found in (said(path, ""), check_diff(WORLD, [entry(path, "A", "000000")], {path: ""}, {}, frozenset())):
+        assert code in codes(found)
+        assert any(word in finding.message and finding.severity is Severity.CRITICAL for finding in found)
+
+
+def test_a_path_of_the_plan_is_the_file_that_is_meant_by_it() -> None:
+    world = frozen("Readme.md", "docs/cafe\u0301.md", "app/Extra.py", "app/extra.py")
+    assert world.task_files["T1"].count("README.md") == 1
+    assert "docs/café.md" in world.task_files["T1"]
+    assert not {"Readme.md", "docs/cafe\u0301.md", "app/extra.py"} & world.allowed_files
+    assert said("README.md", "x", world=world) == []
+    assert "Write `README.md`" in said("Readme.md", "x", world=world)[0].fix
+
+
+@pytest.mark.parametrize("path", ["app", "README.md/x", "bin"])
+def test_a_file_is_no_folder(path: str) -> None:
+    assert codes(said(path, "", world=frozen(path))) == {"clash"}
+
+
+def entry(path: str, status: str = "M", old: str = "100644", new: str = "100644") -> DiffEntry:
+    return DiffEntry(path=path, status=status, old_mode=old, new_mode=new)
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        (entry("README.md"), None),
+        (entry("README.md", old="100664"), None),
+        (entry("app/new.py", "A", "000000"), None),
+        (entry("bin/tool", old="100755", new="100755"), None),
+        (entry("bin/tool", old="100755"), "mode"),
+        (entry("README.md", new="100755"), "mode"),
+        (entry("app/new.py", "A", "000000", "100755"), "mode"),
+        (entry("README.md", "D", new="000000"), "deletion"),
+        (entry("README.md", "R"), "deletion"),
+        (entry("app/new.py", "A", "000000", "120000"), "link"),
+        (entry("README.md", "T", old="120000"), "link"),
+        (entry("README.md", "T", new="160000"), "submodule"),
+        (entry("README.md", "T", old="160000"), "submodule"),
+    ],
+)
+def test_kinds(changed: DiffEntry, code: str | None) -> None:
+    found = check_diff(WORLD, [changed], {changed.path: ""}, {}, frozenset())
+    assert codes(found) == ({code} if code else set())
+    assert all(finding.severity is Severity.CRITICAL for finding in found)
+
+
+@pytest.mark.parametrize("path", [".npmrc", "Makefile", "app/web.js", ".github/workflows/ci.yml", ".gitattributes"])
+def test_what_must_be_read_and_cannot_be_is_no_pass(path: str) -> None:
+    assert "unreadable" in codes(check_diff(WORLD, [entry(path)], {}, {}, frozenset()))
+
+
+def test_a_check_that_crashes_is_a_violation_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object) -> None:
+        raise KeyError("boom")
+
+    monkeypatch.setattr(enforce, "check_text", crash)
+    for found in (said("README.md", "x"), check_diff(WORLD, [entry("README.md")], {"README.md": "x"}, {}, frozenset())):
+        assert {f.code for f in found if f.severity is Severity.CRITICAL} == {"contract.crashed"}
+
+
+def test_a_contract_of_before_has_the_hash_it_had() -> None:
+    old = WORLD.model_dump(exclude={"local_names", "amendments", "hash"})
+    assert ArchitectureContract.model_validate(old).digest() == WORLD.model_copy(update={"local_names": ()}).digest()
+    assert WORLD.digest() != WORLD.model_copy(update={"local_names": ()}).digest()
