@@ -10,7 +10,17 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
-from orchestrator.domain.stages import Analysed, Delivered, FailureBrief, Planned, SuiteBrief, TaskBrief, Written
+from orchestrator.domain.stages import (
+    Amended,
+    AmendmentBrief,
+    Analysed,
+    Delivered,
+    FailureBrief,
+    Planned,
+    SuiteBrief,
+    TaskBrief,
+    Written,
+)
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import CommandResult, TestReport, TestSuite
@@ -223,6 +233,10 @@ class Architect(Protocol):
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """The feedback for the next plan."""
+        ...
+
+    async def amendment(self, brief: AmendmentBrief) -> Amended:
+        """Which of the files and packages asked for are allowed after all. One request, without a retry."""
         ...
 
 

@@ -14,6 +14,9 @@ from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.wiring.read import Reader, SprintView, history_of
 
+UNSAFE_PATH = "delivery.unsafe_path"
+CONTRACTS = frozenset({"contract_frozen", "contract_amended"})
+"""Events that carry a contract; the last one counts."""
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
 
 
@@ -50,7 +53,7 @@ def contract_command(
     overrides: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What a story's developer may write and depend on, and what was refused.
+    """What a story's developer may write and depend on, by whom it is allowed, and what was refused.
 
     --json prints the contract alone, as contracts/architecture.schema.json describes it.
 
@@ -59,32 +62,55 @@ def contract_command(
     _, environment = configured(config, overrides)
     view = Reader(environment).sprint(sprint, story=story)
     history = history_of(view, story)
-    frozen = _last(history, "contract_frozen", "contract")
+    frozen = _last(history, CONTRACTS, "contract")
     if frozen is None:
         raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
     contract = ArchitectureContract.model_validate(frozen)
     if as_json:
         print_json(contract.model_dump(mode="json"))
         return
-    print(f"Contract of {story}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}")
-    for task, files in contract.task_files.items():
-        print(f"  {task} may write: {', '.join(files) or 'nothing'}")
-    print(f"  files already there: {len(contract.baseline_files)}")
-    print(f"  packages declared: {', '.join(contract.declared_dependencies) or 'none'}")
-    print(f"  packages already there: {', '.join(contract.baseline_dependencies) or 'none'}")
+    for line in _contract_lines(contract, history):
+        print(redact(line))
     for finding in _refusals(history):
         print(redact(f"  refused: {Finding.model_validate(finding)}"))
 
 
-def _last(history: StoryHistory, event_name: str, key: str) -> Any:
-    found = [event.data.get(key) for event in history.events if event.name == event_name and event.data.get(key)]
+def _contract_lines(contract: ArchitectureContract, history: StoryHistory) -> list[str]:
+    """What is allowed, and by whom: what was there, a task of the plan, an amendment."""
+    given = {path: number for number, one in enumerate(contract.amendments, start=1) for path in one.files}
+    lines = [
+        f"Contract of {contract.story_id}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}"
+    ]
+    for task, files in contract.task_files.items():
+        told = [f"{path} (amendment {given[path]})" if path in given else path for path in files]
+        lines.append(f"  {task} may write: {', '.join(told) or 'nothing'}")
+    added = {name for one in contract.amendments for name in one.dependencies}
+    planned = [name for name in contract.declared_dependencies if name not in added]
+    lines.append(f"  files already there: {len(contract.baseline_files)}")
+    lines.append(f"  packages declared by the plan: {', '.join(planned) or 'none'}")
+    lines.append(f"  packages already there: {', '.join(contract.baseline_dependencies) or 'none'}")
+    if contract.local_names:
+        lines.append(f"  names of the project's own modules: {', '.join(contract.local_names)}")
+    times = [event.time for event in history.events if event.name == "contract_amended"]
+    for number, one in enumerate(contract.amendments, start=1):
+        when = f" at {times[number - 1]:%Y-%m-%d %H:%M:%S}" if number <= len(times) else ""
+        granted = ", ".join((*one.files, *one.dependencies))
+        lines.append(
+            f"  amendment {number}, by {one.by}{when} for {one.task_id}: {granted}: {one.reason or 'no reason given'}"
+        )
+    lines += [f"  {event.message}" for event in history.events if event.name == "amendment_refused"]
+    return lines
+
+
+def _last(history: StoryHistory, names: frozenset[str], key: str) -> Any:
+    found = [event.data.get(key) for event in history.events if event.name in names and event.data.get(key)]
     return found[-1] if found else None
 
 
 def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
     sent_back = [f for event in history.events if event.name == "answer_sent_back" for f in event.data["findings"]]
     final = [f.model_dump(mode="json") for f in history.outcome.findings] if history.outcome else []
-    refused = [finding for finding in [*sent_back, *final] if finding["code"].startswith("contract.")]
+    refused = [finding for finding in [*sent_back, *final] if finding["code"].startswith(("contract.", UNSAFE_PATH))]
     return [finding for number, finding in enumerate(refused) if finding not in refused[:number]]
 
 
@@ -96,7 +122,7 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,
         "plan": plans[-1] if plans else None,
-        "contract": _last(history, "contract_frozen", "contract"),
+        "contract": _last(history, CONTRACTS, "contract"),
         "diff_stat": stat,
         "test_output": tests[-1].data.get("output", "") if tests else "",
         "history": [

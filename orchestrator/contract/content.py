@@ -57,7 +57,7 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     """What a file's text asks for beyond the contract; what it asked for at the base is not held against it."""
     path = seen_as(path, text)
     for finding in check_imports(world, path, text, before):
-        place = where.model_copy(update={"line": finding.where.line})
+        place = where.model_copy(update={"line": finding.where.line, "field": finding.where.field})
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
     yield from _runner_settings(world, path, text, before, where)
@@ -66,7 +66,12 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     for name in _installs(path, text):
         if name not in world.dependencies | _INSTALLERS and name not in old:
             message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
-            yield critical("contract.dependency", message, where=where, fix=allowed(world))
+            yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+
+
+def _of(where: Where, name: str) -> Where:
+    """The place with the package's name, by which an amendment can ask for it."""
+    return where.model_copy(update={"field": name[:160]})
 
 
 def allowed(world: World) -> str:
@@ -85,7 +90,7 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
     known = world.dependencies | (old.dependencies | old.pinned if old else frozenset())
     for name in sorted((new.dependencies | new.pinned) - known):
         message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
-        yield critical("contract.dependency", message, where=where, fix=allowed(world))
+        yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
     for source in sorted(new.sources - world.dependencies - (old.sources if old else frozenset())):
         message = f"`{path}` takes a package from elsewhere: `{source[:160]}`"
         fix = "Name the package and a version, nothing else."

@@ -53,7 +53,7 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
         critical(
             "contract.import",
             f"`{item.module[:120]}` is imported, but the contract allows no `{name}`",
-            where=Where(file=path, line=item.line, story=world.story_id),
+            where=Where(file=path, line=item.line, story=world.story_id, field=name),
             fix=f"{_FIX}{allowed}.",
         )
         for name, item in foreign.items()

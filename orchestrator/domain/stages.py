@@ -2,6 +2,7 @@
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.story import Story
@@ -33,6 +34,30 @@ class Planned(Value):
     findings: tuple[Finding, ...] = ()
     previous: str = ""
     """The last answer verbatim, for a revision's feedback."""
+
+
+class AmendmentBrief(Value):
+    """What the architect is told when asked to extend a frozen contract."""
+
+    task: Task
+    breakdown: Breakdown
+    surface: Surface
+    contract: ArchitectureContract
+    files: tuple[str, ...]
+    """Files outside that the developer delivered."""
+    packages: tuple[str, ...]
+    """Packages outside that the developer used, as they are imported or named."""
+    findings: tuple[Finding, ...]
+    """Why the delivery was refused."""
+
+
+class Amended(Value):
+    """The architect's answer: `amendment` is None when nothing (valid) was granted."""
+
+    amendment: Amendment | None
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    """Minor: what was left out of the answer, and why."""
 
 
 class TaskBrief(Value):

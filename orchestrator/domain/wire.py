@@ -63,6 +63,15 @@ class BreakdownMissingAnswer(AnswerValue):
     dependencies: WirePackages | list[str] | dict[str, str] | None = None
 
 
+class AmendmentAnswer(AnswerValue):
+    """The architect's answer to purpose `amendment`: what of the things asked for is allowed; empty grants nothing."""
+
+    files: list[str]
+    dependencies: WirePackages | list[str] | dict[str, str] | None
+    reason: str
+    story_id: str | None = None
+
+
 class WireFile(AnswerValue):
     """A delivered file."""
 
@@ -114,6 +123,7 @@ class AnalysisAnswer(AnswerValue):
 WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "breakdown": BreakdownAnswer,
     "breakdown_missing": BreakdownMissingAnswer,
+    "amendment": AmendmentAnswer,
     "delivery": DeliveryAnswer,
     "suite": SuiteAnswer,
     "analysis": AnalysisAnswer,

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from functools import partial
 
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, Severity, minor
-from orchestrator.domain.stages import Planned, StoryBrief
+from orchestrator.domain.stages import Amended, AmendmentBrief, Planned, StoryBrief
 from orchestrator.domain.surface import Surface
-from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer
+from orchestrator.domain.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Heard, Request
 from orchestrator.personas.telling import account
 from orchestrator.prompts import context
-from orchestrator.prompts.feedback import render_revision
+from orchestrator.prompts.feedback import render_reasons, render_revision
 
 NAME = "mike"
 
@@ -52,6 +53,36 @@ class Mike:
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""
         return render_revision(findings, planned.previous)
+
+    async def amendment(self, brief: AmendmentBrief) -> Amended:
+        """See ports.Architect. An answer that cannot be read grants nothing."""
+        heard = await self._desk.hear(
+            Request(
+                persona=NAME,
+                purpose=Purpose.AMENDMENT,
+                prompt="architect/amendment",
+                answer=AmendmentAnswer,
+                schema_name="amendment",
+                replies=1,
+                slots={
+                    "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
+                    "record": self._brief.record,
+                    "story": context.render_story(self._brief.story),
+                    "plan": context.render_tasks(brief.breakdown.tasks),
+                    "task": context.render_task(brief.task),
+                    "asked_files": context.render_paths(brief.files),
+                    "asked_packages": context.render_paths(brief.packages),
+                    "refused": render_reasons(brief.findings),
+                },
+            )
+        )
+        value = heard.extraction.value
+        if not isinstance(value, dict) or heard.cut_off:
+            return Amended(amendment=None, reason="the answer could not be read")
+        asked = Wanted(files=brief.files, packages=brief.packages)
+        amendment, findings = read_amendment(value, brief.contract, asked, task_id=brief.task.task_id, by=NAME)
+        reason = value.get("reason")
+        return Amended(amendment=amendment, reason=reason if isinstance(reason, str) else "", findings=tuple(findings))
 
     async def _complete(
         self, surface: Surface, plan: Breakdown | None, heard: Heard, left: int

@@ -39,6 +39,11 @@ def render_revision(findings: Sequence[Finding], previous: str | None) -> str:
     )
 
 
+def render_reasons(findings: Sequence[Finding]) -> str:
+    """One line per finding: what was said, without what should be done about it."""
+    return "\n".join(f"- {' '.join(cap(finding.message, MAX_TEXT).split())}" for finding in findings[:MAX_FINDINGS])
+
+
 def _render(
     heading: str, opening: str, request: str, previous_heading: str, findings: Sequence[Finding], previous: str | None
 ) -> str:

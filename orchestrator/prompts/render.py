@@ -29,6 +29,9 @@ _BUILD = frozenset(
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
     "architect/breakdown_missing": _PLAN | {"known_tasks", "missing"},
+    "architect/amendment": frozenset(
+        {"schema", "surface", "record", "story", "plan", "task", "asked_files", "asked_packages", "refused"}
+    ),
     "developer/delivery": _BUILD | {"feedback"},
     "developer/continuation": _BUILD | {"whole_files", "missing_files"},
     "tester/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),

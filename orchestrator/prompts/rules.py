@@ -109,6 +109,7 @@ OWN_CODES = frozenset(
         "breakdown.cut_off",
         "delivery.cut_off",
         "analysis.outside_tasks",
+        "contract.amendment",
         "contract.hash",
         "contract.crashed",
     }

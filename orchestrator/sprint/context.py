@@ -66,6 +66,8 @@ class Progress:
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
     trial: Trial | None = None
+    amendment_asked: bool = False
+    """Whether the story's one request to extend its contract was made."""
 
     def note_findings(self, found: Sequence[Finding]) -> None:
         """Add findings that are not there yet."""

@@ -42,7 +42,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
             await tasks.run(Order(task=task))
         suite = await write_suite(stage, progress, plan, await scan(stage))
         progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks.run)
-        stop_on(await check_final_diff(stage, progress, contract, frozenset({suite.test_file})))
+        stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset({suite.test_file})))
         return await conclude(stage, progress, plan, trial)
     except StoryStopped as stopped:
         return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)

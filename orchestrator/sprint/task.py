@@ -14,6 +14,8 @@ from orchestrator.domain.findings import Finding, Severity, Where, blocking, maj
 from orchestrator.domain.stages import Delivered, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import CommandResult, FailureInstruction
+from orchestrator.errors import ProviderError
+from orchestrator.sprint.amendment import amend
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 
 OTHER_TASK = "contract.other_task"
@@ -35,11 +37,11 @@ class Order:
 
 
 class TaskRun:
-    """Brings one task of a planned story into its branch."""
+    """Brings one task after the other of a planned story into its branch; `contract` grows with an amendment."""
 
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract) -> None:
         self._stage, self._progress = stage, progress
-        self._plan, self._contract = plan, contract
+        self._plan, self.contract = plan, contract
 
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit. Raises StoryStopped when a contract violation survives the retries."""
@@ -53,6 +55,7 @@ class TaskRun:
             return await self._judge(task, delivery, before)
 
         delivered = await self._stage.developer.deliver(brief, judge)
+        delivered = await self._amended(task, delivered, before)
         files, status = await self._settle(task, delivered, before)
         if files:
             await self._commit(task, files)
@@ -60,7 +63,7 @@ class TaskRun:
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """The task's files as the contract spells them."""
-        return self._contract.task_files.get(task.task_id, ())
+        return self.contract.task_files.get(task.task_id, ())
 
     async def _before(self, task: Task) -> dict[str, str]:
         async def work(_step_id: str) -> dict[str, str]:
@@ -78,7 +81,7 @@ class TaskRun:
             task=order.task,
             breakdown=self._plan,
             surface=self._progress.surface,
-            allowed_dependencies=tuple(sorted(self._contract.allowed_dependencies)),
+            allowed_dependencies=tuple(sorted(self.contract.allowed_dependencies)),
             modified_files=before,
             done_tasks=tuple(done),
             instructions=order.instructions,
@@ -88,7 +91,7 @@ class TaskRun:
     async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         findings = [
             *check_content(delivery, before),
-            *check_delivery(self._contract, delivery, before),
+            *check_delivery(self.contract, delivery, before),
             *check_whole(delivery, self._own(task), before),
         ]
         if blocking(findings) or task.command is None:
@@ -126,6 +129,19 @@ class TaskRun:
         self._progress.note_findings(findings)
         return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
 
+    async def _amended(self, task: Task, delivered: Delivered, before: dict[str, str]) -> Delivered:
+        """The last delivery judged anew where the architect allows what it was refused for."""
+        try:
+            longer = await amend(self._stage, self._progress, self._plan, self.contract, task, delivered)
+        except ProviderError:
+            await self._ended(task, TaskStatus.FAILED)
+            raise
+        if longer is None or delivered.delivery is None:
+            return delivered
+        self.contract = longer
+        findings = await self._judge(task, delivered.delivery, before)
+        return Delivered(delivery=delivered.delivery, accepted=not blocking(findings), findings=tuple(findings))
+
     async def _settle(
         self, task: Task, delivered: Delivered, before: dict[str, str]
     ) -> tuple[tuple[FileChange, ...], TaskStatus]:
@@ -147,7 +163,7 @@ class TaskRun:
         faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
         kept = delivered.delivery.model_copy(update={"files": valid})
-        left = [*check_delivery(self._contract, kept, before), *check_content(kept, before)]
+        left = [*check_delivery(self.contract, kept, before), *check_content(kept, before)]
         return (() if blocking(f for f in left if f.code != OTHER_TASK) else valid), TaskStatus.PARTIAL
 
     async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[tuple[FileChange, ...], TaskStatus]:

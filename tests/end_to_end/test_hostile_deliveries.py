@@ -5,7 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Played, Team, delivery, git, make_repo, play, suite_text, task, task_id, write_backlog
+from tests.support import (
+    Played,
+    Team,
+    delivery,
+    git,
+    make_repo,
+    plain_environment,
+    play,
+    run_cli,
+    suite_text,
+    task,
+    task_id,
+    write_backlog,
+)
 
 MODULE = "def value():\n    return 1\n"
 PACKAGE = json.dumps({"name": "shop", "dependencies": {"left-pad": "1.0.0"}})
@@ -48,8 +61,10 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
             team.deliver(story, 1, delivered)
     through_links(team)
     learns(team)
+    all_ways(team)
+    allowed_later(team)
     team.good("GOOD")
-    stories = [*files_of(outside), "THROUGH", "SINGLE", "LEARNS", "GOOD"]
+    stories = [*files_of(outside), "THROUGH", "SINGLE", "LEARNS", "WAYS", "LATER", "NEVER", "GOOD"]
     return play(folder, team, write_backlog(folder / "backlog.csv", *stories), repo=repo)
 
 
@@ -72,6 +87,58 @@ def learns(team: Team) -> None:
     team.deliver("LEARNS", 1, {"learns.py": "import requests\n\n\ndef value():\n    return requests\n"})
     team.deliver("LEARNS", 1, {"learns.py": MODULE})
     team.suite("LEARNS", suite_text("LEARNS"))
+
+
+WAYS: list[tuple[dict[str, str], str]] = [
+    ({"Keep.py": MODULE}, "contract.file"),
+    ({"keep.py/below.py": MODULE}, "contract.file"),
+    ({"ways_01.py\u200b": MODULE}, "delivery.unsafe_path"),
+    ({".GIT/config": "x"}, "delivery.unsafe_path"),
+    ({".github/workflows/ci.yml": "on: push\n"}, "contract.file"),
+    ({".gitattributes": "* filter=x\n"}, "contract.file"),
+    ({"ways_04.py": "import importlib\n\nVALUE = importlib.import_module('left' + 'pad')\n"}, "contract.import"),
+    ({"ways_04.py": "import os\n\nVALUE = os.system('pip install left-pad')\n"}, "contract.dependency"),
+    ({"package.json": '{"overrides": {"left-pad": "1"}}'}, "contract.dependency"),
+    ({"package.json": '{"dependencies": {"left-pad": "npm:right-pad@1"}}'}, "contract.dependency"),
+    ({"pyproject.toml": '[dependency-groups]\nx = ["left-pad"]\n'}, "contract.dependency"),
+    ({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ways_01"\n'}, "contract.test_settings"),
+    ({"setup.cfg": "[options]\nsetup_requires = left-pad\n"}, "contract.dependency"),
+    ({"setup.cfg": "[options]\ninstall_requires = a @ https://host/a.whl\n"}, "contract.dependency"),
+    ({"Makefile": "x:\n\tsh -ec 'npx left-pad'\n"}, "contract.dependency"),
+    ({"Makefile": "x:\n\techo left-pad | xargs npm install\n"}, "contract.dependency"),
+    ({"ways_09.ts": "import type { A } from 'left-pad';\n"}, "contract.import"),
+    ({"ways_09.ts": "export const a = require(`left-pad`);\n"}, "contract.import"),
+    ({".npmrc": "registry=https://host/\n"}, "contract.source"),
+    ({"tests/test_ways.py": "def test_x():\n    assert 1\n"}, "contract.test_file"),
+]
+"""Deliveries that are refused, two for each task of one story; its third is right."""
+RIGHT = [
+    *({f"ways_{n:02d}.py": f"def value():\n    return {n}\n"} for n in range(1, 5)),
+    {"package.json": "{}\n"}, {"pyproject.toml": "[tool.x]\ny = 1\n"}, {"setup.cfg": "[flake8]\nx = 1\n"},
+    {"Makefile": "x:\n\ttrue\n"}, {"ways_09.ts": "export const a: number = 1;\n"}, {".npmrc": "save-exact=true\n"},
+]  # fmt: skip
+
+
+def all_ways(team: Team) -> None:
+    """One story whose developer breaks the contract in every way and mends it each time."""
+    team.plan("WAYS", *(list(files) for files in RIGHT))
+    for number, right in enumerate(RIGHT, start=1):
+        for refused, _code in WAYS[2 * number - 2 : 2 * number]:
+            team.deliver("WAYS", number, {**right, **refused})
+        team.deliver("WAYS", number, right)
+    team.suite("WAYS", "from ways_01 import value\n\n\ndef test_ways():\n    assert value() == 1\n")
+
+
+def allowed_later(team: Team) -> None:
+    """The architect allows one file after all; a story that asks for nothing sensible is refused."""
+    for story, more, granted in (("LATER", "helper.py", ["helper.py"]), ("NEVER", "other.py", [])):
+        module = f"{story.lower()}.py"
+        team.plan(story, [module])
+        for _ in range(3):
+            team.deliver(story, 1, {module: MODULE, more: "X = 1\n"})
+        answer = {"files": granted, "dependencies": {}, "reason": f"about {more}"}
+        team.say("mike", story, "amendment", answer)
+        team.suite(story, suite_text(story))
 
 
 def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: Played, outside: Path) -> None:
@@ -109,11 +176,38 @@ def test_refusals_are_lessons(played: Played) -> None:
     assert played.sent_back("LEARNS") == ["delivery.unsafe_path", "contract.import"]
 
 
+def test_each_way_is_refused_for_what_it_is(played: Played) -> None:
+    assert played.status("WAYS") == "done", played.story("WAYS").findings
+    refused = [event.data["findings"] for event in played.told_of("WAYS", "answer_sent_back")]
+    for (delivered, code), findings in zip(WAYS, refused, strict=True):
+        assert code in {finding["code"] for finding in findings}, (delivered, findings)
+    assert set(played.tree("WAYS")) == {
+        *("door", "keep.py", "single.py", "tests/test_ways.py"),
+        *(path for right in RIGHT for path in right),
+    }
+
+
+def test_an_amendment_is_recorded_and_shown(played: Played) -> None:
+    assert (played.status("LATER"), played.status("NEVER")) == ("done", "failed")
+    assert played.asked("LATER", "mike") == played.asked("NEVER", "mike") == ["breakdown 1", "amendment 1"]
+    assert "contract.file" in played.codes("NEVER")
+    environment = plain_environment(ORCHESTRATOR_HOME=str(played.mirror.parents[1]))
+    told = run_cli(["contract", "LATER"], played.repo, environment).stdout
+    assert "T-LATER-01 may write: helper.py (amendment 1), later.py" in told
+    assert "amendment 1, by mike at 20" in told
+    assert "for T-LATER-01: helper.py: about helper.py" in told
+    assert "refused: [critical] contract.file (helper.py" in told
+    refused = run_cli(["contract", "NEVER"], played.repo, environment).stdout
+    assert "other.py asked for, nothing granted: about other.py" in refused
+
+
 def test_only_the_good_is_merged(played: Played) -> None:
     merged = set(played.tree("result")) - {"door", "keep.py", "single.py"}
     assert merged == {
         *("good.py", "tests/test_good.py", "learns.py", "tests/test_learns.py"),
         *("through.py", "tests/test_through.py"),
+        *("later.py", "helper.py", "tests/test_later.py", "tests/test_ways.py"),
+        *(path for right in RIGHT for path in right),
     }
 
 

@@ -55,7 +55,7 @@ def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
     rendered = LIBRARY.render(name, slots)
     assert ("feedback" in {s.name for s in rendered}) == (
         "feedback" not in PROMPT_SLOTS[name] and not name.startswith("repair")
-    ) or (name == "architect/breakdown_missing")
+    ) or (name in {"architect/breakdown_missing", "architect/amendment"})
     assert all(segment.text.strip() for segment in rendered)
 
 

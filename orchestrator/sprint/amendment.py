@@ -1,0 +1,67 @@
+"""The one request per story to extend its frozen contract, made when the story would fail without it (DESIGN 5.5)."""
+
+from orchestrator.contract.amend import Wanted, amended, wanted
+from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.stages import Amended, AmendmentBrief, Delivered
+from orchestrator.errors import ProviderError
+from orchestrator.sprint.context import Progress, Stage
+
+
+async def amend(
+    stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, task: Task, delivered: Delivered
+) -> ArchitectureContract | None:
+    """The extended contract, or None: nothing to ask for, asked already, or not granted.
+
+    What is granted is recorded with the new contract. When the request itself fails, the delivery's violations are
+    noted first: they are why the story fails, and the ProviderError goes on.
+    """
+    asked = wanted(contract, delivered.findings)
+    if delivered.accepted or delivered.delivery is None or asked is None or progress.amendment_asked:
+        return None
+    progress.amendment_asked = True
+    blocked = blocking(delivered.findings)
+    brief = AmendmentBrief(
+        task=task,
+        breakdown=plan,
+        surface=progress.surface,
+        contract=contract,
+        files=asked.files,
+        packages=asked.packages,
+        findings=blocked,
+    )
+    try:
+        answer = await stage.architect.amendment(brief)
+    except ProviderError:
+        progress.note_findings(blocked)
+        raise
+    progress.note_findings(answer.findings)
+    longer = amended(contract, answer.amendment) if answer.amendment else None
+    await _tell(stage, task, asked, answer, longer)
+    return longer
+
+
+async def _tell(stage: Stage, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract | None) -> None:
+    reason = answer.reason or "no reason given"
+    if answer.amendment is None or longer is None:
+        told = ", ".join((*asked.files, *asked.packages))
+        await stage.step.emit(
+            "amendment_refused",
+            f"the contract stays as it is: {told} asked for, nothing granted: {reason}",
+            level=Level.WARN,
+            task=task.task_id,
+            asked=asked.model_dump(mode="json"),
+            reason=answer.reason,
+        )
+        return
+    granted = ", ".join((*answer.amendment.files, *answer.amendment.dependencies))
+    await stage.step.emit(
+        "contract_amended",
+        f"{answer.amendment.by} allows {granted} for {task.task_id}: {reason}",
+        task=task.task_id,
+        asked=asked.model_dump(mode="json"),
+        amendment=answer.amendment.model_dump(mode="json"),
+        contract=longer.model_dump(mode="json"),
+    )
