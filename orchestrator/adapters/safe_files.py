@@ -12,40 +12,32 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.adapters.beneath import DIRECTORY, open_beneath, walk
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import WorkspaceError
 
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def open_root(folder: Path) -> int:
     """A descriptor of `folder`, which must be a directory and no link; the caller closes it. Raises WorkspaceError."""
     try:
-        return os.open(folder, _DIRECTORY)
+        return os.open(folder, DIRECTORY)
     except OSError as error:
         raise WorkspaceError(f"opening the folder {folder.name}: {error.strerror}") from error
 
 
 def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
-    """A descriptor of `folder` below the root, reached part by part without following a link; "" is the root itself.
+    """A descriptor of `folder` below the root, reached without following a link; "" is the root itself.
 
     With `made` missing folders are created and appended to it. Raises OSError; the caller closes the descriptor.
     """
-    fd = os.open(".", _DIRECTORY, dir_fd=root_fd)
-    path = ""
-    for part in folder.split("/") if folder else ():
-        path = f"{path}/{part}" if path else part
-        try:
-            if made is not None:
-                with suppress(FileExistsError):
-                    os.mkdir(part, dir_fd=fd)
-                    made.append(path)
-            below = os.open(part, _DIRECTORY, dir_fd=fd)
-        finally:
-            os.close(fd)
-        fd = below
-    return fd
+    try:
+        return open_beneath(root_fd, folder)
+    except FileNotFoundError:
+        if made is None:
+            raise
+    return walk(root_fd, folder, made=made)
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -54,7 +46,7 @@ def _split(path: str) -> tuple[str, str]:
 
 
 def _refused(doing: str, path: str, error: OSError) -> WorkspaceError:
-    if error.errno in {errno.ELOOP, errno.ENOTDIR}:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EXDEV}:
         return WorkspaceError(f"{doing} {path}: a link or a file stands where a folder or a plain file belongs")
     return WorkspaceError(f"{doing} {path}: {error.strerror or error}")
 
@@ -88,7 +80,8 @@ class _Staged:
 def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]]) -> None:
     """Write all files or none; missing folders are made, a later entry for the same path replaces an earlier one.
 
-    An existing target must be a regular file with a single name; its executable bit is kept. Raises WorkspaceError
+    An existing target must be a regular file with a single name; its permissions are kept, as far as they are no more
+    than permissions and let us read and write it. Raises WorkspaceError
     for unsafe paths, links, folders and special files in the way, and any failure of the file system, after putting
     back what was there.
     """
@@ -130,9 +123,10 @@ def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
     parent = open_folder(root_fd, _split(item.path)[0], made=made)
     try:
         found = _existing(parent, item)
-        executable = found is not None and bool(found.st_mode & stat.S_IXUSR)
-        fd = os.open(item.new, _NEW_FILE, 0o777 if executable else 0o666, dir_fd=parent)
+        fd = os.open(item.new, _NEW_FILE, 0o666, dir_fd=parent)
         with os.fdopen(fd, "wb") as stream:
+            if found is not None:
+                os.fchmod(fd, found.st_mode & 0o777 | 0o600)
             stream.write(item.content)
     finally:
         os.close(parent)

@@ -225,9 +225,11 @@ def _python_name(word: str) -> str:
     if word.startswith(".") or _LOCAL_ARCHIVE.search(word):
         return ""
     match = _PYTHON_NAME.match(word)
-    return canonicalize_name(match[0]) if match else ""
+    return canonicalize_name(match[0]) if match else word.lower()
 
 
 def _npm_name(word: str) -> str:
+    if word.startswith("."):
+        return ""
     match = _NPM_NAME.match(word)
-    return match["name"].lower() if match and not word.startswith(".") else ""
+    return match["name"].lower() if match else word.lower()

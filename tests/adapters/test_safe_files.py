@@ -1,16 +1,21 @@
 """Files below a descriptor: all or none, and never outside."""
 
+import errno
 import itertools
 import os
-import threading
-from collections.abc import Iterator
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from orchestrator.adapters.beneath import openat2, walk
 from orchestrator.adapters.safe_files import open_root, write_all
 from orchestrator.errors import WorkspaceError
 from tests.adapters.git_samples import fill, snapshot
@@ -65,34 +70,112 @@ def test_traps_are_refused_and_leave_everything_as_it_was(tmp_path: Path, root: 
         open_root(folder / "out")
 
 
-def test_a_folder_swapped_with_a_link_all_the_time_never_leads_outside(tmp_path: Path, root: int) -> None:
+@pytest.mark.parametrize("way", [openat2, walk], ids=["openat2", "walk"])
+def test_both_ways_to_open_a_folder_follow_no_link(tmp_path: Path, way: Callable[[int, str], int | None]) -> None:
     folder, outside = tmp_path / "root", tmp_path / "outside"
-    outside.mkdir()
-    stop = threading.Event()
-
-    def swap() -> None:
-        for number in itertools.count():
-            if stop.is_set():
-                return
-            for move in (
-                lambda n=number: os.rename(folder / "real", folder / f"folder{n}"),
-                lambda: os.symlink(outside, folder / "real"),
-                lambda n=number: os.rename(folder / "real", folder / f"link{n}"),
-                lambda: os.mkdir(folder / "real"),
-            ):
-                with suppress(OSError):
-                    move()
-
-    attacker = threading.Thread(target=swap)
-    attacker.start()
+    fill(outside, {"deep/victim": "precious"})
+    fill(folder, {"a/b/file": "x"})
+    (folder / "link").symlink_to(outside)
+    (folder / "a/inner").symlink_to("b")
+    root = open_root(folder)
     try:
-        for number in range(300):
-            with suppress(WorkspaceError):
-                write_all(root, [("real/x", str(number).encode())])
+        fd = way(root, "a/b")
+        if fd is None:
+            pytest.skip("this kernel has no openat2, or it is not allowed here")
+        assert os.listdir(fd) == ["file"]
+        os.close(fd)
+        for refused in ("link", "link/deep", "a/inner", "a/b/file", "a/none", "a/b/file/x"):
+            with pytest.raises(OSError):
+                way(root, refused)
     finally:
-        stop.set()
-        attacker.join()
-    assert os.listdir(outside) == []
+        os.close(root)
+
+
+def test_permissions_are_kept_and_no_more_than_those(tmp_path: Path, root: int) -> None:
+    folder = tmp_path / "root"
+    fill(folder, {"private": "x", "script": "x", "setuid": "x", "closed": "x"})
+    for name, mode in (("private", 0o640), ("script", 0o755), ("setuid", 0o4711), ("closed", 0)):
+        (folder / name).chmod(mode)
+    write_all(root, [(name, b"new") for name in ("private", "script", "setuid", "closed", "fresh")])
+    modes = {path.name: path.stat().st_mode & 0o7777 for path in folder.iterdir()}
+    assert modes == {"private": 0o640, "script": 0o755, "setuid": 0o711, "closed": 0o600, "fresh": modes["fresh"]}
+    assert modes["fresh"] & 0o111 == 0
+
+
+def test_a_full_disk_half_way_leaves_everything_as_it_was(tmp_path: Path, root: int) -> None:
+    folder = tmp_path / "root"
+    fill(folder, {"first": "old", "below/second": "old"})
+    before = snapshot(folder)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(WorkspaceError):
+            write_all(root, [("first", b"1"), ("made/new", b"1"), ("below/second", b"x" * 2000), ("last", b"1")])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert snapshot(folder) == before
+    assert sorted(os.listdir(folder)) == ["below", "first"]
+
+
+@pytest.mark.parametrize("failing", range(1, 5))
+def test_a_rename_that_fails_takes_the_earlier_ones_back(
+    tmp_path: Path, root: int, failing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "root"
+    fill(folder, {"first": "old", "below/second": "old"})
+    before, real, calls = snapshot(folder), os.rename, itertools.count(1)
+
+    def rename(*names: Any, **fds: Any) -> None:
+        if next(calls) == failing:
+            raise OSError(errno.EACCES, "Permission denied")
+        real(*names, **fds)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(WorkspaceError, match="Permission denied"):
+        write_all(root, [("first", b"1"), ("below/second", b"2"), ("made/third", b"3")])
+    assert snapshot(folder) == before
+    assert sorted(os.listdir(folder)) == ["below", "first"]
+
+
+SWAP = """
+import os, sys
+inside, outside = sys.argv[1:]
+os.chdir(inside)
+print("begun", flush=True)
+for number in range(10**9):
+    for move in (
+        lambda: os.rename("real", f"folder{number}"),
+        lambda: os.symlink(outside, "real"),
+        lambda: os.rename("real", f"link{number}"),
+        lambda: os.mkdir("real"),
+        lambda: os.rename("real/deep", f"deep{number}"),
+        lambda: os.symlink(outside, "real/deep"),
+        lambda: os.unlink("real/x"),
+        lambda: os.symlink(outside + "/x", "real/x"),
+    ):
+        try:
+            move()
+        except OSError:
+            pass
+"""
+
+
+def test_a_folder_swapped_with_a_link_all_the_time_never_leads_outside(tmp_path: Path, root: int) -> None:
+    """By another process, for folders, for a folder below and for the file itself."""
+    folder, outside = tmp_path / "root", tmp_path / "outside"
+    fill(outside, {"x": "precious"})
+    attacker = subprocess.Popen([sys.executable, "-c", SWAP, folder, outside], stdout=subprocess.PIPE, text=True)
+    try:
+        assert attacker.stdout is not None
+        attacker.stdout.readline()
+        for number in range(3000):
+            with suppress(WorkspaceError):
+                write_all(root, [("real/x", str(number).encode()), ("real/deep/y", b"y")])
+    finally:
+        attacker.kill()
+        attacker.communicate()
+    assert snapshot(outside) == {"x": b"precious"}
+    assert os.listdir(outside) == ["x"]
 
 
 NAMES = st.sampled_from(["a", "b", "a/a", "a/b", "b/a/c", "c", "c/d"])
