@@ -16,6 +16,7 @@ _PIPELINE = re.compile(
     r"(^|/)(\.github/(workflows|actions)/.*\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|azure-pipelines\.yml|\.drone\.yml"
     r"|bitbucket-pipelines\.yml|\.circleci/config\.yml|\.pre-commit-config\.yaml|jenkinsfile|procfile)$"
 )
+_TITLE = re.compile(r"^\s*(?:-\s+)?name:\s")
 _STEP = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:\s+)?['\"]?")
 _SOURCES = {
     ".npmrc": re.compile(
@@ -138,7 +139,7 @@ def _installs(path: str, text: str) -> tuple[str, ...]:
         joined = re.sub(r"\\\r?\n", " ", text)
         lines = [re.sub(r'[\[\],"]', " ", line) if "RUN [" in line else line for line in joined.splitlines()]
     elif _PIPELINE.search(path.lower()):
-        lines = [_STEP.sub("", line) for line in re.sub(r"\\\r?\n", " ", text).splitlines()]
+        lines = [_STEP.sub("", line) for line in re.sub(r"\\\r?\n", " ", text).splitlines() if not _TITLE.match(line)]
     else:
         return ()
     return tuple(dict.fromkeys(name for line in lines for name in install_targets(line.strip())))

@@ -170,3 +170,8 @@ def npm_package(module: str) -> str:
     parts = module.removeprefix("npm:").split("/")
     wanted = 2 if parts[0].startswith("@") else 1
     return "/".join(parts[:wanted]).lower()
+
+
+def types_package(name: str) -> str:
+    """The package that holds only the types of `name`: `@types/x`, for `@s/x` it is `@types/s__x`."""
+    return f"@types/{name.removeprefix('@').replace('/', '__')}"

@@ -45,7 +45,7 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
     for item in found:
         if item.relative or not item.module or (item.module, item.relative) in known:
             continue
-        name = _foreign_python(world, path, item.module) if python else _foreign_npm(world, item.module)
+        name = _foreign_python(world, path, item.module) if python else _foreign_npm(world, item)
         if name:
             foreign.setdefault(name, item)
     allowed = ", ".join(sorted(world.dependencies)) or "none"
@@ -87,11 +87,14 @@ def _is_local(world: World, path: str, top: str) -> bool:
     return False
 
 
-def _foreign_npm(world: World, module: str) -> str:
+def _foreign_npm(world: World, item: Import) -> str:
     """The package a module would need, "" when it is there. `#x`, `@/x` and `~/x` are aliases inside a project."""
+    module = item.module
     if module.startswith((".", "/", "#", "@/", "~/")) or import_names.is_node_builtin(module):
         return ""
     if world.is_local_name(module):
         return ""
     name = import_names.npm_package(module)
+    if item.type_only and import_names.types_package(name) in world.dependencies:
+        return ""
     return "" if name in world.dependencies else name

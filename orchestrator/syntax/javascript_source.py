@@ -38,18 +38,23 @@ def imports(text: str, path: str = "") -> tuple[Import, ...]:
     Where the tree has errors (broken text, or syntax the grammar does not know) or the file is a mixed one, the lines
     are searched as well, so that an import is rather found too often than missed.
     """
-    found: dict[tuple[str, int], None] = {}
+    found: dict[tuple[str, int], bool] = {}
     tree = root(text, path)
     requires = {"require", "import", "require.resolve", "module.require", "import.meta.resolve"}
     requires.update(match[1] for match in _REQUIRE_MADE.finditer(text))
     for node in below(tree):
         module = _module_of(node, requires)
         if module:
-            found[module, node.start_point.row + 1] = None
+            key = (module, node.start_point.row + 1)
+            found[key] = found.get(key, True) and any(child.type == "type" for child in node.children)
     if tree.has_error or path.lower().endswith(MIXED):
         for number, line in enumerate(text.split("\n"), start=1):
-            found.update(dict.fromkeys((match["module"], number) for match in _BY_LINE.finditer(line)))
-    return tuple(Import(module=name, line=line, relative=name.startswith(".")) for name, line in found)
+            for match in _BY_LINE.finditer(line):
+                found.setdefault((match["module"], number), False)
+    return tuple(
+        Import(module=name, line=line, relative=name.startswith("."), type_only=types)
+        for (name, line), types in found.items()
+    )
 
 
 def _module_of(node: Node, requires: set[str]) -> str:

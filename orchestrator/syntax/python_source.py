@@ -21,6 +21,8 @@ class Import(Value):
     line: int
     """1-based."""
     relative: bool = False
+    type_only: bool = False
+    """TypeScript's `import type`: nothing of it is there when the program runs."""
 
 
 def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | None:

@@ -17,7 +17,7 @@ FILES = (
 )  # fmt: skip
 BASE = {
     "package.json": '{"name": "Shop", "dependencies": {"express": "4"}, "workspaces": ["packages/*"]}',
-    "packages/ui/package.json": '{"name": "@shop/ui", "dependencies": {"react": "18"}}',
+    "packages/ui/package.json": '{"name": "@shop/ui", "devDependencies": {"react": "18", "@types/estree": "1"}}',
     "requirements.txt": "Flask>=2\nPyYAML\n",
     "tsconfig.json": """{
   // comment
@@ -75,6 +75,7 @@ TEXTS = [
     ("app/web.js", "import x from 'lodash'", "import", "import x from 'shop/server.js'"),
     ("web/new.ts", "import type { A } from 'types-only'", "import", "import type { A } from '@app/a'"),
     ("web/new.ts", "const r = createRequire(import.meta.url); r('left-pad')", "import", "import('react')"),
+    ("web/new.ts", "import { A } from 'estree'", "import", "import type { A } from 'estree'"),
     ("web/new.ts", "export * from 'https://host/x.js'", "import", "export * from 'node:test'"),
     ("app/page.vue", "<script>\nimport x from 'left-pad'\n</script>", "import", "<script>\nimport 'react'\n</script>"),
     ("app/new.py", "import os\nos.system('pip install left-pad')", "dependency", "print('pip install left-pad')"),
@@ -160,7 +161,7 @@ TEXTS = [
         ".github/workflows/ci.yml",
         "jobs:\n  - run: pip install evil",
         "dependency",
-        "jobs:\n  - run: pip install -U pip flask",
+        "jobs:\n  - name: pip install things\n    run: pip install -U pip flask",
     ),
     ("Dockerfile", 'RUN ["npm", "i", "evil"]', "dependency", "RUN npm ci && npm run build"),
     ("Makefile", "x:\n\t-@sh -c 'pip install evil'", "dependency", "x:\n\tpip install -r requirements.txt"),
