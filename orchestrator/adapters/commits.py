@@ -34,7 +34,7 @@ def shown(path: str) -> str:
 
 def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
     """Contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
-    contents = {}
+    contents: dict[str, bytes] = {}
     for change in changes:
         try:
             contents[change.path] = change.content.encode("utf-8")

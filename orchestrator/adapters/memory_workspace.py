@@ -208,7 +208,7 @@ class MemoryWorkspace:
 
     async def _lay_out(self, place: Path, tree: Tree, changes: Sequence[FileChange] = ()) -> None:
         if self.folder is not None:
-            contents = {**tree, **{change.path: change.content for change in changes}}
+            contents: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
             await asyncio.to_thread(_fill, place, contents)
 
 
@@ -231,7 +231,7 @@ def _fill(place: Path, contents: Tree) -> None:
 
 def _with(tree: Tree, changes: Sequence[FileChange]) -> dict[str, str]:
     """The tree with the changes applied. Raises WorkspaceError when a file would also have to be a folder."""
-    made = {**tree, **{change.path: change.content for change in changes}}
+    made: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
     for path in made:
         parts = path.split("/")
         blocked = next((above for n in range(1, len(parts)) if (above := "/".join(parts[:n])) in made), None)

@@ -2,16 +2,19 @@
 
 import re
 import unicodedata
-from typing import Annotated
+from typing import Any, Self
 
-from pydantic import AfterValidator
+from pydantic import GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
 MAX_PATH_BYTES = 400
 MAX_SEGMENT_BYTES = 255
-_RESERVED = re.compile(r"^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[1-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
+_RESERVED = re.compile(r"^(con|prn|aux|nul|clock\$|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
 _GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
 _INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
 """Unicode categories that a reader does not see; HFS+ ignores several of them, so they could spell `.git`."""
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u3164\uffa0")
+"""Letters and marks by category, and yet nothing to be seen."""
 
 
 def _segment_problem(segment: str) -> str | None:
@@ -30,11 +33,19 @@ def _segment_problem(segment: str) -> str | None:
     return None
 
 
-def unsafe_reason(path: str) -> str | None:
+def unsafe_reason(path: object) -> str | None:
     """Why `path` must never be written below a repository root, or None when it may.
 
-    Judged by segments, so `a..b.js` is fine. A trailing slash is a directory and therefore no file path.
+    Judged by segments, so `a..b.js` is fine. A trailing slash is a directory and therefore no file path. Never raises.
     """
+    if not isinstance(path, str):
+        return "it is no string"
+    return _path_problem(path) or next(
+        (problem for segment in path.split("/") if (problem := _segment_problem(segment))), None
+    )
+
+
+def _path_problem(path: str) -> str | None:
     if not path or path != path.strip():
         return "it is empty or has blanks at its ends"
     if "\\" in path:
@@ -45,21 +56,38 @@ def unsafe_reason(path: str) -> str | None:
         return "it is absolute"
     if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
         return "it is not valid Unicode"
-    if any(unicodedata.category(char) in _INVISIBLE for char in path):
+    if any(unicodedata.category(char) in _INVISIBLE or char in _BLANK_LETTERS for char in path):
         return "it has a control or invisible character"
     if ":" in path:
         return "it has a colon (a drive or a file stream)"
     if len(path.encode("utf-8")) > MAX_PATH_BYTES:
         return f"it is longer than {MAX_PATH_BYTES} bytes"
-    return next((problem for segment in path.split("/") if (problem := _segment_problem(segment))), None)
+    return None
 
 
-def _checked(path: str) -> str:
-    reason = unsafe_reason(path)
-    if reason is not None:
-        raise ValueError(f"unsafe path {path!r}: {reason}")
-    return path
+def spelling(path: str) -> str:
+    """What a file system that ignores case and how accents are composed takes the path for; for comparing only."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
-RepoPath = Annotated[str, AfterValidator(_checked)]
-"""A relative POSIX path below the repository root; validation raises ValueError with the reason otherwise."""
+class RepoPath(str):
+    """A relative POSIX path below the repository root; building one of anything else raises ValueError with the reason.
+
+    A string in every other respect: compares, hashes and is written as one.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, path: str) -> Self:
+        """The checked path."""
+        reason = unsafe_reason(path)
+        if reason is not None:
+            raise ValueError(f"unsafe path {path!r}: {reason}")
+        return super().__new__(cls, path)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Strings only, checked; written as plain strings."""
+        return core_schema.no_info_after_validator_function(
+            cls, core_schema.str_schema(strict=True), serialization=core_schema.to_string_ser_schema()
+        )

@@ -85,7 +85,7 @@ class Alex:
 
     def _continuation(self, brief: TaskBrief, delivery: Delivery | None, missing: Sequence[str]) -> Request:
         slots = self._slots(brief)
-        received = {change.path: change.content for change in delivery.files} if delivery else {}
+        received: dict[str, str] = {change.path: change.content for change in delivery.files} if delivery else {}
         slots["whole_files"] = context.render_files(received, self._desk.policies.context_tokens)
         slots["missing_files"] = context.render_paths(missing)
         return Request(

@@ -1,11 +1,15 @@
+import pickle
 import posixpath
-from pathlib import PurePosixPath, PureWindowsPath
+import tempfile
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.paths import MAX_PATH_BYTES, unsafe_reason
+from orchestrator.domain.base import Value
+from orchestrator.domain.paths import MAX_PATH_BYTES, RepoPath, spelling, unsafe_reason
 
 PARTS = st.sampled_from(
     [
@@ -62,6 +66,10 @@ PARTS = st.sampled_from(
         "com1.py",
         "lpt³",
         "conin$",
+        "clock$",
+        "src/COM0.js",
+        ".git\u034f/x",
+        "a/GIT~2 ./x",
         "aux .txt",
         "a./b",
         "a /b",
@@ -109,3 +117,37 @@ def test_no_accepted_path_escapes(path: str) -> None:
         assert not kind(path).is_absolute()
         assert not kind(path).anchor
         assert not {"..", ".git"} & {part.lower() for part in kind(path).parts}
+
+
+class Held(Value):
+    """A value with paths."""
+
+    path: RepoPath
+    more: dict[str, tuple[RepoPath, ...]] = {}
+
+
+@given(st.lists(PARTS | st.text(max_size=6), max_size=5).map("/".join))
+def test_whatever_a_repo_path_holds_stays_inside_and_round_trips(path: str) -> None:
+    root = Path(tempfile.gettempdir()).resolve() / "no-such-root"
+    try:
+        held = Held(path=path, more={"x": (path,)})
+    except ValueError:
+        assert unsafe_reason(path)
+        with pytest.raises(ValueError, match="unsafe path"):
+            RepoPath(path)
+        return
+    inside = (root / held.path).resolve()
+    assert inside != root
+    assert inside.relative_to(root).as_posix() == path
+    assert Held.model_validate_json(held.model_dump_json()) == held
+    assert Held.model_validate(held.model_dump(mode="json")).more["x"] == (path,)
+    assert isinstance(Held.model_validate(held.model_dump(mode="json")).path, RepoPath)
+    assert pickle.loads(pickle.dumps(held.path)) == path
+    assert spelling(held.path) == spelling(path.upper()) or not path.isascii()
+
+
+@pytest.mark.parametrize("value", [None, 7, b"a.py", ["a.py"], {"a": "b"}, Path("a.py")])
+def test_what_is_no_string_is_no_path(value: Any) -> None:
+    assert unsafe_reason(value)
+    with pytest.raises(ValueError, match="string"):
+        Held(path=value)
