@@ -1,13 +1,14 @@
-"""An architect's answer → Breakdown (spec 1 A2), and the tasks that came later (A4)."""
+"""An architect's answer → Breakdown (spec 1 A2)."""
 
 from collections.abc import Mapping
 
 from orchestrator.checks.breakdown_mend import mend
+from orchestrator.checks.breakdown_missing import merge_missing
 from orchestrator.checks.breakdown_notes import read_acceptance_tests, read_tests_to_change, read_todos
 from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.requirements import read_packages
 from orchestrator.checks.tasks import read_tasks
-from orchestrator.domain.breakdown import TASK_ID, ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.findings import Finding, Where, blocking, major, minor
 
 __all__ = ["check_breakdown", "mend", "merge_missing", "read_breakdown"]
@@ -43,54 +44,12 @@ def read_breakdown(value: object, story_id: str) -> tuple[Breakdown | None, list
     return _assemble(value, story_id, conflict, tasks, findings), findings
 
 
-def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[Finding]]:
-    """`breakdown` with the tasks of a `breakdown_missing` answer: an object with tasks, or the list itself.
-
-    A task whose id, or whose description and files, are known already is left out. Order is by number, else as they
-    came. Packages declared with the new tasks are added. `task_count` never shrinks. Never raises.
-    """
-    answer = value if isinstance(value, Mapping) else {"tasks": value}
-    came, findings = read_tasks(answer.get("tasks"), breakdown.story_id)
-    known = {task.task_id for task in breakdown.tasks}
-    works = {_work(task) for task in breakdown.tasks}
-    merged = list(breakdown.tasks)
-    for task in came:
-        if task.task_id in known or _work(task) in works:
-            continue
-        merged.append(task)
-        known.add(task.task_id)
-        works.add(_work(task))
-    packages, _ = read_packages(answer.get("dependencies"))
-    stated = answer.get("task_count")
-    counted = stated if isinstance(stated, int) and not isinstance(stated, bool) else 0
-    return breakdown.model_copy(
-        update={
-            "tasks": _by_number(merged),
-            "task_count": max(breakdown.task_count, counted),
-            "dependencies": PackageDependencies(
-                dependencies={**packages.dependencies, **breakdown.dependencies.dependencies},
-                devDependencies={**packages.devDependencies, **breakdown.dependencies.devDependencies},
-            ),
-        }
-    ), findings
-
-
-def _work(task: Task) -> tuple[str, tuple[str, ...]]:
-    return " ".join(task.description.lower().split()), tuple(sorted(task.files_to_create))
-
-
-def _by_number(tasks: list[Task]) -> tuple[Task, ...]:
-    matches = [TASK_ID.match(task.task_id) for task in tasks]
-    if not all(matches):
-        return tuple(tasks)
-    return tuple(sorted(tasks, key=lambda task: int(task.task_id.rsplit("-", 1)[1])))
-
-
 def _conflict(value: object, story_id: str, findings: list[Finding]) -> ArchitecturalConflict | None:
     where = Where(story=story_id, field="architectural_conflict")
     fix = 'Give {"detected": false}, or {"detected": true} with the four texts.'
     if value is False:
-        findings.append(minor("breakdown.conflict", "architectural_conflict was `false` itself", where=where))
+        message = "architectural_conflict was `false` itself"
+        findings.append(minor("breakdown.conflict", message, where=where, fix=fix))
         return ArchitecturalConflict(detected=False)
     detected = value.get("detected") if isinstance(value, Mapping) else None
     if not isinstance(value, Mapping) or not isinstance(detected, bool):
@@ -113,7 +72,8 @@ def _story(value: Mapping[str, object], story_id: str, findings: list[Finding]) 
         findings.append(major("breakdown.shape", message, where=where, fix=f'Give "story_id": "{story_id}".'))
     elif stated != story_id:
         message = f"story_id was {str(stated)[:80]!r} and is now {story_id!r}"
-        findings.append(minor("breakdown.story_id", message, where=where))
+        fix = f'Give "story_id": "{story_id}".'
+        findings.append(minor("breakdown.story_id", message, where=where, fix=fix))
 
 
 def _assemble(
@@ -126,10 +86,12 @@ def _assemble(
     where = Where(story=story_id)
     count = value.get("task_count")
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        findings.append(minor("breakdown.filled", f"task_count was missing and is {len(tasks)}", where=where))
+        message = f"task_count was missing and is {len(tasks)}"
+        findings.append(minor("breakdown.filled", message, where=where, fix="Give the number of tasks."))
         count = len(tasks)
     if value.get("dependencies") is None:
-        findings.append(minor("breakdown.filled", "`dependencies` was missing: no packages", where=where))
+        message = "`dependencies` was missing: no packages"
+        findings.append(minor("breakdown.filled", message, where=where, fix="Give the packages that are added, or {}."))
     packages, ignored = read_packages(value.get("dependencies"))
     for entry in ignored:
         message = f"`{entry}` names no package and was left out"

@@ -54,7 +54,8 @@ def _entries(
     kept = tuple(entry for entry in found if entry is not None)
     if len(kept) < len(found):
         message = f"{len(found) - len(kept)} entries of `{field}` were not understood and left out"
-        findings.append(minor("breakdown.notes", message, where=Where(story=story_id, field=field)))
+        fix = "Write every entry as the shape of the answer says."
+        findings.append(minor("breakdown.notes", message, where=Where(story=story_id, field=field), fix=fix))
     return kept
 
 

@@ -4,13 +4,19 @@ from collections.abc import Iterator
 
 from orchestrator.checks.file_paths import folders_of, plan_problem
 from orchestrator.checks.requirements import normal_names, spoken_packages
-from orchestrator.domain.breakdown import TASK_ID, Breakdown, Task
+from orchestrator.domain.breakdown import Breakdown, Task, task_number
 from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.domain.graph import find_cycle
-from orchestrator.domain.paths import unsafe_reason
+from orchestrator.domain.graph import find_cycle, waves
+from orchestrator.domain.paths import spelling, unsafe_reason
 from orchestrator.syntax.install import install_targets
 
 MAX_TASK_FILES = 3
+_PATH_FIX = {
+    "breakdown.unsafe_path": "Name it by its path from the repository's root, with `/`.",
+    "breakdown.abstract_path": "Name real files by their path from the repository's root.",
+    "breakdown.test_file": "Leave it out, and say in acceptance_tests what is to be tested.",
+    "breakdown.binary_file": "Leave it out, or have a text file made that does the same.",
+}
 
 
 def check_breakdown(
@@ -42,15 +48,14 @@ def _ids(breakdown: Breakdown) -> Iterator[Finding]:
     last = -1
     for place, task in enumerate(breakdown.tasks):
         where = _where(story, task, f"tasks[{place}].task_id")
-        match = TASK_ID.match(task.task_id)
-        if match is None or match["story"] != story:
+        number = task_number(task.task_id, story, len(breakdown.tasks))
+        if number is None:
             yield major("breakdown.task_id", f"`{task.task_id}` is no task id of {story}", where=where, fix=fix)
         elif task.task_id in seen:
             yield major("breakdown.task_id", f"`{task.task_id}` names two tasks", where=where, fix=fix)
-        elif int(match["number"]) <= last:
+        elif number <= last:
             yield major("breakdown.task_id", f"`{task.task_id}` does not rise", where=where, fix=fix)
-        if match is not None:
-            last = max(last, int(match["number"]))
+        last = max(last, -1 if number is None else number)
         seen.add(task.task_id)
 
 
@@ -62,12 +67,18 @@ def _dependencies(breakdown: Breakdown) -> Iterator[Finding]:
                 message = f"it depends on `{needed}`, which is no task of this story"
                 fix = "Name only tasks of this story."
                 yield major("breakdown.dependency", message, where=_where(breakdown.story_id, task), fix=fix)
+    yield from _cycles(breakdown)
+
+
+def _cycles(breakdown: Breakdown) -> Iterator[Finding]:
+    """Each cycle with its path; cycles that share a task are found one after the other, as they are mended."""
     needs = {task.task_id: task.dependencies for task in breakdown.tasks}
-    cycle = find_cycle(needs, needs)
-    if cycle:
+    _, stuck = waves(needs, needs)
+    while cycle := find_cycle(stuck, needs):
         message = f"tasks wait for each other: {' → '.join(cycle)}"
         fix = "Take one of these dependencies out."
         yield major("breakdown.cycle", message, where=_where(breakdown.story_id), fix=fix)
+        stuck = tuple(task_id for task_id in stuck if task_id not in cycle)
 
 
 def _count(breakdown: Breakdown) -> Iterator[Finding]:
@@ -85,17 +96,12 @@ def _work(story: str, task: Task, existing: frozenset[str], folders: frozenset[s
     for path in task.files_to_create:
         problem = plan_problem(path, existing, folders)
         if problem is not None:
-            fix = "Name real files by their path from the repository's root."
-            message = f"`{path[:200]}` {_joined(problem.reason)}"
-            yield major(f"breakdown.{problem.code}", message, where=where, fix=fix)
+            message = f"`{path[:200]}` {problem.reason}"
+            yield major(problem.code, message, where=where, fix=_PATH_FIX[problem.code])
     if len(task.files_to_create) > MAX_TASK_FILES:
         message = f"the task has {len(task.files_to_create)} files"
         fix = f"Split it: {MAX_TASK_FILES} files at most."
         yield minor("breakdown.too_many_files", message, where=where, fix=fix)
-
-
-def _joined(reason: str) -> str:
-    return f"is unsafe: {reason}" if reason.startswith(("it ", "a ", "the ", "`")) else reason
 
 
 def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Finding]:
@@ -122,15 +128,15 @@ def _tests_to_change(breakdown: Breakdown) -> Iterator[Finding]:
 
 
 def _clashes(breakdown: Breakdown, existing: frozenset[str]) -> Iterator[Finding]:
-    """Paths that no single tree can hold on every file system: one a folder of the other, or case apart."""
-    spelling = {path.casefold(): path for path in sorted(existing)}
+    """Paths that no single tree can hold on every file system: one a folder of the other, or spelt nearly alike."""
+    spelt = {spelling(path): path for path in sorted(existing)}
     declared = {path: task for task in breakdown.tasks for path in task.files_to_create}
     folders = folders_of(frozenset(declared))
     for path, task in declared.items():
         where = _where(breakdown.story_id, task)
-        other = spelling.setdefault(path.casefold(), path)
-        if other != path:
-            message = f"`{path}` differs from `{other}` in case only"
+        other = spelt.setdefault(spelling(path), path)
+        if other != path and path not in existing:
+            message = f"`{path}` differs from `{other}` only in case, or in how its accents are composed"
             yield minor("breakdown.path_clash", message, where=where, fix=f"Write `{other}`.")
         if path in folders and path not in existing:
             message = f"`{path}` is a file here and a folder of another file"

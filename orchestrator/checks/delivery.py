@@ -6,7 +6,7 @@ from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.file_paths import tidy
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.domain.paths import unsafe_reason
+from orchestrator.domain.paths import spelling, unsafe_reason
 
 __all__ = ["PLACEHOLDER", "check_content", "check_whole", "read_delivery"]
 
@@ -37,7 +37,7 @@ def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery 
         if isinstance(found, Finding):
             findings.append(found)
             continue
-        key = found.path.casefold()
+        key = spelling(found.path)
         if key in kept and kept[key] != found:
             refused.add(key)
             findings.append(_doubled(kept[key].path, found.path, _where(story_id, task_id)))
@@ -57,7 +57,8 @@ def _ids(answer: Mapping[str, object], story_id: str, task_id: str) -> Iterator[
         stated = answer.get(field)
         if stated is not None and stated != right:
             message = f"{field} was {str(stated)[:80]!r} and is now {right!r}"
-            yield minor("delivery.ids", message, where=_where(story_id, task_id))
+            fix = f'Give "{field}": "{right}".'
+            yield minor("delivery.ids", message, where=_where(story_id, task_id), fix=fix)
 
 
 def _files(answer: Mapping[str, object]) -> Iterator[tuple[object, object]]:
@@ -120,7 +121,11 @@ def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
 
 def _doubled(first: str, second: str, where: Where) -> Finding:
     where = where.model_copy(update={"file": second})
-    said = f"`{second}` was given twice" if first == second else f"`{first}` and `{second}` differ in case only"
+    said = (
+        f"`{second}` was given twice"
+        if first == second
+        else f"`{first}` and `{second}` are one path where case does not count"
+    )
     return major("delivery.duplicate_path", said, where=where, fix="Give each file once, whole.")
 
 

@@ -14,7 +14,21 @@ _PLAIN_NAMES = frozenset(
     | {"changelog", "changes", "history", "news", "authors", "contributors", "contributing", "codeowners", "install"}
     | {"procfile", "gemfile", "rakefile", "jenkinsfile", "vagrantfile", "pipfile", "brewfile", "justfile", "caddyfile"}
     | {"version", "todo", "manifest", "owners", "security", "wscript", "sconstruct", "build", "workspace", "tiltfile"}
+    | {
+        "cname",
+        "gradlew",
+        "mvnw",
+        "podfile",
+        "fastfile",
+        "snakefile",
+        "taskfile",
+        "earthfile",
+        "berksfile",
+        "guardfile",
+    }
 )
+_PLAIN_STEMS = re.compile(r"^(makefile|dockerfile|containerfile|licen[cs]e|copying|readme)[-_][a-z0-9_-]{1,20}$")
+"""Plain names with an addition: LICENSE-MIT, Dockerfile-dev."""
 _SCRIPT_FOLDERS = frozenset({"bin", "scripts", "script", "hooks", ".husky", "sbin"})
 
 
@@ -22,7 +36,7 @@ class PathProblem(NamedTuple):
     """Why a path may not stand in a plan."""
 
     code: str
-    """unsafe_path | abstract_path | test_file | binary_file."""
+    """Of the finding."""
     reason: str
 
 
@@ -37,22 +51,23 @@ def tidy(path: str) -> str:
 def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -> PathProblem | None:
     """Why a task may not name `path`, or None. `existing`: tracked files; `folders`: their folders (see folders_of)."""
     if path.endswith("/") and not unsafe_reason(path.rstrip("/")):
-        return PathProblem("abstract_path", "is a folder, not a file")
+        return PathProblem("breakdown.abstract_path", "is a folder, not a file")
     reason = unsafe_reason(path)
     if reason is not None:
-        return PathProblem("unsafe_path", reason)
+        return PathProblem("breakdown.unsafe_path", f"is unsafe: {reason}")
     if is_test_file(path):
-        return PathProblem("test_file", "is a test file; the tester writes those")
+        return PathProblem("breakdown.test_file", "is a test file; the tester writes those")
     if is_binary_file(path):
-        return PathProblem("binary_file", "is a binary file, which nobody here can write as text")
+        return PathProblem("breakdown.binary_file", "is a binary file, which nobody here can write as text")
     if path in existing:
         return None
     if path in folders:
-        return PathProblem("abstract_path", "is a folder of the project, not a file")
+        return PathProblem("breakdown.abstract_path", "is a folder of the project, not a file")
     if not existing.isdisjoint(_parents(path)):
-        return PathProblem("abstract_path", "lies below something that is a file")
+        return PathProblem("breakdown.abstract_path", "lies below something that is a file")
     if _NO_FILE_NAME.search(path) or not _looks_like_file(path):
-        return PathProblem("abstract_path", "reads like an idea, not like a file: it has no suffix and does not exist")
+        reason = "reads like an idea, not like a file: it has no suffix and does not exist"
+        return PathProblem("breakdown.abstract_path", reason)
     return None
 
 
@@ -70,4 +85,5 @@ def _looks_like_file(path: str) -> bool:
     name = basename(path)
     if name.startswith(".") or _SUFFIX.search(name):
         return True
-    return name.lower() in _PLAIN_NAMES or not _SCRIPT_FOLDERS.isdisjoint(path.split("/")[:-1])
+    plain = name.lower() in _PLAIN_NAMES or bool(_PLAIN_STEMS.match(name.lower()))
+    return plain or not _SCRIPT_FOLDERS.isdisjoint(path.split("/")[:-1])

@@ -24,9 +24,8 @@ def read_tasks(value: object, story_id: str) -> tuple[tuple[Task, ...], list[Fin
     filled: dict[str, list[str]] = {}
     tasks = [_task(entry, place, story_id, findings, filled) for place, entry in enumerate(value)]
     for field, ids in filled.items():
-        findings.append(
-            minor("breakdown.filled", f"`{field}` was missing in {', '.join(ids)} and is empty", where=where)
-        )
+        message = f"`{field}` was missing in {', '.join(ids)} and is empty"
+        findings.append(minor("breakdown.filled", message, where=where, fix=f"Give every task `{field}`."))
     return tuple(task for task in tasks if task is not None), findings
 
 

@@ -7,7 +7,21 @@ from pydantic import Field
 
 from orchestrator.domain.base import AnswerValue
 
-TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2})\Z")
+_TASK_ID = re.compile(r"^T-(?P<story>[A-Za-z0-9._-]+)-(?P<number>[0-9]{2}|[1-9][0-9]{2,3})\Z")
+_TWO_DIGITS = 99
+
+
+def task_name(story_id: str, number: int) -> str:
+    """`T-{story_id}-NN`."""
+    return f"T-{story_id}-{number:02d}"
+
+
+def task_number(task_id: str, story_id: str, tasks: int = 0) -> int | None:
+    """NN of a well-formed task id of the story, else None; more than two digits only where `tasks` exceed them."""
+    match = _TASK_ID.match(task_id)
+    if match is None or match["story"] != story_id or (len(match["number"]) > 2 and tasks <= _TWO_DIGITS):
+        return None
+    return int(match["number"])
 
 
 class ArchitecturalConflict(AnswerValue):

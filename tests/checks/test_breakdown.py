@@ -137,7 +137,19 @@ def test_rules_that_block(tasks: list[dict[str, Any]], code: str) -> None:
 
 
 def test_paths_that_are_no_abstractions() -> None:
-    files = ["Makefile", "Dockerfile", "LICENSE", ".gitignore", "bin/manage", "a..b.js", "x/data", "pages/[id].tsx"]
+    files = [
+        "Makefile",
+        "Dockerfile",
+        "LICENSE",
+        "LICENSE-MIT",
+        "Dockerfile.dev",
+        ".husky/pre-commit",
+        ".gitignore",
+        "bin/manage",
+        "a..b.js",
+        "x/data",
+        "pages/[id].tsx",
+    ]
     assert check_breakdown(plan(*(task(n + 1, f) for n, f in enumerate(files))), frozenset({"x/data"})) == []
 
 
@@ -147,6 +159,31 @@ def test_a_cycle_is_named_and_missing_tasks_are_counted() -> None:
     messages = {finding.code: finding.message for finding in check_breakdown(found, frozenset())}
     assert f"{one} → {two} → {one}" in messages["breakdown.cycle"]
     assert "says 4, but there are 2" in messages["breakdown.missing_tasks"]
+
+
+def test_every_cycle_is_named() -> None:
+    one, two, three, four = (f"T-{STORY}-0{number}" for number in range(1, 5))
+    pairs = [(1, two), (2, one), (3, four), (4, three)]
+    found = plan(*(task(number, f"{number}.py", dependencies=[need]) for number, need in pairs))
+    said = [f.message for f in check_breakdown(found, frozenset()) if f.code == "breakdown.cycle"]
+    assert [text.rpartition(": ")[2] for text in said] == [f"{one} → {two} → {one}", f"{three} → {four} → {three}"]
+
+
+def test_paths_that_one_file_system_would_take_for_one() -> None:
+    composed, apart = "caf\u00e9.py", "cafe\u0301.py"
+    for first, second in ((composed, apart), ("a.py", "A.py")):
+        found = check_breakdown(plan(task(1, first), task(2, second)), frozenset())
+        assert codes(found) == ["path_clash"]
+        assert codes(check_breakdown(plan(task(1, second)), frozenset({first}))) == ["path_clash"]
+    assert check_breakdown(plan(task(1, apart)), frozenset({apart})) == []
+
+
+def test_a_hundred_tasks_may_have_a_third_digit() -> None:
+    many = [task(number, f"m{number}.py") for number in range(1, 101)]
+    assert check_breakdown(plan(*many), frozenset()) == []
+    assert codes(check_breakdown(plan(task(100, "a.py")), frozenset())) == ["task_id"]
+    mended, _ = mend(plan(*({**entry, "task_id": "x"} for entry in many)), frozenset())
+    assert check_breakdown(mended, frozenset()) == []
 
 
 def test_what_is_only_told() -> None:
@@ -174,6 +211,32 @@ def test_missing_tasks_are_merged_once_and_in_order() -> None:
     assert codes(said) == ["tasks"]
 
 
+def test_missing_tasks_numbered_anew_keep_their_work_and_their_order() -> None:
+    short = plan(task(1, "a.py"), task(2, "b.py"), task_count=4)
+    again = {**task(1, "b.py"), "description": "step 2."}
+    third = {**task(2, "c.py", dependencies=[f"T-{STORY}-01"]), "description": "The third, on T-US-004-01"}
+    fourth = {**task(3, "d.py", dependencies=[f"T-{STORY}-02"]), "description": "The fourth"}
+    merged, findings = merge_missing(short, {"tasks": [third, again, fourth]})
+    assert [(t.task_id[-2:], t.files_to_create) for t in merged.tasks] == [
+        ("01", ("a.py",)), ("02", ("b.py",)), ("03", ("d.py",)), ("04", ("c.py",)),
+    ]  # fmt: skip
+    last = merged.task(f"T-{STORY}-04")
+    assert last is not None
+    assert (last.dependencies, last.description) == ((f"T-{STORY}-02",), "The third, on T-US-004-02")
+    assert merged.tasks[2].dependencies == (f"T-{STORY}-04",)
+    assert codes(findings) == ["renumbered"]
+
+
+def test_missing_tasks_that_only_repeat_add_nothing() -> None:
+    whole = plan(task(1, "a.py"), task(2, command_to_run="make"))
+    twisted = [
+        {**task(7, command_to_run="make"), "description": "STEP 2"},
+        {**task(8, "a.py"), "description": "Step  1."},
+    ]
+    assert merge_missing(whole, {"tasks": twisted}) == (whole, [])
+    assert merge_missing(whole, {"tasks": list(reversed(twisted))}) == (whole, [])
+
+
 def test_mending_tells_what_it_did() -> None:
     found = plan(
         task(1, "a.py", "../b.py", task_id="TASK-1", dependencies=["TASK-2"]),
@@ -192,6 +255,22 @@ def test_mending_tells_what_it_did() -> None:
     assert mend(mended, frozenset()) == (mended, [])
 
 
+def test_what_names_a_task_follows_its_new_number_and_nothing_else_does() -> None:
+    found = plan(
+        task(2, "a.py"),
+        task(1, "b.py", dependencies=[f"T-{STORY}-02", f"T-{STORY}-03"], dependency_reason="needs T-US-004-02"),
+        task(3, "c.py", task_id="1", description="1 line, after T-US-004-01 (not T-US-004-012)"),
+        todos={"add": ["T-US-004-01: cache", "1 more"], "remove": ["TODO-US-004-01"]},
+    )
+    mended, findings = mend(found, frozenset())
+    assert [t.dependencies for t in mended.tasks] == [(), (f"T-{STORY}-01",), ()]
+    assert mended.tasks[1].dependency_reason == "needs T-US-004-01"
+    assert mended.tasks[2].description == "1 line, after T-US-004-02 (not T-US-004-012)"
+    assert (mended.todos.add, mended.todos.remove) == (("T-US-004-02: cache", "1 more"), ("TODO-US-004-01",))
+    assert codes(findings) == ["renumbered", "dependency_dropped"]
+    assert f"T-{STORY}-03" in findings[1].message
+
+
 IDS = st.sampled_from([f"T-{STORY}-01", f"T-{STORY}-02", f"T-{STORY}-03", "TASK-1", "", "T-US-001-01", "1"])
 PATHS = st.sampled_from(["a.py", "b/c.js", "../x", "database", "tests/test_x.py", "Makefile", "logo.png", "b"])
 TASKS = st.builds(
@@ -207,6 +286,8 @@ def test_mended_plans_satisfy_every_rule_but_work(tasks: list[dict[str, Any]]) -
     mended, findings = mend(plan(*tasks), frozenset({"b/old.js"}))
     assert set(codes(check_breakdown(mended, frozenset({"b/old.js"})), Severity.MAJOR)) <= {"no_work"}
     assert blocking(findings) == ()
+    assert all(finding.fix for finding in findings)
+    assert mend(mended, frozenset({"b/old.js"})) == (mended, [])
     assert len(mended.tasks) == len(tasks)
 
 
