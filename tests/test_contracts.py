@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from orchestrator.checks.breakdown import check_breakdown, merge_missing, read_breakdown
-from orchestrator.checks.delivery import check_content, read_delivery
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.breakdown import merge_missing
+from orchestrator.checks.suite import read_analysis
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.domain.findings import Finding, blocking
+from orchestrator.sprint.by_hand import KINDS, Surroundings, judge
 from tests.contracts_tool import FOLDER, TYPES, schema_text
+from tests.example_project import FILES, STORY, task_files
 
 ACCEPTED = sorted((FOLDER / "examples" / "accepted").glob("*.json"))
 REFUSED = sorted((FOLDER / "examples" / "refused").glob("*.json"))
@@ -22,22 +23,17 @@ def validator(path: Path) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema_text(path.name.split(".")[0])))
 
 
-def said(stem: str, value: Any) -> list[Finding]:
-    """Everything the readers and checks of this stem say about a value."""
-    if stem == "breakdown":
-        plan, findings = read_breakdown(value, "US-007")
-        return [*findings, *(check_breakdown(plan, frozenset()) if plan else [])]
+def said(path: Path, value: Any) -> list[Finding]:
+    """Everything the readers and checks of its kind say about an example."""
+    stem = path.name.split(".")[0]
     if stem == "breakdown_missing":
         empty = Breakdown(
             story_id="US-007", architectural_conflict=ArchitecturalConflict(detected=False), task_count=0, tasks=()
         )
         return merge_missing(empty, value)[1]
-    if stem == "delivery":
-        delivery, findings = read_delivery(value, "US-007", "T-US-007-01")
-        return [*findings, *(check_content(delivery, {}) if delivery else [])]
-    if stem == "suite":
-        suite, findings = read_suite(value, "US-007")
-        return [*findings, *(check_suite(suite, required_criteria=None) if suite else [])]
+    if stem in KINDS:
+        around = Surroundings(story=STORY, files=tuple(FILES), texts=FILES, task_files=task_files(path) or None)
+        return list(judge(stem, json.dumps(value), around).findings)
     return list(read_analysis(value)[1]) if stem == "analysis" else []
 
 
@@ -58,10 +54,10 @@ def test_every_schema_has_examples_of_both_kinds() -> None:
 def test_an_accepted_example_is_valid_and_nothing_blocks_it(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
     validator(path).validate(value)
-    assert blocking(said(path.name.split(".")[0], value)) == ()
+    assert blocking(said(path, value)) == ()
 
 
 @pytest.mark.parametrize("path", REFUSED, ids=lambda path: path.stem)
 def test_a_refused_example_is_refused_by_schema_or_check(path: Path) -> None:
     value = json.loads(path.read_text(encoding="utf-8"))
-    assert not validator(path).is_valid(value) or blocking(said(path.name.split(".")[0], value))
+    assert not validator(path).is_valid(value) or blocking(said(path, value))

@@ -89,11 +89,13 @@ print(*sorted({name.partition(".")[0] for name in sys.modules}))
 
 
 LIGHT = [["--help"], ["run", "--help"], ["extract", "answer.txt"], ["answers", "replay", "cases"]]
+LIGHT += [["check", "delivery", "delivery.txt", "--repo", "."]]
 
 
 @pytest.mark.parametrize("command", LIGHT, ids=" ".join)
 def test_light_commands_load_neither_the_engine_nor_a_provider(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "answer.txt").write_text('{"a": 1}')
+    (tmp_path / "delivery.txt").write_text('{"files": [{"path": "a.py", "content": "A = 1\\n"}]}')
     seen = Seen(status="ok", layer="strict", value={"a": 1})
     source = CaseSource(sprint="S", story="A", persona="mike", purpose="breakdown", turn=1)
     case = Case.model_construct(name="case", text='{"a": 1}', contract=None, seen=seen, source=source)

@@ -32,7 +32,7 @@ def extract_command(file: FileArgument, contract: ContractOption = None, as_json
 
     Example: orchestrator extract reply.txt --contract breakdown --json
     """
-    extraction = extract(_text_of(file), _schema_of(contract) if contract is not None else None)
+    extraction = extract(text_of(file), _schema_of(contract) if contract is not None else None)
     if as_json:
         print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}))
     else:
@@ -40,7 +40,8 @@ def extract_command(file: FileArgument, contract: ContractOption = None, as_json
     raise typer.Exit(EXIT_OF[extraction.status])
 
 
-def _text_of(file: str) -> str:
+def text_of(file: str) -> str:
+    """The file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
     try:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ import typer
 
 from orchestrator import __version__
 from orchestrator.cli.answers import answers_app
+from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.demo import demo_command
 from orchestrator.cli.extract import extract_command
@@ -55,6 +56,7 @@ for command_name, command in (
     ("extract", extract_command),
 ):
     app.command(command_name)(command)
+app.add_typer(check_app, name="check")
 app.add_typer(answers_app, name="answers")
 
 

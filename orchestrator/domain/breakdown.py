@@ -33,6 +33,14 @@ class ArchitecturalConflict(AnswerValue):
     conflict_reason: str = ""
     recommended_action: str = ""
 
+    @property
+    def told(self) -> str:
+        """The four texts as one sentence for people."""
+        return (
+            f"current architecture: {self.current_architecture}; the story requires: {self.story_requirement}; "
+            f"reason: {self.conflict_reason}; recommended: {self.recommended_action}"
+        )
+
 
 class Task(AnswerValue):
     """One unit of work for the developer."""

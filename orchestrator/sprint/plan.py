@@ -104,10 +104,8 @@ async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int,
 
 
 def _conflict(stage: Stage, plan: Breakdown) -> Finding:
-    conflict = plan.architectural_conflict
     return critical(
         "breakdown.conflict",
-        f"current architecture: {conflict.current_architecture}; the story requires: {conflict.story_requirement}; "
-        f"reason: {conflict.conflict_reason}; recommended: {conflict.recommended_action}",
+        plan.architectural_conflict.told,
         fix="decide which gives way, change the story or the architecture, then reset the story",
     )

@@ -1,0 +1,152 @@
+"""One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from orchestrator.answers import Extraction, Status, extract
+from orchestrator.checks.breakdown import check_breakdown, read_breakdown
+from orchestrator.checks.delivery import check_content, check_whole, read_delivery
+from orchestrator.checks.suite import check_suite, read_suite
+from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.freeze import freeze
+from orchestrator.contract.manifests import dependencies_of, is_manifest
+from orchestrator.domain.base import AnswerValue
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+
+UNNAMED = "STORY"
+"""The story's id where neither the caller nor the answer names one."""
+_NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import"})
+_NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What an answer is held against; what is None is unknown, and the checks that need it are left out."""
+
+    story: str | None = None
+    files: tuple[str, ...] | None = None
+    """The project's files."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Those of the manifests and, for a delivery, of the files it changes."""
+    task_files: tuple[str, ...] | None = None
+    """What the task of a delivery lists."""
+    plan: Breakdown | None = None
+    """The accepted breakdown that a delivery's contract is frozen from."""
+
+
+class Judged(NamedTuple):
+    """What is said of one answer."""
+
+    status: Status
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest one's."""
+        return max((finding.severity for finding in self.findings), key=lambda one: one.rank, default=Severity.NONE)
+
+    @property
+    def valid(self) -> bool:
+        """Whether a run would take the answer as it is."""
+        return self.status in {Status.OK, Status.REPAIRED} and not blocking(self.findings)
+
+
+def delivered_paths(text: str) -> tuple[str, ...]:
+    """The safe paths that a delivery names: what a caller reads as `Surroundings.texts`."""
+    delivery, _ = read_delivery(extract(text, DeliveryAnswer).value, "", "")
+    return delivery.paths if delivery else ()
+
+
+def judge(kind: str, text: str, around: Surroundings) -> Judged:
+    """What the checks of a run say about an answer of this kind (a key of KINDS). Never raises."""
+    contract, check = KINDS[kind]
+    extraction = extract(text, contract)
+    problems = extraction.problems
+    if extraction.value is None:
+        return Judged(extraction.status, problems)
+    return Judged(extraction.status, (*problems, *check(extraction.value, _story(extraction, around), around)))
+
+
+def read_plan(text: str, story: str | None) -> tuple[Breakdown | None, tuple[Finding, ...]]:
+    """The breakdown in a text, and why there is none."""
+    extraction = extract(text, BreakdownAnswer)
+    if extraction.value is None:
+        return None, extraction.problems
+    plan, findings = read_breakdown(extraction.value, _story(extraction, Surroundings(story=story)))
+    return plan, tuple(findings)
+
+
+def _story(extraction: Extraction, around: Surroundings) -> str:
+    value = extraction.value
+    stated = value.get("story_id") if isinstance(value, dict) else None
+    return around.story or (stated if isinstance(stated, str) and stated else UNNAMED)
+
+
+def _dependencies(around: Surroundings) -> frozenset[str]:
+    found = (dependencies_of(path, text) for path, text in around.texts.items() if is_manifest(path))
+    return frozenset(name for names in found for name in names)
+
+
+def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
+    plan, said = read_breakdown(value, story)
+    yield from said
+    if plan is None:
+        return
+    if plan.architectural_conflict.detected:
+        fix = "Decide which gives way: change the story or the architecture, or plan the story anew with a comment."
+        where = Where(story=story, field="architectural_conflict")
+        yield minor("breakdown.conflict", plan.architectural_conflict.told, where=where, fix=fix)
+    yield from check_breakdown(plan, frozenset(around.files or ()), _dependencies(around))
+
+
+def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
+    stated = value.get("task_id") if isinstance(value, dict) else None
+    task = stated if isinstance(stated, str) else ""
+    delivery, said = read_delivery(value, story, task)
+    yield from said
+    if delivery is None:
+        return
+    contract = _contract(delivery, around)
+    own = contract.task_files.get(task, ())
+    yield from check_content(delivery, around.texts)
+    left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
+    if around.plan is None and around.task_files is None:
+        left_out |= _NEEDS_TASK
+    before = {path: text for path, text in around.texts.items() if path in delivery.paths}
+    yield from (one for one in check_delivery(contract, delivery, before) if one.code not in left_out)
+    yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
+
+
+def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
+    files = around.files or ()
+    manifests = {path: text for path, text in around.texts.items() if is_manifest(path) and path in files}
+    plan = around.plan or Breakdown(
+        story_id=delivery.story_id,
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=1,
+        tasks=(
+            Task(task_id=delivery.task_id, description="by hand", files_to_create=around.task_files or delivery.paths),
+        ),
+    )
+    return freeze(breakdown=plan, base_commit="", files=files, manifests=manifests)
+
+
+def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
+    suite, said = read_suite(value, story)
+    yield from said
+    if suite is not None:
+        yield from check_suite(suite, required_criteria=None)
+
+
+Check = Callable[[Any, str, Surroundings], Iterator[Finding]]
+KINDS: Mapping[str, tuple[type[AnswerValue], Check]] = {
+    "breakdown": (BreakdownAnswer, _breakdown),
+    "delivery": (DeliveryAnswer, _delivery),
+    "suite": (SuiteAnswer, _suite),
+}
+"""What can be judged by hand: the contract of its extraction, and its checks."""

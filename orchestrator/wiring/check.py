@@ -1,0 +1,60 @@
+"""`check`: what is read from a folder before an answer is judged by hand. No git repository is needed."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.project_survey import project_files, read_texts
+from orchestrator.contract.manifests import is_manifest
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.paths import unsafe_reason
+from orchestrator.errors import ConfigError
+from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of `check`, as typed (DESIGN 7)."""
+
+    story: str | None = None
+    repo: Path | None = None
+    context: tuple[str, ...] = ()
+    plan: str | None = None
+    """Text of the breakdown that a delivery belongs to."""
+
+
+def check(kind: str, text: str, options: CheckOptions) -> Judged:
+    """What a run's checks say about an answer. Raises ConfigError for options that cannot be used."""
+    unsafe = [f"{path!r}: {reason}" for path in options.context if (reason := unsafe_reason(path))]
+    if unsafe:
+        raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
+    files = _files(options.repo) if options.repo is not None else None
+    wanted = {path for path in files or () if is_manifest(path)}
+    if kind == "delivery":
+        wanted |= set(delivered_paths(text)) & set(files or ())
+    around = Surroundings(
+        story=options.story,
+        files=files,
+        texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
+        task_files=options.context or None,
+        plan=_plan(options.plan, options.story) if options.plan is not None else None,
+    )
+    return judge(kind, text, around)
+
+
+def _files(repo: Path) -> tuple[str, ...]:
+    if not repo.is_dir():
+        raise ConfigError(f"--repo {repo} is no folder")
+    return asyncio.run(project_files(repo))
+
+
+def _plan(text: str, story: str | None) -> Breakdown:
+    plan, findings = read_plan(text, story)
+    blocked = blocking(findings)
+    if plan is None or blocked:
+        raise ConfigError("the file of --breakdown holds no breakdown that could be accepted", findings=blocked)
+    unsafe = [path for task in plan.tasks for path in task.files_to_create if unsafe_reason(path)]
+    if unsafe:
+        raise ConfigError(f"the file of --breakdown names unsafe paths: {', '.join(repr(path) for path in unsafe)}")
+    return plan

@@ -1,0 +1,152 @@
+"""`check` over the examples of contracts/examples, one of each kind per rule, and what its options mean."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.prompts.rules import RULES
+from tests.contracts_tool import FOLDER
+from tests.example_project import STORY, lay_out, task_files
+from tests.support import breakdown, delivery, git, make_repo, task
+
+EXAMPLES = FOLDER / "examples"
+KINDS = ("breakdown", "delivery")
+DIFF_ONLY = {"contract.deletion", "contract.link", "contract.submodule", "contract.mode"}
+"""Rules on a tree, which no answer can break."""
+TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
+"""Rules that are never more than told."""
+CODES = sorted(
+    {rule.code for rule in RULES if rule.code.startswith(("breakdown.", "delivery.", "contract."))} - DIFF_ONLY
+)
+
+
+def code_of(path: Path) -> str:
+    """`breakdown.cycle.json`, `delivery.contract.file.json`, `breakdown.unsafe_path.drive.json` → the rule's code."""
+    kind, *rest = path.stem.split(".")
+    return f"contract.{rest[1]}" if rest[0] == "contract" else f"{kind}.{rest[0]}"
+
+
+def examples(folder: str) -> list[Path]:
+    return [path for path in sorted((EXAMPLES / folder).glob("*.json")) if path.name.split(".")[0] in KINDS]
+
+
+def run(*args: str, stdin: str | None = None) -> tuple[int, dict[str, Any]]:
+    done = CliRunner().invoke(app, ["check", *args, "--json"], input=stdin)
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, json.loads(done.stdout) if done.stdout else {"stderr": done.stderr}
+
+
+def judged(path: Path, project: Path) -> tuple[int, dict[str, Any]]:
+    kind = path.name.split(".")[0]
+    args = [kind, str(path), "--story", STORY, "--repo", str(project)]
+    if kind == "delivery" and (named := task_files(path)):
+        args += ["--context", ",".join(named)]
+    return run(*args)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return lay_out(tmp_path_factory.mktemp("project"))
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_rule_has_an_example_of_both_kinds(code: str) -> None:
+    against = "told" if code.partition(".")[2] in TOLD else "refused"
+    assert code in {code_of(path) for path in examples(against)}
+    assert code in {code_of(path) for path in examples("accepted")}
+
+
+@pytest.mark.parametrize("path", examples("refused"), ids=lambda path: path.stem)
+def test_refused_examples(path: Path, project: Path) -> None:
+    exit_code, said = judged(path, project)
+    assert exit_code in {1, 3, 4}
+    assert not said["valid"]
+    blocking = {finding["code"] for finding in said["findings"] if finding["severity"] in {"major", "critical"}}
+    assert blocking
+    if code_of(path) in CODES and exit_code == 1:
+        assert code_of(path) in blocking
+
+
+@pytest.mark.parametrize("path", examples("accepted"), ids=lambda path: path.stem)
+def test_accepted_examples(path: Path, project: Path) -> None:
+    exit_code, said = judged(path, project)
+    assert (exit_code, said["valid"]) == (0, True), said["findings"]
+    if code_of(path) in CODES and code_of(path) != "breakdown.conflict":
+        assert code_of(path) not in {finding["code"] for finding in said["findings"]}
+
+
+@pytest.mark.parametrize("path", examples("told"), ids=lambda path: path.stem)
+def test_told_examples(path: Path, project: Path) -> None:
+    exit_code, said = judged(path, project)
+    assert (exit_code, said["valid"], said["severity"]) == (0, True, "minor")
+    assert code_of(path) in {finding["code"] for finding in said["findings"]}
+    assert all(finding["fix"] for finding in said["findings"])
+
+
+PLAN = breakdown("US-1", task("US-1", 1, ["shop/prices.py"]), dependencies={"dependencies": {"rich": "*"}})
+
+
+def test_a_repository_says_what_is_there(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"shop/prices.py": "X = 1\n", "data": "1\n", "pyproject.toml": ""})
+    (repo / "new.py").write_text("import shop.prices\n")
+    text = json.dumps(breakdown("US-1", ["data"], ["data/more.py"]))
+    assert [f["code"] for f in run("breakdown", "-", stdin=text)[1]["findings"]] == [
+        "breakdown.abstract_path", "breakdown.abstract_path",
+    ]  # fmt: skip
+    exit_code, said = run("breakdown", "-", "--repo", str(repo), stdin=text)
+    assert (exit_code, [f["where"]["task"] for f in said["findings"]]) == (1, ["T-US-1-02"])
+    assert git(repo, "status", "--porcelain") == "?? new.py"
+
+
+def test_a_delivery_is_held_against_the_contract_of_its_breakdown(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", {"shop/prices.py": "X = 1\n"})
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    around = ["--repo", str(repo), "--breakdown", str(tmp_path / "plan.json")]
+    fine = json.dumps(delivery("US-1", 1, {"shop/prices.py": "import rich\nX = rich\n"}))
+    assert run("delivery", "-", *around, stdin=fine) == (0, {"valid": True, "severity": "none", "findings": []})
+    assert run("delivery", "-", "--repo", str(repo), stdin=fine)[1]["findings"][0]["code"] == "contract.import"
+    beyond = json.dumps(delivery("US-1", 1, {"shop/prices.py": "X = 2\n", "shop/more.py": "Y = 1\n"}))
+    exit_code, said = run("delivery", "-", *around, stdin=beyond)
+    assert (exit_code, said["severity"], [f["code"] for f in said["findings"]]) == (1, "critical", ["contract.file"])
+    assert run("delivery", "-", stdin=beyond)[0] == 0
+    assert not (repo / "shop" / "more.py").exists()
+
+
+def test_cut_off_refused_and_a_suite() -> None:
+    whole = json.dumps(PLAN)
+    assert run("breakdown", "-", stdin=whole[: whole.index('"dependency_reason"')])[0] == 3
+    exit_code, said = run("breakdown", "-", stdin='{"detected": false}')
+    assert (exit_code, said["valid"], said["severity"]) == (4, False, "major")
+    nothing = {"test_file": "tests/test_a.py", "test_content": "def test_a():\n    pass\n", "test_cases": ["test_a"]}
+    exit_code, said = run("suite", "-", stdin=json.dumps({"story_id": "US-1", **nothing}))
+    assert (exit_code, "suite.no_assertion" in {f["code"] for f in said["findings"]}) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["breakdown", "none.json"], "cannot read none.json"),
+        (["breakdown", "-", "--repo", "nowhere"], "--repo nowhere is no folder"),
+        (["delivery", "-", "--context", "../x"], "climbs out"),
+        (["delivery", "-", "--breakdown", "none.json"], "cannot read none.json"),
+    ],
+)
+def test_what_cannot_be_used_is_exit_2(args: list[str], said: str) -> None:
+    exit_code, found = run(*args, stdin="{}")
+    assert exit_code == 2
+    assert said in found["stderr"]
+
+
+def test_people_read_what_to_do() -> None:
+    done = CliRunner().invoke(app, ["check", "breakdown", str(EXAMPLES / "refused" / "breakdown.cycle.json")])
+    assert done.exit_code == 1
+    assert "to do: Take one of these dependencies out." in done.stdout
+    assert "not valid; ok, " in done.stderr
+    for kind in ("breakdown", "delivery", "suite"):
+        shown = CliRunner().invoke(app, ["check", kind, "--help"]).stdout
+        assert "Example: orchestrator check" in shown
+        assert "Not checked:" in shown
