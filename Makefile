@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers fuzz soak contracts clean
+.PHONY: help demo test check bench bench-answers fuzz soak contracts findings clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -15,6 +15,7 @@ help:
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill and load runs"
 	@echo "make contracts write contracts/*.schema.json anew from the types"
+	@echo "make findings  write docs/findings.md anew from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
 $(VENV)/.run: pyproject.toml constraints.txt
@@ -59,6 +60,9 @@ fuzz: $(VENV)/.fuzz
 
 soak: $(VENV)/.dev
 	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
+
+findings: $(VENV)/.dev
+	$(BIN)/python -m tests.findings_tool
 
 contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool

@@ -34,7 +34,8 @@ def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Fin
     stated = value.get("story_id")
     if stated is not None and stated != story_id:
         message = f"story_id was {str(stated)[:80]!r} and is now {story_id!r}"
-        findings.append(minor("suite.story_id", message, where=where))
+        fix = f'Give "story_id": "{story_id}".'
+        findings.append(minor("suite.story_id", message, where=where, fix=fix))
     file, content = value.get("test_file"), value.get("test_content")
     for field, held in (("test_file", file), ("test_content", content)):
         if not isinstance(held, str) or not held.strip():
@@ -126,7 +127,8 @@ def _cases(value: object, where: Where, findings: list[Finding], *, of_node: boo
         if name:
             cases.append(TestCase(name=name, criterion=texts.get("criterion", "")))
         else:
-            findings.append(minor("suite.case", "a test case has no name and was left out", where=where))
+            message = "a test case has no name and was left out"
+            findings.append(minor("suite.case", message, where=where, fix="Name every test case after its function."))
     return tuple(cases)
 
 

@@ -112,7 +112,9 @@ class Mike:
                     **account(more.reply, more.extraction),
                 )
         if cut_off:
-            findings.append(minor("breakdown.cut_off", "the plan was cut off and its rest did not come"))
+            message = "the plan was cut off and its rest did not come"
+            fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
+            findings.append(minor("breakdown.cut_off", message, fix=fix))
         return plan, findings, spent
 
     async def _from_head(self, surface: Surface, heard: Heard) -> tuple[Breakdown | None, Sequence[Finding], bool]:

@@ -100,7 +100,8 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
     if plan.architectural_conflict.detected:
         fix = "Decide which gives way: change the story or the architecture, or plan the story anew with a comment."
         where = Where(story=story, field="architectural_conflict")
-        yield minor("breakdown.conflict", plan.architectural_conflict.told, where=where, fix=fix)
+        message = f"a conflict was detected: {plan.architectural_conflict.told}"
+        yield minor("breakdown.conflict", message, where=where, fix=fix)
     yield from check_breakdown(plan, frozenset(around.files or ()), _dependencies(around))
 
 

@@ -106,6 +106,6 @@ async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int,
 def _conflict(stage: Stage, plan: Breakdown) -> Finding:
     return critical(
         "breakdown.conflict",
-        plan.architectural_conflict.told,
+        f"a conflict was detected: {plan.architectural_conflict.told}",
         fix="decide which gives way, change the story or the architecture, then reset the story",
     )

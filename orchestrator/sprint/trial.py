@@ -173,7 +173,12 @@ def unassigned(plan: Breakdown, instructions: tuple[FailureInstruction, ...]) ->
     """Instructions for files outside every task."""
     owned = {path for task in plan.tasks for path in task.files_to_create}
     return [
-        minor("analysis.outside_tasks", f"an instruction for {i.file} belongs to no task", where=Where(file=i.file))
+        minor(
+            "analysis.outside_tasks",
+            f"an instruction for {i.file} belongs to no task",
+            where=Where(file=i.file),
+            fix="look whether the plan lacks this file; no task may change it",
+        )
         for i in instructions
         if i.file not in owned
     ]

@@ -1,0 +1,49 @@
+"""Every finding says what to do, and every code stands in the catalogue."""
+
+import pytest
+
+from tests.findings_tool import CATALOGUE, CODE, DYNAMIC, PACKAGE, Site, all_sites, catalogue, literals
+
+SITES = all_sites()
+SHARED = {
+    "answer.truncated": {"answers", "personas"},
+    "answer.unfit": {"answers", "personas"},
+    "answer.unreadable": {"answers", "personas"},
+    "breakdown.conflict": {"checks", "sprint"},
+    "contract.unreadable": {"contract", "syntax"},
+}
+"""Codes that more than one room raises or reads, each with one meaning."""
+
+
+@pytest.mark.parametrize("site", SITES, ids=lambda site: site.place)
+def test_every_finding_has_a_code_a_message_and_a_fix(site: Site) -> None:
+    module = site.place.partition(":")[0].removeprefix(f"{PACKAGE.name}/")
+    if module == "domain/findings.py":
+        return
+    assert site.codes or module in DYNAMIC, "its code is not written where it is built: see DYNAMIC"
+    assert all(CODE.fullmatch(code) for code in site.codes)
+    assert site.message
+    assert site.fix
+
+
+def test_the_catalogue_is_generated_from_the_code() -> None:
+    assert CATALOGUE.read_text(encoding="utf-8") == catalogue(), "run: make findings"
+
+
+def test_every_code_that_is_written_anywhere_is_documented_once() -> None:
+    text = catalogue()
+    headings = [line for line in text.splitlines() if line.startswith("### ")]
+    assert len(headings) == len(set(headings))
+    for code in literals():
+        assert f"### `{code}`" in text, f"{code} is in no entry"
+    for entry in text.split("\n### ")[1:]:
+        assert "- says: " in entry or "- means: " in entry, entry
+        assert "- to do: " in entry, entry
+
+
+def test_no_code_means_two_things_in_two_rooms() -> None:
+    raised: dict[str, set[str]] = {}
+    for site in SITES:
+        for code in site.codes:
+            raised.setdefault(code, set()).add(site.place.split("/")[1])
+    assert {code: rooms for code, rooms in raised.items() if len(rooms) > 1 and SHARED.get(code) != rooms} == {}
