@@ -11,7 +11,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.redaction import redact
 from orchestrator.errors import ConfigError
-from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.wiring.read import Reader, SprintView, history_of
 
 UNSAFE_PATH = "delivery.unsafe_path"
@@ -116,11 +116,14 @@ def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
 
 def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> dict[str, Any]:
     report = next(entry for entry in view.report.stories if entry.id == story)
+    conflict, replan = conflict_of(history), view.record.replans.get(story)
     tests = [event for event in history.events if event.name == "tests_finished"]
     plans = [event.data["plan"] for event in history.events if event.name in {"plan_judged", "plan_mended"}]
     return {
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,
+        "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
+        "replan": replan.model_dump(mode="json") if replan else None,
         "plan": plans[-1] if plans else None,
         "contract": _last(history, CONTRACTS, "contract"),
         "diff_stat": stat,
@@ -135,6 +138,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
     lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
+    lines += _decision_lines(shown)
     lines += ["", "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
@@ -151,6 +155,17 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines += ["", "Changes:", shown["diff_stat"] or "  none"]
     if shown["test_output"]:
         lines += ["", "Output of the failing tests:", shown["test_output"]]
+    return lines
+
+
+def _decision_lines(shown: dict[str, Any]) -> list[str]:
+    """The conflict a person has to decide, and what a person has said."""
+    lines: list[str] = []
+    if shown["conflict"]:
+        lines += ["", "Conflict:", *(f"  {name.replace('_', ' ')}: {text}" for name, text in shown["conflict"].items())]
+    if shown["replan"]:
+        over = " (its conflict overridden)" if shown["replan"]["overridden_conflict"] else ""
+        lines += ["", f"Planned anew{over}: {shown['replan']['comment']}"]
     return lines
 
 

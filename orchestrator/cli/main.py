@@ -18,6 +18,7 @@ from orchestrator.cli.extract import extract_command
 from orchestrator.cli.init import init_command
 from orchestrator.cli.inspect import contract_command, show_command
 from orchestrator.cli.logs import logs_command
+from orchestrator.cli.replan import replan_command
 from orchestrator.cli.reset import reset_command
 from orchestrator.cli.run import run_command
 from orchestrator.cli.status import status_command
@@ -53,6 +54,7 @@ for command_name, command in (
     ("logs", logs_command),
     ("contract", contract_command),
     ("reset", reset_command),
+    ("replan", replan_command),
     ("extract", extract_command),
 ):
     app.command(command_name)(command)

@@ -8,8 +8,17 @@ from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding
 
 
+class Replan(Value):
+    """A person's wish that a story is planned anew."""
+
+    comment: str
+    """What the architect is told."""
+    overridden_conflict: str = ""
+    """The four texts of the conflict that is overridden; empty when the story did not end in one."""
+
+
 class SprintRecord(Value):
-    """What a sprint was started with; only `generations` changes later, by `reset`."""
+    """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`."""
 
     sprint: str
     backlog: str
@@ -35,6 +44,8 @@ class SprintRecord(Value):
     warnings: tuple[Finding, ...] = ()
     generations: dict[str, int] = Field(default_factory=dict)
     """Story → how often it was begun anew; absent means 1."""
+    replans: dict[str, Replan] = Field(default_factory=dict)
+    """Story → what a person said when the present generation was begun anew."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
     started_at: datetime
@@ -45,6 +56,12 @@ class SprintRecord(Value):
         return f"{self.sprint}/{story_id}" + (f"@{generation}" if generation > 1 else "")
 
     def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
-        """The record with a new generation for these stories."""
+        """The record with a new generation for these stories, and nothing that was said of the one before."""
         raised = {story: self.generations.get(story, 1) + 1 for story in story_ids}
-        return self.model_copy(update={"generations": {**self.generations, **raised}})
+        replans = {story: said for story, said in self.replans.items() if story not in story_ids}
+        return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})
+
+    def replan(self, story_ids: tuple[str, ...], story_id: str, said: Replan) -> "SprintRecord":
+        """`reset`, and what a person said about one of them."""
+        after = self.reset(story_ids)
+        return after.model_copy(update={"replans": {**after.replans, story_id: said}})

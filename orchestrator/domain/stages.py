@@ -5,6 +5,7 @@ from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.sprint import Replan
 from orchestrator.domain.story import Story
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import FailureInstruction, TestReport, TestSuite
@@ -23,6 +24,8 @@ class StoryBrief(Value):
     """The architecture record as text; empty until a story has contributed to one."""
     tech_stack: tuple[str, ...] = ()
     """What the record says about the tech stack, line by line."""
+    replan: Replan | None = None
+    """What a person said when the story was begun anew."""
     findings: tuple[Finding, ...] = ()
     """Minor ones about missing vision or wireframe files."""
 

@@ -153,6 +153,8 @@ class Mike:
             "sprint_stories": context.render_sprint_stories(brief.sprint_stories),
             "story": context.render_story(brief.story),
             "wireframe": brief.wireframe,
+            "overridden_conflict": brief.replan.overridden_conflict if brief.replan else "",
+            "comment": brief.replan.comment if brief.replan else "",
         }
 
 

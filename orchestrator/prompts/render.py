@@ -10,7 +10,10 @@ from rapidfuzz import process
 from orchestrator.domain.exchange import Segment
 from orchestrator.errors import ConfigError
 
-_PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"})
+_PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
+    "overridden_conflict",
+    "comment",
+}
 _BUILD = frozenset(
     {
         "schema",

@@ -28,6 +28,7 @@ _PLAN = {
     "breakdown.notes": _SHAPE,
     "breakdown.story_id": "`story_id` is the id of the story below, unchanged",
     "breakdown.conflict": "fill in all four texts of the conflict",
+    "breakdown.conflict_overridden": "It counts as settled: do not report it again",
     "breakdown.command": "one shell command in one string",
     "breakdown.path_clash": "No two paths differ in case only",
     "breakdown.task_id": "unique and rising",

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from orchestrator.domain.breakdown import ArchitecturalConflict
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import StoryOutcome, Tokens
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 
-STARTED, FINISHED = "story_started", "story_finished"
+STARTED, FINISHED, CONFLICT = "story_started", "story_finished", "conflict_detected"
 
 
 @dataclass
@@ -62,6 +63,14 @@ class StoryHistory:
         )
         cost = event.data["cost_usd"]
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+
+def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
+    """The conflict that the story ended in, if it did."""
+    if history.status is not StoryStatus.CONFLICTED:
+        return None
+    found = [event.data["conflict"] for event in history.events if event.name == CONFLICT]
+    return ArchitecturalConflict.model_validate(found[-1]) if found else None
 
 
 def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistory]:

@@ -8,11 +8,12 @@ from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, blocking, critical
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, major
 from orchestrator.domain.stages import Planned
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.history import CONFLICT
 from orchestrator.sprint.routing import PlanRoute, route_plan
 
 MISSING_TASKS = "breakdown.missing_tasks"
@@ -32,7 +33,9 @@ async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
         plan = _structured(planned)
         progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
         if plan.architectural_conflict.detected:
-            raise StoryStopped(StoryStatus.CONFLICTED, [_conflict(stage, plan)])
+            await _settle_conflict(stage, plan, iteration)
+            feedback = stage.architect.revision(planned, [_overridden(stage)])
+            continue
         findings = check(plan)
         route = route_plan(findings, iteration, stage.policies.plan.max_iterations)
         await _tell(stage, plan, route, iteration, findings)
@@ -60,6 +63,28 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
         contract=contract.model_dump(mode="json"),
     )
     return contract
+
+
+async def _settle_conflict(stage: Stage, plan: Breakdown, iteration: int) -> None:
+    """Raises StoryStopped, but where a person has overridden the conflict and the architect may still plan anew."""
+    overridden = stage.brief.replan is not None and stage.brief.replan.overridden_conflict != ""
+    if overridden and iteration < stage.policies.plan.max_iterations:
+        await _tell(stage, plan, PlanRoute.REVISE, iteration, [_overridden(stage)])
+        return
+    await stage.step.emit(
+        CONFLICT,
+        f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+        level=Level.WARN,
+        conflict=plan.architectural_conflict.model_dump(mode="json"),
+    )
+    raise StoryStopped(StoryStatus.CONFLICTED, [_conflict(stage, plan)])
+
+
+def _overridden(stage: Stage) -> Finding:
+    message = "the conflict was overridden by a person and counts as settled"
+    fix = "Set detected to false and plan the story as the person's comment says."
+    where = Where(story=stage.story_id, field="architectural_conflict")
+    return major("breakdown.conflict_overridden", message, where=where, fix=fix)
 
 
 def _structured(planned: Planned) -> Breakdown:
@@ -107,5 +132,6 @@ def _conflict(stage: Stage, plan: Breakdown) -> Finding:
     return critical(
         "breakdown.conflict",
         f"a conflict was detected: {plan.architectural_conflict.told}",
-        fix="decide which gives way, change the story or the architecture, then reset the story",
+        fix=f"decide what gives way: override it with `orchestrator replan {stage.story_id} --comment TEXT`, "
+        "or change the story or the architecture and `reset` the story; then give the same command again",
     )

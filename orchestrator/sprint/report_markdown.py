@@ -11,7 +11,7 @@ from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import CaseOutcome, Healing, SprintReport, StageTime, StoryReport, Tokens
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
-from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.history import CONFLICT, StoryHistory
 
 BAR = 30
 """Characters of the longest bar."""
@@ -109,6 +109,7 @@ def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
     yield f"**{story.status.value}**. {_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}."
     yield _where(story, events, replies)
+    yield _conflict(story, events)
     yield _criteria(story)
     yield _findings(story.findings)
     yield _healings(story.healings)
@@ -129,6 +130,15 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     if replies:
         lines.append(f"- [Prompts and answers](<{replies}>)")
     return "\n".join(lines)
+
+
+def _conflict(story: StoryReport, events: Sequence[Event]) -> str:
+    """The four texts that a person decides by."""
+    told = [event.data["conflict"] for event in events if event.name == CONFLICT]
+    if story.status is not StoryStatus.CONFLICTED or not told:
+        return ""
+    texts = ((name.replace("_", " "), text) for name, text in told[-1].items() if name != "detected")
+    return "### Conflict\n\n" + "\n".join(f"- {name}: {_cell(text, MAX_FINDING)}" for name, text in texts)
 
 
 def _criteria(story: StoryReport) -> str:

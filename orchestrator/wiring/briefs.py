@@ -23,7 +23,7 @@ class Briefs:
 
     def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
         rows = {story.id: story for story in chosen.content.stories}
-        self._sprint = chosen.record.sprint
+        self._sprint, self._replans = chosen.record.sprint, chosen.record.replans
         # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
         self._others = {
             story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
@@ -53,5 +53,6 @@ class Briefs:
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),
             tech_stack=record.tech_stack,
+            replan=self._replans.get(story.id),
             findings=(*vision_findings, *wireframe_findings),
         )

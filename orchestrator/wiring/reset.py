@@ -10,12 +10,12 @@ from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event
-from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.sprint import Replan, SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.sprints import event_url, histories_of
 
@@ -31,15 +31,20 @@ class ResetResult:
     warning: str | None
 
 
-async def reset(name: str, sprint: str | None, settings: Settings, environment: Environment) -> ResetResult:
+async def reset(
+    name: str, sprint: str | None, settings: Settings, environment: Environment, *, comment: str | None = None
+) -> ResetResult:
     """Reset a sprint, or a story of `sprint` (default: the latest that has it) with what it blocked.
 
-    Raises ConfigError for an unknown name, SprintLocked while the sprint is being run.
+    With a `comment` it is a story that did not end well, to be planned anew: the architect is told the comment, and a
+    conflict that the story ended in is overridden. Raises ConfigError for an unknown name, and for a comment on
+    anything else; SprintLocked while the sprint is being run.
     """
     folder = StateFolder(environment.home)
     record, whole = await asyncio.to_thread(_find, folder, name, sprint)
     async with SprintLock(folder.lock(record.sprint)) as lock:
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
+        said = _replan(name, whole, histories, comment) if comment is not None else None
         stories = record.story_ids if whole else _with_blocked(name, record, histories)
         workspace = GitWorkspace(
             mirror=folder.mirror(Path(record.repo)),
@@ -62,10 +67,24 @@ async def reset(name: str, sprint: str | None, settings: Settings, environment: 
         updates = [CellUpdate(story_id=row, cells=dict.fromkeys(columns, "")) for row in rows]
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         warning = await asyncio.to_thread(backlog.write, updates)
-        await _tell(environment, folder, record, stories)
-        after = record.reset(stories).model_copy(update={"cleared": whole})
-        await asyncio.to_thread(folder.save, after)
+        after = record.replan(stories, name, said) if said else record.reset(stories)
+        await _tell(environment, folder, record, after, stories)
+        await asyncio.to_thread(folder.save, after.model_copy(update={"cleared": whole}))
     return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
+
+
+def _replan(name: str, whole: bool, histories: dict[str, StoryHistory], comment: str) -> Replan:
+    if whole:
+        raise ConfigError(f"{name} is a sprint; name the story that is to be planned anew")
+    if not comment.strip():
+        raise ConfigError("the comment is empty: say what the architect is to do about the story")
+    history = histories[name]
+    if history.status is StoryStatus.BLOCKED and history.outcome is not None:
+        raise ConfigError(f"{name} was blocked by {', '.join(history.outcome.blocked_by)}: plan that anew instead")
+    if not history.status.final or history.status is StoryStatus.DONE:
+        raise ConfigError(f"{name} is {history.status}; only a story that ended without being done is planned anew")
+    conflict = conflict_of(history)
+    return Replan(comment=comment.strip(), overridden_conflict=conflict.told if conflict else "")
 
 
 def _find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRecord, bool]:
@@ -106,17 +125,32 @@ def _with_blocked(name: str, record: SprintRecord, histories: dict[str, StoryHis
     return tuple(story for story in record.story_ids if story in chosen)
 
 
-async def _tell(environment: Environment, folder: StateFolder, record: SprintRecord, stories: tuple[str, ...]) -> None:
+async def _tell(
+    environment: Environment,
+    folder: StateFolder,
+    record: SprintRecord,
+    after: SprintRecord,
+    stories: tuple[str, ...],
+) -> None:
     clock = SystemClock()
     async with EventStore(event_url(environment, folder)) as sink:
         for story in stories:
+            said = after.replans.get(story)
             await sink.emit(
                 Event(
                     id=f"{record.workflow_id(story)}:story_reset",
                     time=clock.now(),
                     name="story_reset",
-                    message=f"{story} was reset; what came before stays in the log",
+                    message=f"{story} {_said(said)}; what came before stays in the log",
                     sprint=record.sprint,
                     story=story,
+                    data=said.model_dump(mode="json") if said else {},
                 )
             )
+
+
+def _said(said: Replan | None) -> str:
+    if said is None:
+        return "was reset"
+    over = ", its conflict overridden" if said.overridden_conflict else ""
+    return f"is to be planned anew{over}: {said.comment}"

@@ -123,6 +123,16 @@ def test_missing_and_unknown_prompts_are_named() -> None:
         LIBRARY.render("tester/suit", {})
 
 
+def test_a_person_s_word_leaves_no_trace_where_there_is_none() -> None:
+    name = "architect/breakdown"
+    slots = dict.fromkeys(PROMPT_SLOTS[name], "x") | {"comment": "", "overridden_conflict": ""}
+    plain = "".join(segment.text for segment in LIBRARY.render(name, slots))
+    said = "".join(segment.text for segment in LIBRARY.render(name, slots | {"comment": "use a copy"}))
+    assert "## Comment of a person" not in plain
+    assert "## Comment of a person on this story\n\nuse a copy" in said
+    assert "## Conflict that a person has overridden" not in said
+
+
 def test_slots_given_must_be_those_of_the_prompt() -> None:
     slots = dict.fromkeys(PROMPT_SLOTS["repair"], "x")
     with pytest.raises(

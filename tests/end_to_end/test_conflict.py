@@ -1,0 +1,134 @@
+"""A conflict is an outcome: the sprint goes on, a person sees the four texts and may override them with a comment."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from tests.support import Played, Team, breakdown, cells, plain_environment, play, write_backlog
+
+CONFLICT = {
+    "detected": True,
+    "current_architecture": "one file per shelf",
+    "story_requirement": "shelves shared by several machines",
+    "conflict_reason": "a local file cannot be shared",
+    "recommended_action": "decide on a database first",
+}
+COMMENT = "Keep the file; a second machine reads a copy of it."
+
+
+def conflicting(story: str) -> dict[str, Any]:
+    return breakdown(story) | {"architectural_conflict": CONFLICT, "tasks": []}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("conflict")
+
+
+@pytest.fixture(scope="module")
+def conflicted(place: Path) -> Played:
+    """US-1 conflicts, US-2 waits for it, US-3 is free."""
+    team = Team()
+    team.say("mike", "US-1", "breakdown", conflicting("US-1"))
+    team.good("US-3")
+    return play(place, team, write_backlog(place / "b.csv", "US-1", "US-2 < US-1", "US-3"))
+
+
+@pytest.fixture(scope="module")
+def overridden(place: Path, conflicted: Played) -> Played:
+    """The same sprint after a person's word; the architect insists once, then plans."""
+    assert cli(place, "replan", "US-1", "--comment", COMMENT).exit_code == 0
+    assert cells(place / "b.csv")["US-1"]["Execution_Status"] == ""
+    team = Team()
+    team.say("mike", "US-1", "breakdown", conflicting("US-1"))
+    team.good("US-1")
+    team.good("US-2")
+    return play(place, team, place / "b.csv")
+
+
+def cli(place: Path, *args: str) -> Result:
+    environment = {name: None for name in os.environ} | plain_environment(ORCHESTRATOR_HOME=str(place / "state"))
+    return CliRunner().invoke(app, list(args), env=environment)
+
+
+def test_the_sprint_goes_on_and_the_four_texts_are_shown(place: Path, conflicted: Played) -> None:
+    assert [conflicted.status(story) for story in ("US-1", "US-2", "US-3")] == ["conflicted", "blocked", "done"]
+    assert conflicted.asked("US-1") == ["breakdown 1"]
+    assert cells(place / "b.csv")["US-1"]["Execution_Status"] == "conflicted"
+    shown = conflicted.story("US-1").findings[-1]
+    assert shown.code == "breakdown.conflict"
+    assert "orchestrator replan US-1" in shown.fix
+    assert all(str(text) in shown.message for name, text in CONFLICT.items() if name != "detected")
+
+
+def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overridden: Played) -> None:
+    assert [overridden.status(story) for story in ("US-1", "US-2", "US-3")] == ["done", "done", "done"]
+    judged = [(event.data["route"], [f["code"] for f in event.data["findings"]]) for event in
+              overridden.told_of("US-1", "plan_judged")]  # fmt: skip
+    assert judged == [("revise", ["breakdown.conflict_overridden"]), ("approved", [])]
+    first, second = sorted(
+        (place / "state" / "replies").glob("*/US-1@2/*.prompt.md"), key=lambda path: int(path.name.partition(".")[0])
+    )[:2]
+    for prompt in (first.read_text(), second.read_text()):
+        assert COMMENT in prompt
+        assert "a local file cannot be shared" in prompt
+        assert "## Conflict that a person has overridden" in prompt
+    assert "Plan Revision Required" not in first.read_text()
+    assert "Plan Revision Required" in second.read_text()
+    shown = json.loads(cli(place, "show", "US-1", "--json").stdout)
+    assert (shown["conflict"], shown["replan"]["comment"]) == (None, COMMENT)
+    logged = cli(place, "logs", "--story", "US-1").stdout
+    assert f"its conflict overridden: {COMMENT}" in logged
+
+
+def test_other_stories_are_told_nothing_of_it(place: Path, overridden: Played) -> None:
+    prompts = [path.read_text() for path in (place / "state" / "replies").glob("*/US-2*/*.prompt.md")]
+    assert prompts
+    assert not [text for text in prompts if COMMENT in text or "## Conflict that a person" in text]
+
+
+def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_comment(tmp_path: Path) -> None:
+    insisting = Team()
+    for _ in range(3):
+        insisting.say("mike", "US-1", "breakdown", conflicting("US-1"))
+    backlog = write_backlog(tmp_path / "b.csv", "US-1")
+    play(tmp_path, insisting, backlog)
+    text = cli(tmp_path, "show", "US-1").stdout
+    assert "Conflict:\n  current architecture: one file per shelf" in text
+    report = next((tmp_path / "state" / "reports").glob("*/report.md")).read_text()
+    assert "- recommended action: decide on a database first" in report
+    assert cli(tmp_path, "replan", "US-1", "--comment", COMMENT).exit_code == 0
+    again = play(tmp_path, insisting, backlog)
+    assert again.status("US-1") == "conflicted"
+    assert again.asked("US-1") == ["breakdown 1", "breakdown 1", "breakdown 2", "breakdown 3"]
+    assert cli(tmp_path, "reset", "US-1").exit_code == 0
+    last = play(tmp_path, insisting, backlog)
+    assert last.status("US-1") == "conflicted"
+    assert last.asked("US-1")[4:] == ["breakdown 1"]
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["US-1", "--comment", " "], "the comment is empty"),
+        (["US-2", "--comment", "x"], "blocked by US-1"),
+        (["US-3", "--comment", "x"], "US-3 is done"),
+        (["SP-001", "--comment", "x"], "is a sprint"),
+        (["US-9", "--comment", "x"], "neither a sprint nor a story"),
+        (["US-1"], "--comment"),
+    ],
+)
+def test_what_cannot_be_planned_anew(tmp_path: Path, args: list[str], said: str) -> None:
+    team = Team()
+    team.say("mike", "US-1", "breakdown", conflicting("US-1"))
+    team.good("US-3")
+    play(tmp_path, team, write_backlog(tmp_path / "b.csv", "US-1", "US-2 < US-1", "US-3"))
+    done = cli(tmp_path, "replan", *args)
+    assert done.exit_code == 2
+    assert said in done.stderr
