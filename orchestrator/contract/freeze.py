@@ -24,8 +24,9 @@ def freeze(
     on a file system without case or with its own Unicode form is taken for that one, first for a file that is there.
     Raises ContractViolation when a task still names an unsafe path: such a breakdown was never acceptable.
     """
+    fix = "Name files by their path from the repository's root."
     unsafe = [
-        critical("contract.file", f"`{path[:200]}` is unsafe: {reason}", where=Where(story=breakdown.story_id))
+        critical("contract.file", f"`{path[:200]}` is unsafe: {reason}", where=Where(story=breakdown.story_id), fix=fix)
         for path in sorted({path for task in breakdown.tasks for path in task.files_to_create})
         if (reason := unsafe_reason(path)) is not None
     ]
