@@ -87,9 +87,7 @@ def unwrapped(value: Any, contract: Shape) -> tuple[Any, tuple[str, ...]]:
         return value, ()
     level: list[tuple[Any, tuple[str, ...]]] = [(value, ())]
     for _ in range(WRAPPER_DEPTH):
-        level = [
-            (inner, (*way, name)) for outer, way in level for inner, name in _members(outer, contract)
-        ]  # fmt: skip
+        level = [(inner, (*way, name)) for outer, way in level for inner, name in _members(outer, contract)]
         found = [(inner, way) for inner, way in level if _is_whole(inner, contract)]
         if found:
             return found[0] if len(found) == 1 else (value, ())

@@ -15,8 +15,9 @@ _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
-_GOES_ON_INSIDE = re.compile(r"""(?:\\?["'])?[^\n{\[]{0,300}?\w[^\n{\[]{0,300}?["']\s*+[}\]]""")
-"""Behind a closer, the rest of a line that ends in a quote and a closer: the closer stood inside a string."""
+_REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
+_WORD = re.compile(r"\w")
+_CLOSED = re.compile(r"""["']\s{0,20}+[}\]]""")
 _FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _PIECES = re.compile(r"""["'][\w.$ -]{1,60}["']\s*+:|["']\s*+[\]}]\s*+,\s*+["'\[{]""")
 """What only JSON around a string holds, as far as anyone without a contract can tell."""
@@ -37,7 +38,14 @@ class End(NamedTuple):
 
 def ended_inside(text: str, end: int) -> bool:
     """Whether the closer before `end` closed nothing: it stood inside a string that goes on, or in running text."""
-    return _GOES_ON_INSIDE.match(text, end) is not None or _RUNS_ON.match(text, end) is not None
+    return _goes_on(text, end) or _RUNS_ON.match(text, end) is not None
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Whether behind a closer the rest of the line has words, and then a quote and a closer."""
+    match = _REST_OF_LINE.match(text, end)
+    word = _WORD.search(text, end, match.end()) if match else None
+    return word is not None and match is not None and _CLOSED.search(text, word.end(), match.end()) is not None
 
 
 class Guide:
@@ -192,9 +200,7 @@ class Guide:
         needed = root.shape.required if root.is_object else ()
         have = {*root.value, root.key} if root.is_object else set()
         complete = all(any(name in have for name in names) for names in needed)
-        goes_on = (
-            self.text[place : place + 1] in tuple("\"',;:)+") or _GOES_ON_INSIDE.match(self.text, place) is not None
-        )
+        goes_on = self.text[place : place + 1] in tuple("\"',;:)+") or _goes_on(self.text, place)
         return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
 
     def _new_line_member(self, frame: Frame, place: int) -> bool:
