@@ -267,6 +267,7 @@ MEANS = {
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {
     "contract.import": "Use the standard library, the project's own modules, or one of the allowed dependencies.",
+    "contract.other_task": "Deliver these files only: ….",
     "backlog.field_twice": "keep one of the two",
 }
 """What to do where the fix comes from elsewhere."""

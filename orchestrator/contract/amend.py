@@ -20,6 +20,7 @@ FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
 MAX_FILES = MAX_PACKAGES = 3
 """Most of either kind that one amendment may bring: more is another plan."""
+_LEFT_OUT = "If the story cannot end well without it, have it planned anew: `replan` with a comment that says so."
 _PACKAGE = re.compile(r"^(@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9_][\w.-]*$")
 
 
@@ -81,13 +82,14 @@ def read_amendment(
     for path in _names(value.get("files")):
         why = "was not asked for" if path not in asked.files else _file_problem(world, path)
         if why:
-            findings.append(minor("contract.amendment", f"`{path[:200]}` {why} and is left out", where=where))
+            message = f"`{path[:200]}` {why} and is left out"
+            findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
             files[path] = None
     for name in _names(value.get("dependencies")):
         if not any(_brings(name, module) for module in asked.packages):
             message = f"the package `{name[:120]}` was not asked for and is left out"
-            findings.append(minor("contract.amendment", message, where=where))
+            findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
             packages[name] = None
     if not files and not packages:

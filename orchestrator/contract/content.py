@@ -1,7 +1,7 @@
 """What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.contract.imports import check_imports, is_source, seen_as
@@ -112,16 +112,20 @@ def _runner_settings(world: World, path: str, text: str, before: str | None, whe
 
 def _settings(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Files by which git or a package manager would do something else than it seems."""
-    name = basename(path).lower()
-    for patterns, code, what in (
-        (_SOURCES, "contract.source", "sets where packages come from or what runs with them"),
-        (_GIT_SETTINGS, "contract.git_settings", "sets what git runs or brings"),
-    ):
-        pattern = patterns.get(name)
-        fresh = _lines(pattern, text) - _lines(pattern, before or "") if pattern else set()
-        if fresh:
-            message = f"`{path}` {what}: `{min(fresh)[:120]}`"
-            yield critical(code, message, where=where, fix="Leave that setting out.")
+    fix = "Leave that setting out."
+    if line := _fresh(_SOURCES, path, text, before):
+        message = f"`{path}` sets where packages come from or what runs with them: `{line}`"
+        yield critical("contract.source", message, where=where, fix=fix)
+    if line := _fresh(_GIT_SETTINGS, path, text, before):
+        message = f"`{path}` sets what git runs or brings: `{line}`"
+        yield critical("contract.git_settings", message, where=where, fix=fix)
+
+
+def _fresh(patterns: Mapping[str, re.Pattern[str]], path: str, text: str, before: str | None) -> str:
+    """The first line of a file of this name that its pattern finds and that was not there before, "" when none is."""
+    pattern = patterns.get(basename(path).lower())
+    fresh = _lines(pattern, text) - _lines(pattern, before or "") if pattern else set()
+    return min(fresh, default="")[:120]
 
 
 def _lines(pattern: re.Pattern[str], text: str) -> set[str]:

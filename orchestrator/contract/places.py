@@ -34,8 +34,9 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
 
 
 def _apart(path: str, twin: str) -> str:
-    same_letters = path.casefold() == twin.casefold()
-    return f"; it differs from `{twin}` {'in case only' if same_letters else 'only in how its letters are encoded'}"
+    if path.casefold() == twin.casefold():
+        return f"; it differs from `{twin}` in case only"
+    return f"; it differs from `{twin}` only in how its letters are encoded"
 
 
 def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[Finding]:
@@ -56,14 +57,16 @@ def check_kind(entry: DiffEntry, where: Where) -> Iterator[Finding]:
     old, new = _PLAIN.get(entry.old_mode, entry.old_mode), _PLAIN.get(entry.new_mode, entry.new_mode)
     if new == ABSENT or entry.status in {"D", "R"}:
         fix = "Keep the file; nothing in the plan lets it go."
-        gone = "was renamed" if entry.status == "R" else "was deleted"
-        yield critical("contract.deletion", f"`{entry.path}` {gone}", where=where, fix=fix)
+        message = f"`{entry.path}` was renamed" if entry.status == "R" else f"`{entry.path}` was deleted"
+        yield critical("contract.deletion", message, where=where, fix=fix)
     elif LINK in {old, new}:
-        became = "is a symbolic link" if new == LINK else "was a symbolic link and is none any more"
-        yield critical("contract.link", f"`{entry.path}` {became}", where=where, fix="Write a regular file.")
+        was = f"`{entry.path}` was a symbolic link and is none any more"
+        message = f"`{entry.path}` is a symbolic link" if new == LINK else was
+        yield critical("contract.link", message, where=where, fix="Write a regular file.")
     elif SUBMODULE in {old, new}:
-        became = "is a submodule" if new == SUBMODULE else "was a submodule and is none any more"
-        yield critical("contract.submodule", f"`{entry.path}` {became}", where=where, fix="Write regular files.")
+        was = f"`{entry.path}` was a submodule and is none any more"
+        message = f"`{entry.path}` is a submodule" if new == SUBMODULE else was
+        yield critical("contract.submodule", message, where=where, fix="Write regular files.")
     elif new != (old if old != ABSENT else "100644"):
         message = f"`{entry.path}` has mode {entry.new_mode}" + (f", it had {entry.old_mode}" if old != ABSENT else "")
         yield critical("contract.mode", message, where=where, fix="Leave modes as they are; new files have none.")
