@@ -102,9 +102,14 @@ class Scan:
         """Offset after a closing reasoning tag that nothing opened, 0 without one."""
         for match in _OPENER.finditer(self.text) if self.last_close else ():
             if match.group(2):
-                inside = self.text.startswith(('"', "'", "\\"), match.end())
-                return match.end() if match.group(1) and not inside else 0
+                return match.end() if match.group(1) and not self._quoted(match) else 0
         return 0
+
+    def _quoted(self, match: re.Match[str]) -> bool:
+        """Whether a tag stands inside a string: before a quote, or behind an odd number of them on its line."""
+        start = self.text.rfind("\n", 0, match.start()) + 1
+        before = self.text[start : match.start()].replace("\\\\", "").replace('\\"', "")
+        return self.text.startswith(('"', "'", "\\"), match.end()) or before.count('"') % 2 == 1
 
     def _reasoning(self, match: re.Match[str]) -> int:
         """Where the text goes on after a reasoning tag."""
@@ -132,7 +137,7 @@ class Scan:
             return len(self.text)
         candidate = self._strictly(start) or self._leniently(start)
         reading = candidate.reading
-        candidate.fragment = _MEMBER_BEFORE.search(self.text, max(0, start - 60), start) is not None
+        candidate.fragment = self._is_member(start)
         if reading.outcome == "whole" or (reading.outcome == "cut" and not reading.gap):
             self.candidates.append(candidate)
             return reading.end
@@ -144,6 +149,13 @@ class Scan:
             return max(end, reading.end)
         self._restart(reading.end)
         return len(self.text)
+
+    def _is_member(self, start: int) -> bool:
+        """Whether what begins at `start` is the value of a key, or an item of something that could not be read."""
+        if _MEMBER_BEFORE.search(self.text, max(0, start - 60), start) is not None:
+            return True
+        broken = any(candidate.reading.outcome == "broken" for candidate in self.candidates[-1:])
+        return broken and self.text[max(0, start - 60) : start].rstrip()[-1:] in (",", "[")
 
     def _strictly(self, start: int) -> Candidate | None:
         """The valid JSON that begins here, if it is, and if it is not one half of something."""
@@ -253,7 +265,7 @@ def _rank(reading: Reading) -> int:
 
 
 def _reclosed(reading: Reading) -> bool:
-    return any(change.kind == "missing_closer" for change in reading.changes)
+    return any(change.kind in ("missing_closer", "wrong_closer") for change in reading.changes)
 
 
 def _checked(reading: Reading, text: str) -> Reading:

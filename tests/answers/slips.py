@@ -184,6 +184,9 @@ GAPS: dict[str, tuple[str, Any, Any]] = {
 } | {
     "fewer items than announced": (
         '{"invoice_id": "x", "line_count": 2, "lines": [{"sku": "a", "qty": 1}]}', INVOICE, {**ONE, "line_count": 2}),
+    "a tag of reasoning in a string of a cut answer": (
+        '{"invoice_id": "x</think>(", "lines": [{"sku": "a", "qty": 1}, {"sku": "b"', INVOICE,
+        {**ONE, "invoice_id": "x</think>("}),
     "an ellipsis in a field": ('{"invoice_id": "x", "lines": [], "total": ...', INVOICE, EMPTY),
 }  # fmt: skip
 
@@ -209,6 +212,8 @@ UNTOUCHED: dict[str, tuple[str, Any, Any]] = {
 }  # fmt: skip
 
 UNDECIDABLE: dict[str, tuple[str, Any]] = {
+    "items behind closers that stand astray": (
+        '{"n": 1, "list": [{"a": [\n"b"\n}} ],\n"c": 1},\n{"a": ["second"], "c": 2}\n], "last": "one more thing to say"}', None),
     "JSON in a string, without a contract": ('{"a": "x = {"k": "v", "z": 1}", "b": 2}', None),
     "an answer in a string of an answer": (delivery('{"files": [{"path": "b", "content": "c"}]}'), DeliveryAnswer),
     "a list where items have gone astray": ('{"key": ["a"], ["b"], ["c"], "key3": "value3"}', None),
