@@ -23,7 +23,7 @@ def surely_whole(value: object, shape: Shape) -> TypeGuard[dict[str, Any]]:
 
     What it costs is part of the price of every answer that was valid from the start.
     """
-    if type(value) is not dict:
+    if type(value) is not dict or not shape.aliases.isdisjoint(value):
         return False
     for name, types, items, needed in shape.essentials:
         member = value.get(name, shape)

@@ -81,6 +81,9 @@ def colon(reader: Reader, name: str, start: int) -> None:
     elif character in tokens.COLONS:
         reader.at += 2 if reader.text.startswith("=>", at) else 1
         reader.changes.append(Change("foreign_colon", at, character, ":"))
+    elif character in "\"'" and tokens.character_after_blanks(reader.text, at + 1) == ":":
+        reader.changes.append(Change("extra_quote", at, character, ""))
+        reader.at = reader.text.index(":", at) + 1
     elif _value_follows(reader, character, name):
         reader.changes.append(Change("missing_colon", at, "", ":"))
     else:

@@ -123,9 +123,13 @@ class Shape:
             needed = frozenset(names[0] for names in items.required) if items is not None else frozenset()
             rows.append(Essential(name, below.types, None if items is None else items.types, needed))
         told = {row.name for row in rows if row.needed}
-        aliases = {alias for _, *others in self.required for alias in others}
-        listed = {name for name, shape in self.props.items() if shape.lists_objects} - aliases
+        listed = {name for name, shape in self.props.items() if shape.lists_objects} - self.aliases
         return tuple(rows) if listed <= told else ()
+
+    @cached_property
+    def aliases(self) -> frozenset[str]:
+        """Other spellings of the required keys."""
+        return frozenset(alias for _, *others in self.required for alias in others)
 
     @cached_property
     def types(self) -> frozenset[type]:

@@ -107,10 +107,22 @@ class Bench:
         """Start the command and signal its main process, no other, as soon as `moment` holds."""
         process = self.start()
         self.wait_for(moment, process, timeout=timeout)
+        self._hold_between_calls(process)
         process.send_signal(number)
+        process.send_signal(signal.SIGCONT)
         ended = self._ended(process)
         assert ended.code == (-number if number == signal.SIGKILL else 130), ended
         return ended
+
+    def _hold_between_calls(self, process: "subprocess.Popen[str]") -> None:
+        """Stop the process where every logged call is in the journal: a kill between the two may repeat that one."""
+        for _ in range(200):
+            process.send_signal(signal.SIGSTOP)
+            stories = (self.state / "replies" / SPRINT).glob("*")
+            if len(self.calls()) == sum(self.journalled(story.name) for story in stories):
+                return
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.002)
 
     def die_at(self, deed: int) -> Ended:
         """The command, killed by itself at its `deed`-th deed; it may end before."""

@@ -20,6 +20,11 @@ module.exports.clear = () => {};
     assert exported_names("module.exports = function () {};") == ("default",)
 
 
+def test_a_comment_before_the_module_hides_no_import() -> None:
+    text = 'const a = await import(/* webpackChunkName: "a" */ "one");\nrequire(/* two */ "two");\n'
+    assert [found.module for found in imports(text)] == ["one", "two"]
+
+
 def test_imports_of_every_form_with_their_lines() -> None:
     text = """import express, { Router } from "express";
 import "./side.js";
