@@ -64,7 +64,9 @@ def _module_of(node: Node, requires: set[str]) -> str:
         called = node_text(node.child_by_field_name("function"))
         arguments = node.child_by_field_name("arguments")
         made_here = called.startswith(("createRequire(", "module.createRequire("))
-        given = [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
+        given = (
+            [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
+        )
         if (called in requires or made_here) and given:
             return _joined(given[0])
     return ""
