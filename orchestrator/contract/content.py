@@ -8,6 +8,7 @@ from orchestrator.contract.imports import check_imports, is_source, seen_as
 from orchestrator.contract.manifests import install_targets, is_manifest, read_manifest
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
+from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.process_calls import commands_run
 from orchestrator.syntax.runner_settings import runner_settings
 
@@ -139,6 +140,8 @@ def _installs(path: str, text: str) -> tuple[str, ...]:
         lines: Sequence[str] = read_manifest(path, text).commands
     elif path.lower().endswith(".py"):
         lines = commands_run(text)
+    elif path.lower().endswith((*javascript_source.SUFFIXES, *javascript_source.MIXED)):
+        lines = javascript_calls.commands_run(text, path)
     elif _SHELL.search(path.lower()):
         joined = re.sub(r"\\\r?\n", " ", text)
         lines = [re.sub(r'[\[\],"]', " ", line) if "RUN [" in line else line for line in joined.splitlines()]

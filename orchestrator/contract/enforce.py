@@ -27,7 +27,7 @@ def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: M
     what could not be read (`contract.unreadable`).
     """
     findings = _seal(contract)
-    world = World(contract)
+    world = World(contract, {change.path: change.content for change in delivery.files})
     own = contract.task_files.get(delivery.task_id, ())
 
     def one(path: str, text: str, where: Where) -> Iterable[Finding]:
@@ -58,7 +58,7 @@ def check_diff(
     no text in `after` could not be checked and is a violation.
     """
     findings = _seal(contract)
-    world = World(contract)
+    world = World(contract, after, complete=True)
 
     def one(entry: DiffEntry, where: Where) -> Iterable[Finding]:
         yield from check_kind(entry, where)

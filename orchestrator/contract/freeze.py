@@ -11,7 +11,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Where, critical
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ContractViolation
-from orchestrator.syntax.module_names import local_modules, names_modules
+from orchestrator.syntax.module_names import aliases, local_modules, names_modules
 
 
 def freeze(
@@ -49,6 +49,7 @@ def freeze(
         baseline_dependencies=tuple(sorted({name for found in read.values() for name in found.dependencies})),
         declared_dependencies=tuple(sorted(both_spellings(breakdown.dependencies.names))),
         local_names=tuple(sorted(local)),
+        module_roots=tuple(sorted({root for path, text in manifests.items() for root in aliases(path, text).roots})),
     ).sealed()
 
 

@@ -1,5 +1,6 @@
 """Names under which distributions are imported, where they differ, and what each language brings itself."""
 
+import re
 import sys
 from collections.abc import Mapping
 
@@ -137,7 +138,18 @@ _NODE = frozenset(
     | {"diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net"}
     | {"os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "timers", "tls"}
     | {"string_decoder", "sys", "trace_events", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib"}
+    | {"assert/strict", "dns/promises", "fs/promises", "inspector/promises", "path/posix", "path/win32", "util/types"}
+    | {"readline/promises", "stream/consumers", "stream/promises", "stream/web", "timers/promises"}
+    | {f"_http_{part}" for part in ("agent", "client", "common", "incoming", "outgoing", "server")}
+    | {f"_stream_{part}" for part in ("duplex", "passthrough", "readable", "transform", "wrap", "writable")}
+    | {"_tls_common", "_tls_wrap"}
 )
+_RUNTIME = frozenset(
+    {"node:test", "node:test/reporters", "node:sqlite", "node:sea", "bun", "bun:test", "bun:sqlite", "bun:ffi"}
+    | {"bun:jsc", "bun:bundle", "bun:wrap", "cloudflare:workers", "cloudflare:sockets", "cloudflare:email"}
+    | {"cloudflare:workflows", "cloudflare:test"}
+)
+"""Brought by a runtime under just this name."""
 
 
 def is_python_builtin(module: str) -> bool:
@@ -161,15 +173,16 @@ def python_allowed(module: str, allowed: frozenset[str]) -> bool:
 
 
 def is_node_builtin(module: str) -> bool:
-    """Whether Node brings this module, with or without `node:`."""
-    return module.startswith("node:") or module.split("/")[0] in _NODE
+    """Whether Node or another runtime brings this module, with or without `node:`; `fs/x` and `node:x` are none."""
+    return module in _RUNTIME or module.removeprefix("node:") in _NODE
 
 
 def npm_package(module: str) -> str:
-    """The package of an import such as `@scope/pkg/sub` or `pkg/sub`, lower case."""
-    parts = module.removeprefix("npm:").split("/")
-    wanted = 2 if parts[0].startswith("@") else 1
-    return "/".join(parts[:wanted]).lower()
+    """The package of an import such as `@scope/pkg/sub`, `pkg/sub` or `npm:pkg@1/sub`, lower case."""
+    address = module.startswith(("npm:", "jsr:"))
+    parts = module.removeprefix("npm:").removeprefix("jsr:").lstrip("/" if address else "").split("/")
+    name = "/".join(parts[: 2 if parts[0].startswith("@") else 1]).lower()
+    return re.sub(r"(?<=.)@.*$", "", name) if address else name
 
 
 def types_package(name: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from orchestrator.contract import import_names
+from orchestrator.contract.javascript_modules import check_modules
 from orchestrator.contract.world import PYTHON_SUFFIXES, World
 from orchestrator.domain.findings import Finding, Where, critical, major
 from orchestrator.syntax import javascript_source, python_source
@@ -35,17 +36,18 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
     """
     if not is_source(path):
         return []
-    python = path.lower().endswith(PYTHON_SUFFIXES)
-    found = python_source.imports(text) if python else javascript_source.imports(text, path)
+    if not path.lower().endswith(PYTHON_SUFFIXES):
+        return check_modules(world, path, text, before)
+    found = python_source.imports(text)
     if found is None:
         message = "the file cannot be parsed, so its imports are unknown"
         return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
-    known = {(item.module, item.relative) for item in _imports(before, path)}
+    known = {(item.module, item.relative) for item in _imports(before)}
     foreign: dict[str, Import] = {}
     for item in found:
         if item.relative or not item.module or (item.module, item.relative) in known:
             continue
-        name = _foreign_python(world, path, item.module) if python else _foreign_npm(world, item)
+        name = _foreign_python(world, path, item.module)
         if name:
             foreign.setdefault(name, item)
     allowed = ", ".join(sorted(world.dependencies)) or "none"
@@ -60,11 +62,8 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
     ]
 
 
-def _imports(text: str | None, path: str) -> Iterable[Import]:
-    if text is None:
-        return ()
-    python = path.lower().endswith(PYTHON_SUFFIXES)
-    return (python_source.imports(text) if python else javascript_source.imports(text, path)) or ()
+def _imports(text: str | None) -> Iterable[Import]:
+    return (python_source.imports(text) if text is not None else None) or ()
 
 
 def _foreign_python(world: World, path: str, module: str) -> str:
@@ -85,16 +84,3 @@ def _is_local(world: World, path: str, top: str) -> bool:
             if start in world.python_folders or any(f"{start}{suffix}" in world.files for suffix in PYTHON_SUFFIXES):
                 return True
     return False
-
-
-def _foreign_npm(world: World, item: Import) -> str:
-    """The package a module would need, "" when it is there. `#x`, `@/x` and `~/x` are aliases inside a project."""
-    module = item.module
-    if module.startswith((".", "/", "#", "@/", "~/")) or import_names.is_node_builtin(module):
-        return ""
-    if world.is_local_name(module):
-        return ""
-    name = import_names.npm_package(module)
-    if item.type_only and import_names.types_package(name) in world.dependencies:
-        return ""
-    return "" if name in world.dependencies else name

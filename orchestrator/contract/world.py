@@ -4,12 +4,19 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from posixpath import basename, dirname, splitext
+from posixpath import basename, dirname, join, normpath, splitext
 
 from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.syntax.manifest import read_manifest
+from orchestrator.syntax.module_names import Aliases, aliases, filled, names_modules
 
 PYTHON_SUFFIXES = (".py", ".pyi")
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
+_SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
+_CONFIGURES = re.compile(
+    r"(^|/)((ts|js)config[\w.-]*\.json|package\.json|(vite|vitest|webpack|babel|next|nuxt)\.config\.\w+)$"
+)
 _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 
 
@@ -21,8 +28,12 @@ def spelling(path: str) -> str:
 class World:
     """The allowed files and dependencies of one contract as sets, each built once."""
 
-    def __init__(self, contract: ArchitectureContract) -> None:
+    def __init__(
+        self, contract: ArchitectureContract, texts: Mapping[str, str] | None = None, *, complete: bool = False
+    ) -> None:
+        """`texts` are those of changed files; `complete` when there are no others."""
         self.contract = contract
+        self.texts, self.complete = texts or {}, complete
         self.story_id = contract.story_id
         self.files = contract.allowed_files
         self.baseline = frozenset(contract.baseline_files)
@@ -61,9 +72,55 @@ class World:
         homes = {dirname(path) for path in self.baseline if basename(path) in _PYTHON_PROJECT}
         return tuple(sorted(f"{home}/" if home else "" for home in homes))
 
-    def is_local_name(self, module: str) -> bool:
-        """Whether one of the project's own names or aliases covers this JavaScript module."""
-        return any(
-            module.startswith(name[:-1]) if name.endswith("*") else module == name or module.startswith(f"{name}/")
-            for name in self.contract.local_names
-        )
+    def is_local_module(self, module: str) -> bool:
+        """Whether a JavaScript module that is named by no path is one of the project's own.
+
+        By the names and aliases that were frozen; or by those that the texts at hand bring, or a folder for bare names,
+        where a file is found by them. Where the story brings such a configuration whose text is not at hand, a file
+        of the contract that the module's name ends in is enough: the whole story is judged with every text at hand.
+        """
+        own = self.contract.local_names
+        if any(_covers(name, module) for name in own) or any(_covers(name, module) for name in self._named_here):
+            return True
+        roots = {*self.contract.module_roots, *(root for found in self._aliases for root in found.roots)}
+        paths = [normpath(join(root, module)) for root in roots]
+        paths += [path for found in self._aliases for path in filled(found.patterns, module)]
+        return any(self._is_module(path) for path in paths) or (self._is_guessing and self._may_be_local(module))
+
+    def ends_with(self, path: str) -> bool:
+        """Whether an allowed file ends in this path, or lies in the folder it ends in."""
+        inside = path.strip("/")
+        return any(f"/{file}".endswith(f"/{inside}") or f"/{inside}/" in f"/{file}" for file in self.files)
+
+    @cached_property
+    def _aliases(self) -> tuple[Aliases, ...]:
+        return tuple(aliases(path, text) for path, text in self.texts.items() if names_modules(path))
+
+    @cached_property
+    def _named_here(self) -> frozenset[str]:
+        """Names of packages of the project that the texts at hand bring."""
+        new = (path for path in self.texts if path in self.files - self.baseline and is_manifest(path))
+        return frozenset(name for path in new for name in read_manifest(path, self.texts[path]).local)
+
+    @cached_property
+    def _is_guessing(self) -> bool:
+        """Whether the story brings a configuration that may name modules, and its text is not at hand."""
+        declared = {path for path in self.contract.declared_files if _CONFIGURES.search(path)}
+        return not self.complete and not declared <= self.texts.keys()
+
+    def _may_be_local(self, module: str) -> bool:
+        rest = module.split("/")[1:] if module[:1] in "@~$" else module.split("/")
+        return bool(rest) and any(f"/{stem}".endswith(f"/{'/'.join(rest)}") for stem in self._modules)
+
+    def _is_module(self, path: str) -> bool:
+        return path in self.files or _SCRIPT.sub("", path) in self._modules
+
+    @cached_property
+    def _modules(self) -> frozenset[str]:
+        """Every file of JavaScript and its like without its suffix, and the folder of each index."""
+        stems = {_SCRIPT.sub("", path) for path in self.files if _SCRIPT.search(path)}
+        return frozenset(stems | {stem.removesuffix("/index") for stem in stems})
+
+
+def _covers(name: str, module: str) -> bool:
+    return module.startswith(name[:-1]) if name.endswith("*") else module == name or module.startswith(f"{name}/")

@@ -1,21 +1,22 @@
 """What a JavaScript or TypeScript text exports and imports, by a tolerant syntax tree: broken ones give a part."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from tree_sitter import Node
 
-from orchestrator.syntax.javascript_tree import SUFFIXES, below, literal, node_text, root
-from orchestrator.syntax.python_source import Import
+from orchestrator.syntax.javascript_imports import Loaded, loaded, unique
+from orchestrator.syntax.javascript_mixed import MIXED, scripts
+from orchestrator.syntax.javascript_tree import SUFFIXES, below, node_text, root
 
-__all__ = ["MIXED", "SUFFIXES", "exported_names", "imports"]
+__all__ = ["MIXED", "SUFFIXES", "Loaded", "exported_names", "imports"]
 
-_BY_LINE = re.compile(r"""\b(?:from|import|require\s*\(|import\s*\()\s*(["'`])(?P<module>[^"'`$\s]+)\1""")
-
-MIXED = (".vue", ".svelte", ".astro")
-"""JavaScript between other things, which no grammar here knows."""
-_REQUIRE_MADE = re.compile(r"\b(\w+)\s*=\s*(?:\w+\.)?createRequire\s*\(")
-"""A name that requires like `require` itself."""
+_QUOTED = r"""(["'`])(?P<module>[^"'`$\s]+)\1"""
+_CALLED = re.compile(rf"\b(?:import|require)\s*\(\s*{_QUOTED}")
+_ANYHOW = re.compile(
+    rf"\b(?:from|import|require|_load|importScripts)\b(?:\s|/\*[^*]{{0,80}}\*/|[\])(.,\w]){{0,40}}?{_QUOTED}"
+)
 
 
 def exported_names(text: str, path: str = "") -> tuple[str, ...]:
@@ -32,52 +33,41 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
     return tuple(names)
 
 
-def imports(text: str, path: str = "") -> tuple[Import, ...]:
-    """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line.
+@lru_cache(maxsize=16)
+def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
+    """Every module named by import, `export … from`, `require("x")`, `import("x")` or what comes to the same, as
+    written, with its line; also what is loaded and cannot be known. Never raises.
 
     Where the tree has errors (broken text, or syntax the grammar does not know) or the file is a mixed one, the lines
     are searched as well, so that an import is rather found too often than missed.
     """
-    found: dict[tuple[str, int], bool] = {}
-    tree = root(text, path)
-    requires = {"require", "import", "require.resolve", "module.require", "import.meta.resolve"}
-    requires.update(match[1] for match in _REQUIRE_MADE.finditer(text))
+    mixed = path.lower().endswith(MIXED)
+    programs, name = scripts(text, path), f"{path}.ts" if mixed else path
+    found = list(loaded(programs, name))
+    tree = root(programs, name)
+    if tree.has_error:
+        found += _by_line(_without_comments(programs, tree), _ANYHOW, found)
+    if mixed:
+        found += _by_line(text, _CALLED, found)
+    return unique(found)
+
+
+def _without_comments(text: str, tree: Node) -> str:
+    data = text.encode("utf-8", "replace")
+    pieces, at = [], 0
     for node in below(tree):
-        module = _module_of(node, requires)
-        if module:
-            key = (module, node.start_point.row + 1)
-            found[key] = found.get(key, True) and any(child.type == "type" for child in node.children)
-    if tree.has_error or path.lower().endswith(MIXED):
-        for number, line in enumerate(text.split("\n"), start=1):
-            for match in _BY_LINE.finditer(line):
-                found.setdefault((match["module"], number), False)
-    return tuple(
-        Import(module=name, line=line, relative=name.startswith("."), type_only=types)
-        for (name, line), types in found.items()
-    )
+        if node.type == "comment":
+            pieces += [data[at : node.start_byte], b"\n" * node_text(node).count("\n")]
+            at = node.end_byte
+    return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
 
 
-def _module_of(node: Node, requires: set[str]) -> str:
-    if node.type in {"import_statement", "export_statement", "import_require_clause"}:
-        return literal(node.child_by_field_name("source"))
-    if node.type == "call_expression":
-        called = node_text(node.child_by_field_name("function"))
-        arguments = node.child_by_field_name("arguments")
-        made_here = called.startswith(("createRequire(", "module.createRequire("))
-        given = (
-            [child for child in arguments.named_children if child.type != "comment"] if arguments is not None else []
-        )
-        if (called in requires or made_here) and given:
-            return _joined(given[0])
-    return ""
-
-
-def _joined(node: Node | None) -> str:
-    """A literal, or literals joined by `+`; "" for anything else."""
-    if node is None or node.type != "binary_expression":
-        return literal(node)
-    left, right = _joined(node.child_by_field_name("left")), _joined(node.child_by_field_name("right"))
-    return left + right if left and right and node_text(node.child_by_field_name("operator")) == "+" else ""
+def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Loaded]) -> Iterator[Loaded]:
+    seen = {(one.module, one.line) for one in known}
+    for number, line in enumerate(text.split("\n"), start=1):
+        for module in (match["module"] for match in pattern.finditer(line)):
+            if (module, number) not in seen:
+                yield Loaded(module=module, line=number, relative=module.startswith("."))
 
 
 def _export(node: Node) -> Iterator[str]:

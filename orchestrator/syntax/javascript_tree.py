@@ -1,5 +1,6 @@
 """The tolerant syntax tree of a JavaScript or TypeScript text, and what every reader of it needs."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -57,3 +58,30 @@ def literal(node: Node | None) -> str:
     if any(child.type == "template_substitution" for child in node.children):
         return ""
     return node_text(node)[1:-1]
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{0*([0-9A-Fa-f]{1,6})\}|([0-7]{1,3})|(\r\n|[\s\S]))")
+_NAMED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\n": "", "\r\n": "", "\r": ""}
+
+
+def string_value(node: Node | None) -> str:
+    """`literal`, its escapes read as a JavaScript engine reads them."""
+    return unescaped(literal(node))
+
+
+def name_text(node: Node | None) -> str:
+    """The name an identifier stands for, `requ\\u0069re` being `require`."""
+    return unescaped(node_text(node))
+
+
+def unescaped(text: str) -> str:
+    """The text between two quotes with its escapes read."""
+    return _ESCAPE.sub(_meant, text) if "\\" in text else text
+
+
+def _meant(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code or match[4]:
+        number = int(code, 16) if code else int(match[4], 8)
+        return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else "\ufffd"
+    return _NAMED.get(match[5], match[5])

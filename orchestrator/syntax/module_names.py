@@ -1,12 +1,23 @@
-"""Names under which a project's own modules are imported: aliases of tsconfig.json and of package.json."""
+"""Names under which a project's own modules are imported: aliases of tsconfig.json and its like."""
 
 import json
 import re
-from posixpath import basename
+from collections.abc import Iterator, Mapping
+from posixpath import basename, dirname, join, normpath
+from typing import NamedTuple
 
 _CONFIG = re.compile(r"^(ts|js)config(\.[\w-]+)?\.json$")
 _COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+
+
+class Aliases(NamedTuple):
+    """Where the modules of a project are found by names that are no paths."""
+
+    patterns: Mapping[str, tuple[str, ...]]
+    """Pattern, with at most one `*`, → paths from the repository's root that it stands for."""
+    roots: frozenset[str]
+    """Folders from the repository's root, "" for the root itself, in which a bare name is looked up first."""
 
 
 def names_modules(path: str) -> bool:
@@ -14,23 +25,54 @@ def names_modules(path: str) -> bool:
     return _CONFIG.match(basename(path).lower()) is not None
 
 
-def local_modules(path: str, text: str) -> frozenset[str]:
-    """Patterns of `compilerOptions.paths` that lead into the project; a `*` at the end stands for anything.
+def without_comments(text: str) -> str:
+    """JSON as TypeScript and its like allow it, with comments and trailing commas, as plain JSON."""
+    return _TRAILING_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff")))
 
-    Comments and trailing commas are allowed as TypeScript allows them. What cannot be read has none. Never raises.
+
+def local_modules(path: str, text: str) -> frozenset[str]:
+    """Patterns of `compilerOptions.paths` that lead into the project; a `*` at the end stands for anything."""
+    return frozenset(name for name in aliases(path, text).patterns if name.strip("*/"))
+
+
+def aliases(path: str, text: str) -> Aliases:
+    """`compilerOptions.paths` and `baseUrl`, as far as they stay in the project and out of what is installed there.
+
+    What cannot be read has none. Never raises.
     """
     if not names_modules(path):
-        return frozenset()
+        return Aliases({}, frozenset())
     try:
-        data = json.loads(_TRAILING_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff"))))
-        paths = data.get("compilerOptions", {}).get("paths", {})
-        return frozenset(name for name, targets in paths.items() if name.strip("*/") and _inside(targets))
+        options = json.loads(without_comments(text)).get("compilerOptions", {})
+        base = options.get("baseUrl")
+        start = join(dirname(path), base or ".")
+        own = {name: _inside(start, targets) for name, targets in options.get("paths", {}).items()}
     except (ValueError, AttributeError, TypeError, RecursionError):
-        return frozenset()
+        return Aliases({}, frozenset())
+    roots = [normpath(start)] if base else []
+    roots += [target.removesuffix("/*") for target in own.get("*", ())]
+    inside = frozenset("" if root == "." else root for root in roots if not _is_outside(root))
+    return Aliases({name: targets for name, targets in own.items() if targets and name != "*"}, inside)
 
 
-def _inside(targets: object) -> bool:
-    """Whether every target of an alias is a path of the project, not of what is installed."""
-    if not isinstance(targets, list) or not targets:
-        return False
-    return all(isinstance(target, str) and "node_modules" not in target for target in targets)
+def _inside(start: str, targets: object) -> tuple[str, ...]:
+    """The targets of an alias, none unless every one is a path of the project."""
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        return ()
+    paths = [normpath(join(start, target)) for target in targets]
+    return () if any(_is_outside(path) for path in paths) else tuple(paths)
+
+
+def _is_outside(path: str) -> bool:
+    return path.startswith(("/", "..")) or "node_modules" in path.split("/")
+
+
+def filled(patterns: Mapping[str, tuple[str, ...]], module: str) -> Iterator[str]:
+    """The paths that `module` may stand for."""
+    for pattern, targets in patterns.items():
+        start, star, end = pattern.partition("*")
+        if star and module.startswith(start) and module.endswith(end) and len(module) >= len(start) + len(end):
+            inner = module[len(start) : len(module) - len(end)]
+            yield from (normpath(target.replace("*", inner)) for target in targets)
+        elif module == pattern:
+            yield from targets

@@ -1,0 +1,331 @@
+"""The closed world of JavaScript: nothing comes in by a side door, and what real projects write passes."""
+
+import json
+
+import pytest
+
+from orchestrator.contract.enforce import check_delivery, check_diff
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gitfacts import DiffEntry
+
+PACKAGES = (
+    "react react-dom next vite express vue svelte @sveltejs/kit lodash date-fns @scope/ui zod execa zx @types/node "
+    "@types/estree @emotion/react @tanstack/react-query socket.io prismjs unplugin-icons bullmq vitest jest"
+)
+BASE = {
+    "package.json": json.dumps(
+        {"name": "shop", "workspaces": ["packages/*"], "dependencies": dict.fromkeys(PACKAGES.split(), "1")}
+    ),
+    "packages/ui/package.json": '{"name": "@shop/ui"}',
+    "tsconfig.json": """{"extends": "./tsconfig.base.json", // the rest
+      "compilerOptions": {"baseUrl": "src", "paths": {"@app/*": ["./*"], "config": ["./config/index.ts"]},}}""",
+    "web/jsconfig.json": '{"compilerOptions": {"baseUrl": "."}}',
+}
+FILES = (
+    "src/a.ts", "src/components/Button.tsx", "src/config/index.ts", "src/data.json", "src/utils.ts", "src/logo.svg",
+    "web/lib/api.js", "public/sw.js", "public/js/app.js", "src/locales/en.js", "src/i18n.d.ts",
+)  # fmt: skip
+NEW = ("src/new.ts", "src/new.tsx", "src/new.js", "src/new.vue", "src/pages/[id].tsx", "web/new.js", "vite.config.ts")
+
+
+def frozen(*more: str) -> ArchitectureContract:
+    task = Task(task_id="T1", description="x", files_to_create=(*NEW, *more))
+    plan = Breakdown(
+        story_id="US-001",
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=1,
+        tasks=(task,),
+        dependencies=PackageDependencies(),
+    )
+    return freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
+
+
+WORLD = frozen()
+
+
+def said(text: str, path: str = "src/new.ts", world: ArchitectureContract = WORLD, **others: str) -> list[Finding]:
+    files = (FileChange(path=path, content=text), *(FileChange(path=p, content=t) for p, t in others.items()))
+    return check_delivery(world, Delivery(story_id="US-001", task_id="T1", files=files), {})
+
+
+COMMANDS = """
+require("child_process").execSync("npm i evil")
+import {exec} from "node:child_process"; exec("npm i evil")
+const {spawn: go} = require("child_process"); go("npm", ["i", "evil"])
+import {execa} from "execa"; await execa("npm", ["install", "evil"])
+import {execa} from "execa"; await execa`npm install evil`
+await $`npm i evil`
+import {$ as sh} from "zx"; await sh({cwd: "x"})`cd x && npm i evil`
+Bun.spawn(["bun", "add", "evil"])
+Bun.spawn({cmd: ["bun", "add", "evil"]})
+await Bun.$`bun add evil`
+new Deno.Command("npm", {args: ["i", "evil"]}).output()
+import * as cp from "child_process"; cp["ex" + "ec"]("npm i evil")
+const name = "evil"; require("child_process").execSync(`npm i ${name}`)
+const args = ["i", "evil"]; require("child_process").spawnSync("npm", args)
+const sh = c => require("child_process").execSync(c); sh("npm i evil")
+function later(c) { execSync(c) } function run2(c) { later(c) } run2("npm i evil")
+spawn(process.platform === "win32" ? "npm.cmd" : "npm", ["i", "evil"])
+const run = require("util").promisify(require("child_process").exec); await run("sh -c 'npm i evil'")
+require("shelljs").exec("pip install evil")
+"""
+PACKAGE = """
+const r = require; r("evil")
+let r, s; r = require; s = r; s("evil")
+globalThis.require("evil")
+(0, require)("evil")
+module["require"]("evil")
+process.mainModule.require("evil")
+require.call(null, "evil")
+require.apply(null, ["evil"])
+Reflect.apply(require, null, ["evil"])
+require?.("evil")
+require["resolve"]("evil")
+requ\\u0069re("\\x65vil")
+const {require: r} = module; r("evil")
+import {createRequire as c} from "module"; c(import.meta.url)("evil")
+import * as m from "node:module"; m.createRequire(f)("evil")
+const {createRequire} = await import("node:module"); const load = createRequire(f); load("evil")
+process.getBuiltinModule("module").createRequire(f)("evil")
+module.constructor._load("evil")
+require("module")._load("evil")
+import M from "module"; new M("x").require("evil")
+import {register} from "node:module"; register("evil", import.meta.url)
+new Function("return import('evil')")()
+[].constructor.constructor("return import('evil')")()
+eval("require('evil')")
+(1, eval)("import('evil')")
+globalThis["ev" + "al"]("require('evil')")
+import vm from "vm"; vm.runInThisContext("require('evil')")
+setTimeout("import('evil')", 1)
+const n = "evil"; import(n)
+const n = "evil"; require(n)
+import(`evil`)
+import(`evil/${x}`)
+require(["evil"].join(""))
+require("ev" + "il")
+require(x ? "./a" : "evil")
+["./a", "evil"].forEach(name => require(name))
+for (const name of ["react", "evil"]) await import(name)
+const all = {a: "evil"}; require(all[key])
+import/* a */("evil")
+/// <reference types="evil" />
+/** @jsxImportSource evil */
+jest.mock("evil")
+vi.mock("evil")
+import x = require("evil")
+import {type A} from "evil"
+import type A from "evil"
+let x: typeof import("evil")
+type X = import("evil").X
+export * from "evil"
+export {default as x} from "evil/x"
+import("evil").then(x => x)
+import evil from "evil" with {type: "json"}
+new Worker("evil")
+define(["evil"], x => x)
+import "npm:evil@1"
+import "jsr:evil"
+import "./node_modules/evil"
+import "../../node_modules/evil/x.js"
+import "./%6eode_modules/evil/x.js"
+require(".\\\\node_modules\\\\evil")
+import "react/node_modules/evil"
+import "style-loader!evil"
+import "evil?raw"
+function ( { import x from "evil"
+"""
+OTHER = """
+require(process.env.X)
+await import(name)
+foo(require)
+["react"].map(require)
+export const load = createRequire(import.meta.url)
+module.exports = require
+const o = {require}
+eval(atob("cmVxdWlyZSgnZXZpbCcp"))
+vm.runInNewContext(code)
+require.apply(null, args)
+import "https://host/x.js"
+importScripts("https://host/x.js")
+new Worker("https://host/x.js")
+import "data:text/javascript,1"
+import "node:evil"
+import "fs/evil"
+import "bun:x"
+import "file:///etc/x.js"
+import "/abs/path.js"
+import "react/../evil"
+import "../../../outside"
+import "./%2e%2e/%2e%2e/x.js"
+require(__dirname + "/../../x")
+require(path.join(__dirname, "..", "..", "x.js"))
+require(path.join(process.cwd(), "..", "x.js"))
+import "virtual-x:y"
+"""
+
+
+@pytest.mark.parametrize("line", COMMANDS.strip().splitlines())
+def test_what_a_program_installs_is_told(line: str) -> None:
+    found = [one for one in said(line) if one.code == "contract.dependency"]
+    assert [one.where.field for one in found] == ["evil"], found
+
+
+@pytest.mark.parametrize("line", PACKAGE.strip().splitlines())
+def test_a_package_is_told_by_whatever_door_it_comes(line: str) -> None:
+    found = [one for one in said(line, "src/new.js" if "jsx" in line else "src/new.ts") if one.where.field == "evil"]
+    assert [(one.code, one.severity) for one in found] == [("contract.import", Severity.CRITICAL)]
+
+
+@pytest.mark.parametrize("line", OTHER.strip().splitlines())
+def test_what_is_no_package_or_cannot_be_known_is_no_pass(line: str) -> None:
+    found = said(line)
+    assert {(one.code, one.severity) for one in found} == {("contract.import", Severity.CRITICAL)}, found
+    assert said(f"{line}\n// more", world=WORLD) != []
+    assert not [one for one in check_with_base(line) if one.severity.blocks], "what stood there already"
+
+
+def check_with_base(text: str) -> list[Finding]:
+    change = FileChange(path="src/new.ts", content=f"{text}\n// more\n")
+    delivery = Delivery(story_id="US-001", task_id="T1", files=(change,))
+    return check_delivery(WORLD, delivery, {"src/new.ts": text})
+
+
+GOOD = """
+import React, { useState } from "react"
+import * as ReactDOM from "react-dom/client"
+import type { FC } from "react"
+import { type A, B } from "./types.js"
+import "./globals.css"
+import styles from "./Button.module.scss"
+import logo from "./logo.svg"
+import raw from "./shader.glsl?raw"
+import Icon from "./icon.svg?react"
+import worker from "./w?worker&inline"
+import data from "./data.json" with { type: "json" }
+import data from "../package.json" assert { type: "json" }
+import Link from "next/link"
+import { cookies } from "next/headers"
+import express from "express"
+import { readFile } from "node:fs/promises"
+import { join } from "path/posix"
+import test from "node:test"
+import assert from "assert/strict"
+import { Database } from "bun:sqlite"
+import { Button } from "@scope/ui/button"
+import { Button } from "@shop/ui/button"
+import { x } from "shop/server.js"
+import Button from "components/Button"
+import { x } from "utils"
+import conf from "config"
+import { x } from "@app/components/Button"
+import { x } from "@/lib/x"
+import { x } from "~/lib/x"
+import { x } from "#internal/db"
+import { page } from "$app/stores"
+import { x } from "$lib/x"
+import Home from "~icons/mdi/home"
+import { registerSW } from "virtual:pwa-register"
+import { useQuery } from "@tanstack/react-query"
+import { jsx } from "@emotion/react"
+import type { Node } from "estree"
+/// <reference types="node" />
+/// <reference types="vite/client" />
+/// <reference path="../types.d.ts" />
+/** @jsxImportSource @emotion/react */
+declare module "anything" { export default x }
+export * from "./x.js"
+export * as z from "zod"
+const x = lazy(() => import("./pages/Home"))
+const x = dynamic(() => import("../components/Map"), { ssr: false })
+const m = await import(`./locales/${lang}.js`)
+const m = await import(`../locales/${lang}/index.js`)
+const l = await import(`date-fns/locale/${lang}`)
+const pages = import.meta.glob("./pages/*.vue", { eager: true })
+const pages = import.meta.glob(["./pages/**/*.ts", "!./pages/x.ts"])
+const url = new URL("./img.png", import.meta.url).href
+const w = new Worker(new URL("./worker.js", import.meta.url), { type: "module" })
+const w = new Worker("sw.js")
+const w = new Worker(__filename)
+import { Worker } from "bullmq"; new Worker("mails", async job => job)
+importScripts("sw-lib.js", "/js/app.js")
+const { name } = require("../package.json")
+const config = require(__dirname + "/../config.json")[env]
+const model = require(path.join(__dirname, file))(sequelize, DataTypes)
+fs.readdirSync(__dirname).forEach(f => require(`./${f}`))
+const dir = path.resolve(__dirname, "migrations"); for (const f of readdirSync(dir)) require(path.join(dir, f))
+["./users", "./posts"].forEach(name => app.use(require(name)))
+const routes = { a: "./a", b: "./b" }; for (const k in routes) await import(routes[k])
+const conf = await import(pathToFileURL(path.resolve(process.cwd(), "shop.config.js")).href)
+import { createRequire } from "node:module"; const require = createRequire(import.meta.url); require("react")
+if (require.main === module) main()
+if (typeof require !== "undefined") main()
+delete require.cache[require.resolve("./x")]
+const req = require.context("./icons", true, /svg$/)
+module.exports = { presets: [require.resolve("next/babel")] }
+jest.mock("../api"); jest.mock("react", () => ({ ...jest.requireActual("react"), x: 1 }))
+vi.mock(import("./x.js"), async original => original())
+const fn = new Function("a", "return a + 1")
+setTimeout(() => import("./x.js"), 10)
+const m = /import x from "y"/.exec(text)
+console.log("run npm install express to begin")
+const { stdout } = await promisify(exec)("git rev-parse HEAD")
+execSync("npm run build && npm ci && npm install"); spawn("node", ["server.js"])
+const el = document.createElement("script"); el.src = "/js/app.js"
+const result = validator.require(value); redis.eval(script)
+if (x instanceof this.constructor) return new this.constructor(y)
+app.use(express.static(path.join(process.cwd(), "public")))
+import("lodash/" + name)
+require("prismjs/components/prism-" + lang)
+import { x } from "LODASH"
+"""
+
+
+@pytest.mark.parametrize("line", GOOD.strip().splitlines())
+def test_what_real_projects_write_passes(line: str) -> None:
+    assert said(line) == []
+    after = {"src/new.ts": line}
+    entry = DiffEntry(path="src/new.ts", status="A", old_mode="000000", new_mode="100644")
+    assert check_diff(WORLD, [entry], after, {}, frozenset()) == []
+
+
+def test_files_between_other_things() -> None:
+    good = '<script setup lang="ts">\nimport { ref } from "vue"\nconst n: number = ref(1)\n</script>\n'
+    page = good + "<template><p>import from 'evil' into \"evil\"</p></template>\n<style>@import 'x';</style>"
+    assert said(page, "src/new.vue") == []
+    for bad in (
+        "<script>\nimport 'evil'\n</script>",
+        "<script>const r = require; r('evil')",
+        "<b :x=\"import('evil')\"/>",
+    ):
+        assert [(one.code, one.where.field) for one in said(good + bad, "src/new.vue")] == [("contract.import", "evil")]
+    assert said('<script>\nconst x = 1\nimport "evil"\n</script>', "src/new.vue")[0].where.line == 3
+
+
+def test_aliases_of_a_configuration_that_the_story_brings() -> None:
+    world = frozen("app/tsconfig.json", "app/src/parts/Card.tsx", "app/src/main.ts")
+    config = '{"compilerOptions": {"paths": {"@parts/*": ["./src/parts/*"], "evil": ["../node_modules/evil"]}}}'
+    use = 'import Card from "@parts/Card"'
+    assert said(use, "app/src/main.ts", world=world) == [], "its text may have come in an earlier task"
+    entry = DiffEntry(path="app/src/main.ts", status="A", old_mode="000000", new_mode="100644")
+    whole = {"app/src/main.ts": use, "app/tsconfig.json": config}
+    assert check_diff(world, [entry], whole, {}, frozenset()) == []
+    for other in (whole | {"app/tsconfig.json": "{}"}, whole | {"app/src/main.ts": 'import "@parts/Other"'}):
+        assert [one.code for one in check_diff(world, [entry], other, {}, frozenset())] == ["contract.import"]
+    assert said('import "evil"', "app/src/main.ts", world=world)[0].where.field == "evil"
+
+
+def test_what_is_known_only_in_part_is_told() -> None:
+    found = said('require(process.env.X || "./x.js")')
+    assert [(one.code, one.severity) for one in found] == [("contract.import", Severity.MINOR)]
+
+
+def test_a_name_with_many_meanings_hides_nothing() -> None:
+    many = "".join(f"function f{n}(e) {{ e = g{n}; return e }}\n" for n in range(200))
+    assert "evil" in {one.where.field for one in said(f"{many}e = require; e('evil')", "src/new.js")}
+    chain = "".join(f"let a{n} = a{n - 1};\n" for n in range(300, 0, -1))
+    assert "evil" in {one.where.field for one in said(f"{chain}let a0 = require; a300('evil')", "src/new.js")}
