@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from orchestrator.domain.base import Value
+from orchestrator.syntax.npm_lock import REGISTRY
+
+__all__ = ["LOCKS", "MANIFEST", "REGISTRY", "NpmRequirements", "gather"]
 
 MANIFEST = "package.json"
 LOCKS = ("npm-shrinkwrap.json", "package-lock.json")
 """In npm's order of precedence."""
-REGISTRY = "registry.npmjs.org"
 _SETTINGS = ".npmrc"
 _GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _HARMLESS = frozenset(

@@ -6,9 +6,11 @@ from posixpath import basename
 
 from orchestrator.contract.imports import check_imports, is_source, seen_as
 from orchestrator.contract.manifests import install_targets, is_manifest, read_manifest
+from orchestrator.contract.npm_files import check_npm_file
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
 from orchestrator.syntax import javascript_calls, javascript_source
+from orchestrator.syntax.npm_configs import is_npm_config
 from orchestrator.syntax.process_calls import commands_run
 from orchestrator.syntax.runner_settings import runner_settings
 
@@ -21,16 +23,35 @@ _TITLE = re.compile(r"^\s*(?:-\s+)?name:\s")
 _STEP = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:\s+)?['\"]?")
 _SOURCES = {
     ".npmrc": re.compile(
-        r"^\s*(@[^:=]+:)?(registry|ignore-scripts|script-shell|node-options|_auth\w*|//.*)\s*=?", re.M
+        r"""^\s*["']?(@[^:=]+:)?(registry|ignore-scripts|script-shell|node-options|_\w+|//.*|replace-registry-host"""
+        r"|(https?-|no)?proxy|strict-ssl|ca(file)?|cert|key(file)?|(user|global)config|init[.-]module|onload-script|git"
+        r"|shell|editor|viewer|browser|(global-)?pnpmfile|ignore-pnpmfile|use-node-version|node-mirror.*|prefix"
+        r"""|dangerously-allow-all-builds|verify-store-integrity|allow-git|allow-remote|allow-file)["']?(\[\])?\s*(=|:|$)""",
+        re.M | re.I,
     ),
-    ".yarnrc": re.compile(r"^\s*\"?(@[^:]+:)?(registry|yarn-path)\b", re.M),
+    ".yarnrc": re.compile(
+        r"^\s*[\"']?(--[\w.-]*)?(@[^:]+:)?(registry|yarn-path|yarn-offline-mirror|cafile|(https?-)?proxy|strict-ssl"
+        r"|ignore-scripts|use-yarnrc|script-shell|plugins?|userconfig)\b",
+        re.M | re.I,
+    ),
     ".yarnrc.yml": re.compile(
-        r"^\s*(npmRegistryServer|npmScopes|npmRegistries|yarnPath|plugins|enableScripts)\b", re.M
+        r"""^.*?["']?\b(npmRegistryServer|npmScopes|npmRegistries|npmAuth\w+|yarnPath|plugins|enableScripts|packageSources"""
+        r"|unsafeHttpWhitelist|https?Proxy|\w*[cC]aFilePath|https(Cert|Key)FilePath|networkSettings|enableStrictSsl"
+        r"""|injectEnvironmentFiles|checksumBehavior|defaultProtocol|npmMinimalAgeGate)\b["']?\s*:""",
+        re.M,
+    ),
+    ".pnpmfile.cjs": re.compile(r"^.*\S.*$", re.M),
+    ".pnpmfile.mjs": re.compile(r"^.*\S.*$", re.M),
+    "pnpmfile.js": re.compile(r"^.*\S.*$", re.M),
+    ".env": re.compile(
+        r"^\s*(export\s+)?(npm_config|yarn|bun_config|corepack|pip|uv)_\w+\s*=|^\s*node_options\s*=", re.M | re.I
     ),
     "pip.conf": re.compile(r"^\s*[\w-]*(index|links|trusted)[\w-]*\s*=", re.M),
     "pip.ini": re.compile(r"^\s*[\w-]*(index|links|trusted)[\w-]*\s*=", re.M),
     "uv.toml": re.compile(r"^\s*([\w-]*index[\w-]*|find-links|\[\[?index)", re.M),
-    "bunfig.toml": re.compile(r"^\s*(registry|\[install\.scopes\]|preload)", re.M),
+    "bunfig.toml": re.compile(
+        r"^[^#\n]*\b(registry|scopes|preload|ca(file)?|scanner|plugins|loader|shell)\b[\"']?\s*([=.]|\])", re.M
+    ),
 }
 """Files that say where packages come from or what runs when they are installed → what says it."""
 _GIT_SETTINGS = {
@@ -48,6 +69,7 @@ def must_be_read(path: str) -> bool:
     return (
         is_source(path)
         or is_manifest(path)
+        or is_npm_config(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
         or _SHELL.search(path.lower()) is not None
@@ -62,6 +84,7 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
         place = where.model_copy(update={"line": finding.where.line, "field": finding.where.field})
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
+    yield from check_npm_file(world, path, text, before, where, allowed(world))
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     old = set(_installs(path, before)) if before is not None else set()
@@ -89,7 +112,9 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
     old = read_manifest(path, before or "") if before is not None else None
     had = {problem.message for problem in old.problems} if old else set()
     yield from (p.model_copy(update={"where": where}) for p in new.problems if p.message not in had)
-    known = world.dependencies | (old.dependencies | old.pinned if old else frozenset())
+    known = (
+        world.dependencies | new.linked | world.own_packages | (old.dependencies | old.pinned if old else frozenset())
+    )
     for name in sorted((new.dependencies | new.pinned) - known):
         message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
         yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))

@@ -9,7 +9,7 @@ from posixpath import basename, dirname, join, normpath, splitext
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.syntax.manifest import read_manifest
-from orchestrator.syntax.module_names import Aliases, aliases, filled, names_modules
+from orchestrator.syntax.module_names import Aliases, aliases, filled, is_import_map, local_modules, names_modules
 
 PYTHON_SUFFIXES = (".py", ".pyi")
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
@@ -72,6 +72,11 @@ class World:
         homes = {dirname(path) for path in self.baseline if basename(path) in _PYTHON_PROJECT}
         return tuple(sorted(f"{home}/" if home else "" for home in homes))
 
+    @property
+    def own_packages(self) -> frozenset[str]:
+        """Names of packages that the project was made of when the contract was frozen."""
+        return frozenset(name for name in self.contract.local_names if not name.endswith("*"))
+
     def is_local_module(self, module: str) -> bool:
         """Whether a JavaScript module that is named by no path is one of the project's own.
 
@@ -98,9 +103,11 @@ class World:
 
     @cached_property
     def _named_here(self) -> frozenset[str]:
-        """Names of packages of the project that the texts at hand bring."""
-        new = (path for path in self.texts if path in self.files - self.baseline and is_manifest(path))
-        return frozenset(name for path in new for name in read_manifest(path, self.texts[path]).local)
+        """Names of the project's packages, and keys of import maps, that the texts at hand bring."""
+        new = [path for path in self.texts if path in self.files - self.baseline and is_manifest(path)]
+        maps = [path for path in self.texts if is_import_map(path)]
+        own = {name for path in new for name in read_manifest(path, self.texts[path]).local}
+        return frozenset(own | {name for path in maps for name in local_modules(path, self.texts[path])})
 
     @cached_property
     def _is_guessing(self) -> bool:

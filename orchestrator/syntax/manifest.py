@@ -22,6 +22,8 @@ class Manifest(Value):
     """What has no name (a bare URL, another index) stands as its own text, so that nothing is added unseen."""
     pinned: frozenset[str] = frozenset()
     """Packages named only to be bundled, or to be replaced wherever they occur (overrides, resolutions)."""
+    linked: frozenset[str] = frozenset()
+    """Those dependencies that are folders of the project itself: nothing is fetched for them."""
     sources: frozenset[str] = frozenset()
     """`name @ address` where a package comes from elsewhere than the index, `index address` for another index."""
     local: frozenset[str] = frozenset()
@@ -51,6 +53,7 @@ def read_manifest(path: str, text: str, *, code: str = "manifest.unreadable") ->
         path=path,
         dependencies=frozenset(found.names),
         pinned=frozenset(found.pinned),
+        linked=frozenset(found.linked),
         sources=frozenset(found.sources),
         local=frozenset(found.local),
         scripts=frozenset(found.scripts),
@@ -62,7 +65,7 @@ def read_manifest(path: str, text: str, *, code: str = "manifest.unreadable") ->
 def _read(path: str, text: str) -> Found:
     name, folder = basename(path).lower(), dirname(path)
     if name == "package.json":
-        return read_package_json(text)
+        return read_package_json(text, folder)
     if name == "pyproject.toml":
         return python.read_pyproject(text, folder)
     if name == "setup.cfg":

@@ -18,6 +18,8 @@ class Found:
         self.pinned: set[str] = set()
         self.sources: set[str] = set()
         self.local: set[str] = set()
+        self.modules: set[str] = set()
+        self.linked: set[str] = set()
         self.scripts: dict[str, str] = {}
         self.bad: list[str] = []
 
@@ -58,8 +60,10 @@ class Found:
 
 
 def table(value: object, key: str) -> Mapping[str, object]:
-    """The table under `key`, empty when absent. Raises ValueError when something else stands there."""
-    inner = value.get(key, {}) if isinstance(value, Mapping) else {}
+    """The table under `key`, empty when absent or null. Raises ValueError when something else stands there."""
+    inner = value.get(key) if isinstance(value, Mapping) else None
+    if inner is None:
+        return {}
     if not isinstance(inner, Mapping):
         raise ValueError(f"`{key}` is no table")
     return inner

@@ -2,75 +2,54 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from orchestrator.syntax.manifest_found import Found, table
+from orchestrator.syntax.npm_specs import extensions, groups, leaves, modules, plain_name, replaced, spec, workspaces
 
-GROUPS = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _REPLACING = ("overrides", "resolutions")
-_DEPTH = 20
-_LOCAL = ("file:", "link:", "workspace:", "portal:", "./", "../", "catalog:")
-_VERSION = re.compile(r"^[\s\^~<>=v*xX\d|.,-][^/]*$|^[A-Za-z][\w.-]*$")
-_ALIAS = re.compile(r"^npm:(?P<name>(@[^/@\s]+/)?[^@\s]+)")
+_MANAGER = re.compile(r"^(npm|pnpm|yarn|bun)@[\w.+-]+$")
 
 
-def read_package_json(text: str) -> Found:
-    """What package.json declares. Raises ValueError for what is no such file."""
+def read_package_json(text: str, folder: str = "") -> Found:
+    """What package.json declares; `folder` is the one it stands in. Raises ValueError for what is no such file."""
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("it is no object")
     found = Found()
-    for group in GROUPS:
-        for name, spec in table(data, group).items():
-            found.names.add(_plain(name))
-            _source(_plain(name), spec, found)
-    for name, spec in _replaced(data):
-        found.pinned.add(name)
-        _source(name, spec, found)
+    groups(data, found, folder)
+    pnpm = table(data, "pnpm")
+    for held in (*(data.get(key) for key in _REPLACING), pnpm.get("overrides")):
+        replaced(held, found)
+    extensions(pnpm.get("packageExtensions"), found)
+    for name, wanted in table(pnpm, "configDependencies").items():
+        found.names.add(plain_name(name))
+        spec(plain_name(name), wanted, found)
     for key in ("bundleDependencies", "bundledDependencies"):
         held = data.get(key)
-        found.pinned.update(_plain(name) for name in held if isinstance(name, str)) if isinstance(held, list) else None
+        names = held if isinstance(held, list) else ()
+        found.pinned.update(plain_name(name) for name in names if isinstance(name, str))
+    workspaces(data.get("workspaces"), found, folder)
+    _manager(data, found)
+    modules(data.get("imports"), found)
+    modules(data.get("browser") if isinstance(data.get("browser"), Mapping) else None, found)
+    _outside(data, found, folder)
     found.scripts = {name: str(command) for name, command in table(data, "scripts").items()}
     if isinstance(data.get("name"), str) and data["name"].strip():
-        found.local.add(_plain(data["name"]))
+        found.local.add(plain_name(data["name"]))
     return found
 
 
-def _plain(name: object) -> str:
-    return str(name).strip().lower()
+def _manager(data: Mapping[str, object], found: Found) -> None:
+    """The package manager that is fetched and run for this project: one that is known, by its version."""
+    wanted = data.get("packageManager")
+    if isinstance(wanted, str) and not _MANAGER.match(wanted.strip()):
+        found.sources.add(f"packageManager {wanted}".lower())
 
 
-def _source(name: str, spec: object, found: Found) -> None:
-    """A spec that is no version: another package under this name, an address, or a path that leaves the project."""
-    text = spec.strip() if isinstance(spec, str) else ""
-    alias = _ALIAS.match(text)
-    if alias:
-        found.names.add(alias["name"].lower())
-    elif text.startswith(_LOCAL):
-        if ".." in re.split(r"[/:]", text) or re.match(r"^\w+:(/|~)", text):
-            found.sources.add(f"{name} @ {text}".lower())
-    elif text and not text.startswith("$") and not _VERSION.match(text):
-        found.sources.add(f"{name} @ {text}".lower())
-
-
-def _replaced(data: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Packages named by overrides (npm, pnpm) and resolutions (yarn), at any depth, with what comes in their place."""
-    for held in (*(data.get(key) for key in _REPLACING), table(data, "pnpm").get("overrides")):
-        yield from _leaves(held, _DEPTH)
-
-
-def _leaves(value: object, depth: int) -> Iterator[tuple[str, object]]:
-    if not isinstance(value, Mapping) or depth == 0:
-        return
-    for key, inner in value.items():
-        name = _key_name(str(key))
-        if name not in {"", "."}:
-            yield name, None if isinstance(inner, Mapping) else inner
-        yield from _leaves(inner, depth - 1)
-
-
-def _key_name(key: str) -> str:
-    """The package at the end of `a>b@1`, `**/b` or `a/b`: the one that is replaced."""
-    last = key.split(">")[-1].strip().lower()
-    match = re.search(r"(?P<name>(@[^/@\s]+/)?[^/@\s*]+)(@[^/]*)?$", last)
-    return match["name"] if match else last
+def _outside(data: Mapping[str, object], found: Found, folder: str) -> None:
+    """Entry points that are no files of the package."""
+    for key in ("main", "module", "types"):
+        entry = data.get(key)
+        if isinstance(entry, str) and leaves(entry, folder):
+            found.sources.add(f"{key} {entry}".lower())

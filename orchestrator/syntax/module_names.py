@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from posixpath import basename, dirname, join, normpath
 from typing import NamedTuple
 
+from orchestrator.syntax.json_comments import without_comments
+
 _CONFIG = re.compile(r"^(ts|js)config(\.[\w-]+)?\.json$")
-_COMMENT = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_IMPORT_MAP = re.compile(r"^(deno\.jsonc?|import[-_]?map\.json|.+\.importmap(\.json)?)$")
 
 
 class Aliases(NamedTuple):
@@ -22,16 +23,24 @@ class Aliases(NamedTuple):
 
 def names_modules(path: str) -> bool:
     """Whether `local_modules` reads this file."""
-    return _CONFIG.match(basename(path).lower()) is not None
+    return _CONFIG.match(basename(path).lower()) is not None or is_import_map(path)
 
 
-def without_comments(text: str) -> str:
-    """JSON as TypeScript and its like allow it, with comments and trailing commas, as plain JSON."""
-    return _TRAILING_COMMA.sub(r"\1", _COMMENT.sub(r"\1", text.removeprefix("\ufeff")))
+def is_import_map(path: str) -> bool:
+    """Whether the file gives modules names by `imports`, as browsers and deno read it."""
+    return _IMPORT_MAP.match(basename(path).lower()) is not None
 
 
 def local_modules(path: str, text: str) -> frozenset[str]:
-    """Patterns of `compilerOptions.paths` that lead into the project; a `*` at the end stands for anything."""
+    """Names by which modules are imported and that the project itself gives: patterns of `compilerOptions.paths` that
+    lead into it, and the keys of an import map. A `*` at the end stands for anything.
+    """
+    if is_import_map(path):
+        try:
+            keys = json.loads(without_comments(text)).get("imports", {})
+            return frozenset(f"{key}*" if key.endswith("/") else key for key in keys if key.strip("*/"))
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            return frozenset()
     return frozenset(name for name in aliases(path, text).patterns if name.strip("*/"))
 
 
@@ -40,7 +49,7 @@ def aliases(path: str, text: str) -> Aliases:
 
     What cannot be read has none. Never raises.
     """
-    if not names_modules(path):
+    if not _CONFIG.match(basename(path).lower()):
         return Aliases({}, frozenset())
     try:
         options = json.loads(without_comments(text)).get("compilerOptions", {})

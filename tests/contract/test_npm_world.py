@@ -1,0 +1,328 @@
+"""What npm, its relatives and TypeScript are told by files: one refused and one accepted text for each way."""
+# ruff: noqa: E501  (a row of a table stays on its line)
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.syntax.npm_lock import REGISTRY
+
+BASE = {
+    "package.json": '{"name": "shop", "workspaces": ["packages/*"], "dependencies": {"react": "18", "express": "4"}}',
+    "packages/ui/package.json": '{"name": "@shop/ui"}',
+}
+FILES = ("src/a.ts", "packages/ui/index.ts", "packages/core/index.ts")
+NEW = ("packages/web/package.json", "packages/web/tsconfig.json")
+LOCK = f"https://{REGISTRY}/react/-/react-18.0.0.tgz"
+
+TEXTS = [
+    (
+        "package.json",
+        '{"pnpm": {"packageExtensions": {"react": {"dependencies": {"evil": "1"}}}}}',
+        "dependency",
+        '{"pnpm": {"packageExtensions": {"a": {"peerDependencies": {"react": "*"}}}, "onlyBuiltDependencies": ["x"]}}',
+    ),
+    (
+        "package.json",
+        '{"pnpm": {"overrides": {"a>evil": "1"}}}',
+        "dependency",
+        '{"pnpm": {"overrides": {"react": "$react"}}}',
+    ),
+    ("package.json", '{"pnpm": {"configDependencies": {"evil": "1+sha512-x"}}}', "dependency", '{"pnpm": null}'),
+    ("package.json", '{"overrides": {"react": "npm:evil@1"}}', "dependency", '{"overrides": null, "resolutions": {}}'),
+    (
+        "package.json",
+        '{"workspaces": ["../evil"]}',
+        "source",
+        '{"workspaces": ["packages/*", "!packages/old", "./apps/a"]}',
+    ),
+    (
+        "package.json",
+        '{"workspaces": {"packages": [], "catalog": {"evil": "1"}}}',
+        "dependency",
+        '{"workspaces": {"packages": ["packages/*"], "catalogs": {"x": {"react": "18"}}}}',
+    ),
+    (
+        "package.json",
+        '{"packageManager": "yarn@https://host/y.js"}',
+        "source",
+        '{"packageManager": "pnpm@9.1.0+sha512.ab"}',
+    ),
+    ("package.json", '{"packageManager": "evil@1.0.0"}', "source", '{"packageManager": "yarn@4.1.0"}'),
+    (
+        "package.json",
+        '{"imports": {"#x": "evil"}}',
+        "dependency",
+        '{"imports": {"#x": {"node": "node:fs", "default": "./src/x.js"}, "#y/*": "./src/*.js", "#r": "react/jsx-runtime"}}',
+    ),
+    ("package.json", '{"imports": {"#x": ["./node_modules/evil/x.js"]}}', "dependency", '{"imports": {}}'),
+    ("package.json", '{"browser": {"fs": "evil"}}', "dependency", '{"browser": {"fs": false, "./a.js": "./b.js"}}'),
+    (
+        "package.json",
+        '{"main": "../x.js"}',
+        "source",
+        '{"main": "./dist/index.cjs", "module": "dist/x.js", "types": "x.d.ts"}',
+    ),
+    (
+        "package.json",
+        '{"scripts": {"postinstall": "node -e \\"require(\'child_process\').exec(\'npm i evil\')\\""}}',
+        "dependency",
+        '{"scripts": {"prepare": "npm run build", "postinstall": "npm ci"}}',
+    ),
+    (
+        "package.json",
+        '{"dependencies": {"x": "file:../x"}}',
+        "dependency source",
+        '{"dependencies": {"react": "latest"}}',
+    ),
+    (
+        "packages/web/package.json",
+        '{"dependencies": {"x": "file:../../../x"}}',
+        "dependency source",
+        '{"dependencies": {"core": "file:../core", "@shop/ui": "workspace:^", "react": "catalog:"}, "devDependencies": null}',
+    ),
+    (
+        "package.json",
+        '{"dependencies": {"react": "git@host:a/b.git"}}',
+        "source",
+        '{"peerDependenciesMeta": {"evil": {"optional": true}}, "optionalDependencies": null, "bundleDependencies": true}',
+    ),
+    ("pnpm-workspace.yaml", "packages:\n  - ../evil\n", "source", "packages:\n  - packages/*\n  - '!**/test/**'\n"),
+    ("pnpm-workspace.yaml", "catalog:\n  evil: 1.0.0\n", "dependency", "catalog:\n  react: ^18.0.0\n"),
+    (
+        "pnpm-workspace.yaml",
+        "catalogs:\n  x:\n    react: npm:evil@1\n",
+        "dependency",
+        "catalogs:\n  x: {express: '4'}\n",
+    ),
+    (
+        "pnpm-workspace.yaml",
+        "overrides:\n  evil: '1'\n",
+        "dependency",
+        "overrides:\n  react: '18'\nonlyBuiltDependencies: [x]\n",
+    ),
+    ("pnpm-workspace.yaml", "configDependencies: {evil: 1+sha}\n", "dependency", ""),
+    (
+        "pnpm-workspace.yaml",
+        "packageExtensions:\n  a:\n    dependencies: {evil: '1'}\n",
+        "dependency",
+        "patchedDependencies: {a: p}\n",
+    ),
+    (
+        "pnpm-workspace.yaml",
+        "registry: https://host/\n",
+        "source",
+        "shamefullyHoist: true\nlinkWorkspacePackages: deep\n",
+    ),
+    ("pnpm-workspace.yaml", "a: [", "unreadable", "# nothing\n"),
+    (".pnpmfile.cjs", "module.exports = {hooks: {}}", "source", ""),
+    (
+        ".npmrc",
+        "replace-registry-host=always",
+        "source",
+        "engine-strict=true\nauto-install-peers=true\nsave-exact=true",
+    ),
+    (".npmrc", "@a:registry = https://host/", "source", "legacy-peer-deps=true\nfund=false\nnode-linker=hoisted"),
+    (".npmrc", '"registry"="https://host/"', "source", "# registry=https://host/\n"),
+    (".npmrc", "globalconfig=./x", "source", "shamefully-hoist=true\nlockfile=false"),
+    (".npmrc", "global-pnpmfile=x.cjs", "source", "prefer-offline=true"),
+    (".yarnrc", 'registry "https://host/"', "source", 'version-tag-prefix "v"'),
+    (".yarnrc", "--install.registry https://host/", "source", "save-prefix false"),
+    (".yarnrc.yml", "npmScopes:\n  a: {npmRegistryServer: 'https://host'}\n", "source", "nodeLinker: node-modules\n"),
+    (
+        ".yarnrc.yml",
+        "{npmRegistryServer: 'https://host'}\n",
+        "source",
+        "compressionLevel: mixed\nenableGlobalCache: false\n",
+    ),
+    (
+        ".yarnrc.yml",
+        "packageExtensions:\n  'a@*':\n    dependencies:\n      evil: '1'\n",
+        "dependency",
+        "catalog:\n  react: '18'\n",
+    ),
+    ("bunfig.toml", '[install]\nregistry = "https://host"', "source", "[install]\nexact = true"),
+    ("bunfig.toml", 'install.registry = "https://host"', "source", "# registry = 1"),
+    ("bunfig.toml", '[install.scopes]\na = "https://host"', "source", "[test]\ncoverage = true"),
+    (".env", "npm_config_registry=https://host", "source", "PORT=3000\nNODE_ENV=production"),
+    (
+        "tsconfig.json",
+        '{"compilerOptions": {"types": ["evil"]}}',
+        "dependency",
+        '{"compilerOptions": {"types": ["react"]}}',
+    ),
+    ("tsconfig.json", '{"extends": "evil/tsconfig.json"}', "dependency", '{"extends": ["./base.json"]}'),
+    (
+        "tsconfig.json",
+        '{"extends": "../../base.json"}',
+        "source",
+        '{"extends": "./base.json", "references": [{"path": "./packages/ui"}]}',
+    ),
+    (
+        "packages/web/tsconfig.json",
+        '{"references": [{"path": "../../../x"}]}',
+        "source",
+        '{"extends": "../../tsconfig.json"}',
+    ),
+    (
+        "tsconfig.json",
+        '{"compilerOptions": {"jsxImportSource": "evil"}}',
+        "dependency",
+        '{"compilerOptions": {"jsxImportSource": "react"}}',
+    ),
+    (
+        "tsconfig.json",
+        '{"compilerOptions": {"plugins": [{"name": "evil"}]}}',
+        "dependency",
+        '{"compilerOptions": {"plugins": []}}',
+    ),
+    (
+        "tsconfig.json",
+        '{"compilerOptions": {"paths": {"react": ["./node_modules/evil"]}}}',
+        "dependency",
+        '{"compilerOptions": {"baseUrl": "src", "paths": {"@/*": ["./*"], "*": ["*", "types/*"]}}} // end',
+    ),
+    (
+        "packages/web/tsconfig.json",
+        '{"compilerOptions": {"baseUrl": "../../../x"}}',
+        "source",
+        '{"compilerOptions": {"baseUrl": "../..", "paths": {"@shop/*": ["packages/*"]}}}',
+    ),
+    (
+        "deno.json",
+        '{"imports": {"x": "npm:evil@1"}}',
+        "dependency",
+        '{"imports": {"x": "npm:react@18", "y/": "./src/"}}',
+    ),
+    ("deno.jsonc", '{"imports": {"x": "https://host/x.ts"}} // x', "source", '{"tasks": {"dev": "deno run main.ts"}}'),
+    ("deno.json", '{"imports": {"x": "jsr:@evil/x@1"}}', "dependency", "{}"),
+    ("deno.json", '{"tasks": {"a": "deno add npm:evil"}}', "dependency", '{"tasks": {"a": {"command": "deno test"}}}'),
+    (
+        "import_map.json",
+        '{"scopes": {"/a/": {"x": "https://host/x.js"}}}',
+        "source",
+        '{"imports": {"x": "./src/x.js"}}',
+    ),
+    (
+        "package-lock.json",
+        '{"packages": {"": {"dependencies": {"evil": "1"}}}}',
+        "dependency",
+        '{"lockfileVersion": 3, "packages": {"": {"name": "shop", "workspaces": ["packages/*"], "dependencies": {"react": "18"}},'
+        '"node_modules/@shop/ui": {"resolved": "packages/ui", "link": true}, "packages/ui": {"name": "@shop/ui"},'
+        '"node_modules/react": {"version": "18.0.0", "resolved": "@LOCK@", "dependencies": {"loose-envify": "1"}},'
+        '"node_modules/loose-envify": {"version": "1.0.0", "resolved": "@LOCK@"}}}',
+    ),
+    (
+        "package-lock.json",
+        '{"packages": {"node_modules/react": {"resolved": "https://host/react.tgz"}}}',
+        "source",
+        "{}",
+    ),
+    (
+        "package-lock.json",
+        '{"packages": {"node_modules/react": {"resolved": "git+ssh://git@host/a.git#1"}}}',
+        "source",
+        "{}",
+    ),
+    ("package-lock.json", '{"packages": {"node_modules/x": {"resolved": "../x", "link": true}}}', "source", "{}"),
+    (
+        "npm-shrinkwrap.json",
+        '{"dependencies": {"react": {"version": "https://host/x.tgz"}}}',
+        "source",
+        '{"dependencies": {"react": {"version": "18.0.0", "resolved": "@LOCK@", "requires": {"a": "1"}}}}',
+    ),
+    ("package-lock.json", '{"packages": {"packages/ui": {"devDependencies": {"evil": "1"}}}}', "dependency", "{}"),
+    ("package-lock.json", "{", "unreadable syntax", "{}"),
+    (
+        "yarn.lock",
+        'react@^18:\n  version "18.0.0"\n  resolved "https://host/react.tgz#ab"\n',
+        "source",
+        '# yarn lockfile v1\n\n\n"@a/b@^1", react@^18:\n  version "18.0.0"\n  resolved "@LOCK@#ab"\n  dependencies:\n    loose "^1"\n',
+    ),
+    (
+        "yarn.lock",
+        '"react@git+https://host/a.git":\n  version "1"\n',
+        "source",
+        '"react@npm:^18":\n  resolution: "react@npm:18.0.0"\n\n"@shop/ui@workspace:packages/ui":\n  dependencies:\n    react: "npm:^18"\n',
+    ),
+    ("yarn.lock", '"shop@workspace:.":\n  version: 0\n  dependencies:\n    evil: "npm:1"\n', "dependency", "\n"),
+    ("yarn.lock", '"react@npm:18::__archiveUrl=https%3A%2F%2Fhost":\n  version: 1\n', "source", "\n"),
+    (
+        "pnpm-lock.yaml",
+        "importers:\n  .:\n    dependencies:\n      evil:\n        specifier: '1'\n        version: 1.0.0\n",
+        "dependency",
+        "lockfileVersion: '9.0'\nimporters:\n  .:\n    dependencies:\n      react:\n        specifier: ^18\n        version: 18.0.0\n"
+        "  packages/web:\n    dependencies:\n      '@shop/ui':\n        specifier: workspace:*\n        version: link:../ui\n"
+        "packages:\n  loose-envify@1.4.0:\n    resolution: {integrity: sha512-x}\n",
+    ),
+    (
+        "pnpm-lock.yaml",
+        "packages:\n  a@1:\n    resolution: {tarball: 'https://host/a.tgz'}\n",
+        "source",
+        "packages: {}\n",
+    ),
+    (
+        "pnpm-lock.yaml",
+        "packages:\n  a@1:\n    resolution: {type: git, repo: 'https://host/a', commit: x}\n",
+        "source",
+        "{}\n",
+    ),
+    (
+        "bun.lock",
+        '{"workspaces": {"": {"dependencies": {"evil": "1"}}}}',
+        "dependency",
+        '{"lockfileVersion": 1, "workspaces": {"": {"dependencies": {"react": "18"},},},'
+        '"packages": {"react": ["react@18.0.0", "", {}, "sha512-x"], "@shop/ui": ["@shop/ui@workspace:packages/ui"],}}',
+    ),
+    ("bun.lock", '{"packages": {"a": ["a@1.0.0", "https://host/a.tgz", {}, "x"]}}', "source", "{}"),
+    ("bun.lock", '{"packages": {"a": ["a@github:x/y#1", {}, "x"]}}', "source", "{}"),
+    ("deno.lock", '{"remote": {"https://host/x.ts": "ab"}}', "source", '{"version": "4", "npm": {"loose@1": {}}}'),
+    (
+        "deno.lock",
+        '{"workspace": {"dependencies": ["npm:evil@1"]}}',
+        "dependency",
+        '{"workspace": {"dependencies": ["npm:react@18"]}}',
+    ),
+]
+
+
+def said(path: str, text: str, before: str | None = None) -> list[Finding]:
+    plan = Breakdown(
+        story_id="US-001",
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=1,
+        tasks=(Task(task_id="T1", description="x", files_to_create=(*NEW, path)),),
+        dependencies=PackageDependencies(),
+    )
+    world = freeze(breakdown=plan, base_commit="abc", files=(*FILES, *BASE), manifests=BASE)
+    delivery = Delivery(story_id="US-001", task_id="T1", files=(FileChange(path=path, content=text),))
+    return check_delivery(world, delivery, {} if before is None else {path: before})
+
+
+@pytest.mark.parametrize(("path", "refused", "code", "accepted"), TEXTS)
+def test_files_of_npm_and_its_like(path: str, refused: str, code: str, accepted: str) -> None:
+    found = said(path, refused)
+    assert {one.code.removeprefix("contract.") for one in found} <= set(code.split()), found
+    assert found
+    assert all(one.severity.blocks for one in found)
+    if "dependency" in code.split():
+        assert {one.where.field for one in found if one.code == "contract.dependency"} & {"evil", "x", "@evil/x"}
+    assert said(path, refused, before=refused) == [], "what stood there already is not held against it"
+    assert said(path, accepted.replace("@LOCK@", LOCK)) == []
+
+
+@pytest.mark.parametrize("path", sorted({path for path, *_ in TEXTS}))
+@given(text=st.text(max_size=60) | st.sampled_from(["[" * 5000, "{a: " * 500, "null", "[]", "1", '{"packages": []}']))
+def test_no_text_makes_it_raise(path: str, text: str) -> None:
+    assert not [one for one in said(path, text) if one.code == "contract.crashed"]
+
+
+def test_a_lock_file_is_read_in_linear_time() -> None:
+    entries = ",".join(f'"node_modules/p{n}": {{"version": "1", "resolved": "{LOCK}"}}' for n in range(20_000))
+    assert said("package-lock.json", f'{{"packages": {{{entries}}}}}') == []
+    assert {one.severity for one in said("yarn.lock", "react@a/b:\n" * 20_000)} == {Severity.CRITICAL}
