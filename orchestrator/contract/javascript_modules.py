@@ -23,6 +23,8 @@ _MADE_BY = {
     "$env": re.compile(r"^@sveltejs/kit$"),
     "$lib": re.compile(r"^@sveltejs/kit$"),
     "$service-worker": re.compile(r"^@sveltejs/kit$"),
+    "server-only": re.compile(r"^next$"),
+    "client-only": re.compile(r"^next$"),
     "~icons": re.compile(r"^unplugin-icons$"),
     "@theme": re.compile(r"^@docusaurus/core$"),
     "@site": re.compile(r"^@docusaurus/core$"),
@@ -121,6 +123,8 @@ def _installed(world: World, segments: list[str]) -> Foreign | None:
         return None
     last = len(segments) - 1 - segments[::-1].index("node_modules")
     name = import_names.npm_package("/".join(segments[last + 1 :]))
+    if not name:
+        return Foreign("", "which is inside a folder of installed packages")
     return None if name in world.dependencies else Foreign(name, f"but the contract allows no `{name[:120]}`")
 
 

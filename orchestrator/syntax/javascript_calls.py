@@ -50,7 +50,7 @@ def commands_run(text: str, path: str = "") -> tuple[str, ...]:
 def _runs(path: Path, runners: set[str]) -> bool:
     while len(path) > 1 and path[-1] in {"()", "sync", "call", "apply"}:
         path = path[:-1]
-    return path[-1] in runners or path[0] in _MODULES
+    return path[-1] in runners or path[0] in _MODULES or "$" in path[:2]
 
 
 def _wrapper(call: Node) -> Iterator[str]:
@@ -99,14 +99,35 @@ def _program(text: Text) -> str:
 
 
 def _listed(scope: Scope, node: Node | None) -> str:
-    """The words of a list, in this place or behind a name."""
-    if node is not None and node.type == "identifier":
-        values = [one.value for one in scope.names.get(node_text(node), ()) if one.value is not None and not one.keys]
-        node = next((value for value in values if value.type == "array"), None)
-    if node is None or node.type != "array":
-        return _UNKNOWN
-    words = [_one(scope, item) for item in node.named_children if item.type != "comment"]
+    """The words of a list, in this place or behind a name, also put together by `concat` or cut by `split`."""
+    words = _words(scope, node)
     return shlex.join([_ENDING.sub("", words[0]), *words[1:]]) if words else ""
+
+
+def _words(scope: Scope, node: Node | None, depth: int = 0) -> list[str]:
+    if node is not None and node.type == "identifier" and depth < _MOST:
+        values = [one.value for one in scope.names.get(node_text(node), ()) if one.value is not None and not one.keys]
+        found = [_words(scope, value, depth + 1) for value in values[:1]]
+        return found[0] if found else [_UNKNOWN]
+    if node is not None and node.type == "array":
+        items = [item for item in node.named_children if item.type != "comment"]
+        return [word for item in items for word in _spread(scope, item, depth)]
+    called = callee(node) if node is not None and node.type == "call_expression" and depth < _MOST else None
+    if node is None or called is None or called.type != "member_expression":
+        return [_UNKNOWN]
+    how, holder = node_text(called.child_by_field_name("property")), called.child_by_field_name("object")
+    if how == "concat":
+        behind = [
+            _words(scope, one, depth + 1) if one.type != "string" else [_one(scope, one)] for one in arguments(node)
+        ]
+        return [*_words(scope, holder, depth + 1), *(word for held in behind for word in held)]
+    return _filled(scope, holder).split() if how == "split" else [_UNKNOWN]
+
+
+def _spread(scope: Scope, item: Node, depth: int) -> list[str]:
+    if item.type != "spread_element" or depth >= _MOST:
+        return [_one(scope, item)]
+    return _words(scope, item.named_children[0] if item.named_children else None, depth + 1)
 
 
 def _one(scope: Scope, node: Node) -> str:

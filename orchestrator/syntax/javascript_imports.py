@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from tree_sitter import Node
 
 from orchestrator.syntax.javascript_parts import arguments, callee
-from orchestrator.syntax.javascript_require import REQUIRERS, hands_on, requirers
+from orchestrator.syntax.javascript_require import REQUIRERS, hands_on, leaves, requirers
 from orchestrator.syntax.javascript_scope import Path, Scope, Text
-from orchestrator.syntax.javascript_tree import below, node_text, root, string_value
+from orchestrator.syntax.javascript_tree import below, name_text, node_text, root, short_text, string_value
 from orchestrator.syntax.python_source import Import
 
 _SURE, _KNOWN, _FILE, _CODE = "sure", "known", "file", "code"
@@ -31,7 +31,7 @@ _PRAGMA = re.compile(
 )
 _SHIFTED = {"call": 1, "apply": 1, "bind": 1}
 _MAX_NESTING = 3
-_CAP = 120
+_CAP, _MOST = 120, 20_000
 
 
 class Loaded(Import):
@@ -54,9 +54,9 @@ class _Reader:
     """One pass over one text."""
 
     def __init__(self, text: str, path: str, nesting: int) -> None:
-        self._path, self._nesting = path, nesting
-        self._tree = root(text, path)
-        self._nodes = list(below(self._tree))
+        self._nesting = nesting
+        self._data = text.encode("utf-8", "replace")
+        self._nodes = list(below(root(text, path)))
         self._scope = Scope(self._nodes)
         self._requires = requirers(self._scope)
 
@@ -70,7 +70,8 @@ class _Reader:
             elif kind == "comment":
                 yield from self._commented(node)
             if hands_on(node, self._scope, self._requires):
-                yield self._not_known(node, node.parent or node)
+                shown = node.parent or node
+                yield self._not_known(node, shown.parent if shown.type == "arguments" else shown)
 
     def _stated(self, node: Node) -> Iterator[Loaded]:
         module = string_value(node.child_by_field_name("source"))
@@ -84,9 +85,9 @@ class _Reader:
 
     def _called(self, node: Node) -> Iterator[Loaded]:
         called, given = callee(node), arguments(node)
-        if node_text(called) == "Reflect.apply" and len(given) == 3:
+        if short_text(called) == "Reflect.apply" and len(given) == 3:
             called, given = given[0], given[2].named_children if given[2].type == "array" else []
-        for path in self._scope.paths(called):
+        for path in self._callable(called):
             path, left = _behind_shift(self._spelled(path), given)
             does = _what(path, new=node.type == "new_expression")
             if does and left is None:
@@ -97,7 +98,14 @@ class _Reader:
                 several = left if path[-1] == "importScripts" else left[:1]
                 yield from (one for argument in several for one in self._named(argument, node, does))
         if called is not None and called.type in {"identifier", "member_expression"} and len(given) >= 2:
-            yield from self._asynchronous(node_text(called), given, node)
+            yield from self._asynchronous(short_text(called), given, node)
+
+    def _callable(self, called: Node | None) -> Iterator[Path]:
+        """What is called; `require` is among it however many brackets and choices are around it."""
+        paths = self._scope.paths(called)
+        yield from paths
+        if ("require",) not in paths and any(name_text(leaf) in self._requires for leaf in leaves(called)):
+            yield ("require",)
 
     def _spelled(self, path: Path) -> Path:
         """`require` for a name that is it in a way that paths are too short for."""
@@ -139,7 +147,7 @@ class _Reader:
         """A program that is not in the text: told, less loudly where it is made by `Function`, which has no require."""
         if code.type in {"arrow_function", "function_expression"}:
             return
-        decoded = _DECODED.search(node_text(code)) is not None
+        decoded = _DECODED.search(self._shown(code, _MOST)) is not None or code.end_byte - code.start_byte > _MOST
         if decoded or text.whole or (by not in {"constructor", "setTimeout", "setInterval"} and not text.value):
             yield self._not_known(call).model_copy(update={"partly": by == "Function" and not decoded})
 
@@ -147,8 +155,12 @@ class _Reader:
         line = node.start_point.row + 1
         return Loaded(module=module, line=line, relative=module.startswith("."), type_only=types, file=file)
 
+    def _shown(self, node: Node, most: int) -> str:
+        """The beginning of a node's text."""
+        return self._data[node.start_byte : min(node.end_byte, node.start_byte + most)].decode("utf-8", "ignore")
+
     def _not_known(self, node: Node, shown: Node | None = None) -> Loaded:
-        text = " ".join(node_text(shown or node)[: 4 * _CAP].split())[:_CAP]
+        text = " ".join(self._shown(shown or node, 4 * _CAP).split())[:_CAP]
         return Loaded(module=text, line=node.start_point.row + 1, unknown=True)
 
 

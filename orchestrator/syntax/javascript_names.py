@@ -128,8 +128,9 @@ def _of_function(node: Node) -> Iterator[tuple[str, Binding]]:
         pattern = parameter.child_by_field_name("pattern") or parameter
         for bound, keys, default in targets(pattern):
             yield bound, Binding(over, (EACH, *keys)) if over is not None and place == 0 else _UNKNOWN
-            if default is not None:
-                yield bound, Binding(default)
+            for value in (default, parameter.child_by_field_name("value")):
+                if value is not None:
+                    yield bound, Binding(value)
 
 
 def _elements_of(function: Node) -> Node | None:

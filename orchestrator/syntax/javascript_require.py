@@ -7,7 +7,7 @@ from tree_sitter import Node
 from orchestrator.syntax.javascript_names import Binding
 from orchestrator.syntax.javascript_parts import alternatives
 from orchestrator.syntax.javascript_scope import Scope
-from orchestrator.syntax.javascript_tree import name_text, node_text
+from orchestrator.syntax.javascript_tree import name_text, node_text, short_text
 
 REQUIRERS = frozenset({"require", "module", "process", "#module", "import.meta"})
 """What has a `require` that loads modules."""
@@ -20,7 +20,7 @@ def requirers(scope: Scope) -> frozenset[str]:
     heirs: dict[str, list[str]] = {}
     for name, bound in names.items():
         for one in bound:
-            for leaf in _leaves(one.value) if not one.keys else ():
+            for leaf in leaves(one.value) if not one.keys else ():
                 heirs.setdefault(name_text(leaf), []).append(name)
     waiting = [*found, "require"]
     while waiting:
@@ -38,7 +38,7 @@ def _is_require(scope: Scope, one: Binding) -> bool:
     return any(path[-1] == "require" and path[0] in REQUIRERS for path in whole)
 
 
-def _leaves(value: Node | None) -> Iterator[Node]:
+def leaves(value: Node | None) -> Iterator[Node]:
     """The names that an expression may be."""
     waiting = [value]
     while waiting:
@@ -77,6 +77,8 @@ def _escapes(node: Node) -> bool:
     """Whether the value of this expression is handed to something that is not a name of this file."""
     while (parent := node.parent) is not None:
         kind = parent.type
+        if kind == "template_substitution":  # of a template with a tag
+            return parent.parent is not None and getattr(parent.parent.parent, "type", "") == "call_expression"
         if kind in _ON or (kind == "binary_expression" and _is_choice(parent)):
             node = parent
         elif kind == "ternary_expression":
@@ -114,5 +116,5 @@ def _is_exported(declarator: Node) -> bool:
 
 
 def _is_known_hand(call: Node | None) -> bool:
-    called = node_text(call.child_by_field_name("function")) if call is not None else ""
+    called = short_text(call.child_by_field_name("function")) if call is not None else ""
     return called in {"Reflect.apply", "Object.freeze", "Boolean", "String"}

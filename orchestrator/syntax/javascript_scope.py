@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from orchestrator.syntax.javascript_names import bindings
 from orchestrator.syntax.javascript_parts import EACH, THROUGH, alternatives, arguments, callee, members
-from orchestrator.syntax.javascript_tree import name_text, string_value
+from orchestrator.syntax.javascript_tree import name_text, short_text, string_value
 
 Path = tuple[str, ...]
 """A dotted name: `("#child_process", "exec")` is the `exec` of that module, `?` stands for what is not known."""
@@ -122,7 +122,9 @@ class Scope:
             elif last in {"require", "import", "getBuiltinModule", "importActual", "requireActual"} and given:
                 yield from ((_module(text.value),) if text.whole else ("?",) for text in self.texts(given[0]))
             elif last == "bind":
-                yield path[:-1] or ("?",)
+                yield (
+                    path[:-1] if path[0] not in {"Function", "bind"} else ("?",)
+                )  # Function.call.bind(f) is f, called by hand
             elif last in {"promisify", "freeze"} and given:
                 yield from self.paths(given[0])
             else:
@@ -199,7 +201,7 @@ class Scope:
             elif here.type in {"object", "array"}:
                 waiting += [(value, left[1:]) for value in members(here, left[0])]
             elif here.type == "call_expression" and (given := arguments(here)):
-                frozen = name_text(here.child_by_field_name("function")) == "Object.freeze"
+                frozen = short_text(here.child_by_field_name("function")) == "Object.freeze"
                 waiting.append((given[0] if frozen else None, left))
             else:
                 waiting += [(one, left) for one in alternatives(here)] or [(None, left)]

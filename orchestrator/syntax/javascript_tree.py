@@ -51,6 +51,11 @@ def node_text(node: Node | None) -> str:
     return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
+def short_text(node: Node | None, most: int = 200) -> str:
+    """`node_text` of what is no longer than `most` bytes, "" for anything longer: asking is cheap at every node."""
+    return node_text(node) if node is not None and node.end_byte - node.start_byte <= most else ""
+
+
 def literal(node: Node | None) -> str:
     """The content of a string, or of a template string without substitutions; "" for anything else."""
     if node is None or node.type not in {"string", "template_string"}:

@@ -1,8 +1,11 @@
 """The closed world of JavaScript: nothing comes in by a side door, and what real projects write passes."""
 
 import json
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
@@ -47,6 +50,16 @@ def frozen(*more: str) -> ArchitectureContract:
 WORLD = frozen()
 
 
+PIECES = [
+    *re.split(" ", "require import from eval new Function Worker module createRequire export const let a b = ( ) [ ]"),
+    *re.split(" ", "{ } . , ; ? : => ` ${ } ` 'x' './y' + ... [...] exec spawn execSync ['npm','i'] {a:1} in of for"),
+    *re.split(
+        " ", "function class async await <script> </script> <a> // /* */ bind call apply this import.meta .resolve"
+    ),
+    *re.split(" ", r"join path null \u0061 \ud800 '\u{110000}' '\x0' type"),
+]
+
+
 def said(text: str, path: str = "src/new.ts", world: ArchitectureContract = WORLD, **others: str) -> list[Finding]:
     files = (FileChange(path=path, content=text), *(FileChange(path=p, content=t) for p, t in others.items()))
     return check_delivery(world, Delivery(story_id="US-001", task_id="T1", files=files), {})
@@ -72,6 +85,11 @@ function later(c) { execSync(c) } function run2(c) { later(c) } run2("npm i evil
 spawn(process.platform === "win32" ? "npm.cmd" : "npm", ["i", "evil"])
 const run = require("util").promisify(require("child_process").exec); await run("sh -c 'npm i evil'")
 require("shelljs").exec("pip install evil")
+spawn("npm", ["i"].concat("evil")); spawn("npm", "i evil".split(" "))
+const more = ["evil"]; spawn("npm", ["i", ...more])
+await $.nothrow`npm i evil`
+cp[how]("npm i evil"); import cp from "child_process"
+execSync(["npm", "i", "evil"].join(" "))
 """
 PACKAGE = """
 const r = require; r("evil")
@@ -138,6 +156,19 @@ import "react/node_modules/evil"
 import "style-loader!evil"
 import "evil?raw"
 function ( { import x from "evil"
+function f(r = require) { r("evil") }
+const {x: {r = require}} = o; r("evil")
+Module.prototype.require.call(module, "evil")
+(module => module.require("evil"))(module)
+require.main.require("evil")
+import.meta.require("evil")
+module.parent.require("evil")
+globalThis.process.mainModule.constructor._load("evil")
+const m = await import("node:module"); m.default.createRequire(x)("evil")
+const {runInThisContext: r} = require("vm"); r("require('evil')")
+export import a = require("evil")
+export = require("evil")
+await import(/* webpackIgnore: true */ "evil", {with: {type: "json"}})
 """
 OTHER = """
 require(process.env.X)
@@ -147,6 +178,12 @@ foo(require)
 export const load = createRequire(import.meta.url)
 module.exports = require
 const o = {require}
+f`${require}`
+class A { static r = require }
+r ??= require
+function f() { return require }
+eval(await (await fetch(u)).text())
+const load = new Function("m", "return import(m)"); load(x)
 eval(atob("cmVxdWlyZSgnZXZpbCcp"))
 vm.runInNewContext(code)
 require.apply(null, args)
@@ -282,6 +319,9 @@ app.use(express.static(path.join(process.cwd(), "public")))
 import("lodash/" + name)
 require("prismjs/components/prism-" + lang)
 import { x } from "LODASH"
+import "server-only"
+const has = Function.call.bind(Object.prototype.hasOwnProperty); has(x, key)
+console.log(`${require.main}`, typeof require)
 """
 
 
@@ -329,3 +369,30 @@ def test_a_name_with_many_meanings_hides_nothing() -> None:
     assert "evil" in {one.where.field for one in said(f"{many}e = require; e('evil')", "src/new.js")}
     chain = "".join(f"let a{n} = a{n - 1};\n" for n in range(300, 0, -1))
     assert "evil" in {one.where.field for one in said(f"{chain}let a0 = require; a300('evil')", "src/new.js")}
+    for deep in (f"{'(' * 200}require{')' * 200}", f"({''.join(f'x{n} ? y{n} : ' for n in range(50))}require)"):
+        assert "evil" in {one.where.field for one in said(f"{deep}('evil')", "src/new.js")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "require(" + " + ".join(["'a'"] * 20_000) + ")",
+        "".join(f"var e = a{n}; e.b(e); e = e.c;\n" for n in range(3_000)),
+        "x" + ".a(1)" * 20_000,
+        "require(`" + "${a}" * 20_000 + "`)",
+        "".join(f"const n{n} = c ? n{n + 1} : n{n + 2} + n{n + 3};\n" for n in range(3_000)) + "require(n0)",
+        "[" * 20_000,
+        "import " * 20_000,
+        "require" + "/*" * 20_000,
+        "spawn(" * 5_000,
+        "const a = [" + "'x'," * 20_000 + "]; for (const e of a) require(e)",
+    ],
+)
+def test_a_large_text_is_read_to_its_end(text: str) -> None:
+    said(text, "src/new.js")
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))
+def test_no_program_makes_it_raise(text: str) -> None:
+    for path in ("src/new.ts", "src/new.js", "src/new.vue"):
+        assert "contract.crashed" not in {one.code for one in said(text, path)}
