@@ -51,7 +51,7 @@ def check_diff(
     before: Mapping[str, str],
     suite_files: frozenset[str],
 ) -> list[Finding]:
-    """What the tree of a finished story holds outside the contract; everything here is critical.
+    """What the tree of a finished story holds outside the contract; critical, but for what is minor by itself.
 
     `after` and `before` hold the texts of the changed files at the head and at the base, where they are regular UTF-8
     files. `suite_files` are the tester's: allowed by name, as regular files. A changed file that must be read and has
@@ -74,7 +74,13 @@ def check_diff(
     for entry in entries:
         where = Where(file=entry.path, story=contract.story_id)
         findings += _whole(partial(one, entry, where), where)
-    return [finding.model_copy(update={"severity": Severity.CRITICAL}) for finding in findings]
+    return [_hard(finding) for finding in findings]
+
+
+def _hard(finding: Finding) -> Finding:
+    """At the end there is no other try: what is more than told is critical."""
+    told = finding.severity is Severity.MINOR
+    return finding if told else finding.model_copy(update={"severity": Severity.CRITICAL})
 
 
 def _whole(check: Callable[[], Iterable[Finding]], where: Where) -> list[Finding]:

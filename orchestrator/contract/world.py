@@ -14,9 +14,11 @@ from orchestrator.syntax.module_names import Aliases, aliases, filled, is_import
 PYTHON_SUFFIXES = (".py", ".pyi")
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
-_CONFIGURES = re.compile(
-    r"(^|/)((ts|js)config[\w.-]*\.json|package\.json|(vite|vitest|webpack|babel|next|nuxt)\.config\.\w+)$"
+_BUILDS = re.compile(
+    r"(^|/)((vite|vitest|webpack|rollup|rspack|rsbuild|babel|metro|next|nuxt|craco)\.config\.\w+|\.babelrc)$"
 )
+"""Programs that may give folders of the project names of their own."""
+_CONFIGURES = re.compile(r"(^|/)(ts|js)config[\w.-]*\.json$")
 _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 
 
@@ -90,7 +92,7 @@ class World:
         roots = {*self.contract.module_roots, *(root for found in self._aliases for root in found.roots)}
         paths = [normpath(join(root, module)) for root in roots]
         paths += [path for found in self._aliases for path in filled(found.patterns, module)]
-        return any(self._is_module(path) for path in paths) or (self._is_guessing and self._may_be_local(module))
+        return any(self._is_module(path) for path in paths) or self._may_be_local(module)
 
     def ends_with(self, path: str) -> bool:
         """Whether an allowed file ends in this path, or lies in the folder it ends in."""
@@ -110,14 +112,28 @@ class World:
         return frozenset(own | {name for path in maps for name in local_modules(path, self.texts[path])})
 
     @cached_property
-    def _is_guessing(self) -> bool:
-        """Whether the story brings a configuration that may name modules, and its text is not at hand."""
-        declared = {path for path in self.contract.declared_files if _CONFIGURES.search(path)}
-        return not self.complete and not declared <= self.texts.keys()
+    def _unseen(self) -> frozenset[str]:
+        """Configurations that the story brings and whose texts are not at hand."""
+        declared = frozenset() if self.complete else frozenset(self.contract.declared_files)
+        return declared - self.texts.keys()
 
     def _may_be_local(self, module: str) -> bool:
+        """Whether a configuration that is not at hand, or a program, may make this a module of the project."""
+        if module[:1] in "@~$" and any(_BUILDS.search(path) for path in self.files) and self._ends_stem(module[1:]):
+            return True
+        own = [basename(dirname(path)) for path in self._unseen if basename(path) == "package.json"]
+        scope = 2 if module.startswith("@") else 1
+        if module.split("/")[scope - 1 : scope] and module.split("/")[scope - 1] in own:
+            return True
+        if not any(_CONFIGURES.search(path) for path in self._unseen):
+            return False
         rest = module.split("/")[1:] if module[:1] in "@~$" else module.split("/")
-        return bool(rest) and any(f"/{stem}".endswith(f"/{'/'.join(rest)}") for stem in self._modules)
+        return bool(rest) and self._ends_stem("/".join(rest))
+
+    def _ends_stem(self, name: str) -> bool:
+        """Whether a file of the project is called so, folders before it left out."""
+        wanted = f"/{_SCRIPT.sub('', name)}"
+        return any(f"/{stem}".endswith(wanted) for stem in self._modules)
 
     def _is_module(self, path: str) -> bool:
         return path in self.files or _SCRIPT.sub("", path) in self._modules

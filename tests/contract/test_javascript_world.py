@@ -347,8 +347,8 @@ def test_files_between_other_things() -> None:
 
 
 def test_aliases_of_a_configuration_that_the_story_brings() -> None:
-    world = frozen("app/tsconfig.json", "app/src/parts/Card.tsx", "app/src/main.ts")
-    config = '{"compilerOptions": {"paths": {"@parts/*": ["./src/parts/*"], "evil": ["../node_modules/evil"]}}}'
+    world = frozen("app/tsconfig.json", "app/src/card/Card.tsx", "app/src/main.ts")
+    config = '{"compilerOptions": {"paths": {"@parts/*": ["./src/card/*"], "evil": ["../node_modules/evil"]}}}'
     use = 'import Card from "@parts/Card"'
     assert said(use, "app/src/main.ts", world=world) == [], "its text may have come in an earlier task"
     entry = DiffEntry(path="app/src/main.ts", status="A", old_mode="000000", new_mode="100644")
@@ -357,11 +357,27 @@ def test_aliases_of_a_configuration_that_the_story_brings() -> None:
     for other in (whole | {"app/tsconfig.json": "{}"}, whole | {"app/src/main.ts": 'import "@parts/Other"'}):
         assert [one.code for one in check_diff(world, [entry], other, {}, frozenset())] == ["contract.import"]
     assert said('import "evil"', "app/src/main.ts", world=world)[0].where.field == "evil"
+    new = frozen("packages/core/package.json", "packages/core/index.ts")
+    assert said('import "@shop/core"', world=new) == [], (
+        "a package of the project that an earlier task may have brought"
+    )
+    assert said('import "@shop/other"', world=new)[0].where.field == "@shop/other"
+    manifest = {"packages/core/package.json": '{"name": "@shop/kernel"}'}
+    assert said('import "@shop/kernel/x"', world=new, **manifest) == []
+
+
+def test_a_build_tool_may_give_folders_names() -> None:
+    world = frozen("src/hooks/useCart.ts")  # beside vite.config.ts, which is a program
+    assert said('import { useCart } from "@hooks/useCart"', world=world) == []
+    assert said('import { x } from "@evil/useCart"', world=world)[0].where.field == "@evil/usecart"
 
 
 def test_what_is_known_only_in_part_is_told() -> None:
     found = said('require(process.env.X || "./x.js")')
     assert [(one.code, one.severity) for one in found] == [("contract.import", Severity.MINOR)]
+    entry = DiffEntry(path="src/new.ts", status="A", old_mode="000000", new_mode="100644")
+    whole = {"src/new.ts": 'require(process.env.X || "./x.js")'}
+    assert [one.severity for one in check_diff(WORLD, [entry], whole, {}, frozenset())] == [Severity.MINOR]
 
 
 def test_a_name_with_many_meanings_hides_nothing() -> None:
