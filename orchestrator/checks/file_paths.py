@@ -8,7 +8,6 @@ from orchestrator.domain.file_kinds import is_binary_file, is_test_file
 from orchestrator.domain.paths import unsafe_reason
 
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
-_NO_FILE_NAME = re.compile(r'[*?<>|"]')
 _PLAIN_NAMES = frozenset(
     {"makefile", "gnumakefile", "dockerfile", "containerfile", "license", "licence", "copying", "notice", "readme"}
     | {"changelog", "changes", "history", "news", "authors", "contributors", "contributing", "codeowners", "install"}
@@ -65,7 +64,7 @@ def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -
         return PathProblem("breakdown.abstract_path", "is a folder of the project, not a file")
     if not existing.isdisjoint(_parents(path)):
         return PathProblem("breakdown.abstract_path", "lies below something that is a file")
-    if _NO_FILE_NAME.search(path) or not _looks_like_file(path):
+    if not _looks_like_file(path):
         reason = "reads like an idea, not like a file: it has no suffix and does not exist"
         return PathProblem("breakdown.abstract_path", reason)
     return None

@@ -11,6 +11,9 @@ MAX_PATH_BYTES = 400
 MAX_SEGMENT_BYTES = 255
 _RESERVED = re.compile(r"^(con|prn|aux|nul|clock\$|conin\$|conout\$|(com|lpt)[0-9¹²³])[ ]*(\..*)?$", re.IGNORECASE)
 _GIT_DIR = re.compile(r"^(\.git|git~[0-9]+)[. ]*$", re.IGNORECASE)
+_GIT_FILE = re.compile(r"^(gitmod|gitatt|gitign|gi[0-9a-f]{4})~[0-9]+[. ]*$", re.IGNORECASE)
+"""Short names by which NTFS reaches `.gitmodules` and its like."""
+_NOT_ON_WINDOWS = re.compile(r'[<>"|?*]')
 _INVISIBLE = frozenset({"Cc", "Cf", "Zl", "Zp"})
 """Unicode categories that a reader does not see; HFS+ ignores several of them, so they could spell `.git`."""
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2065\u3164\uffa0")
@@ -24,6 +27,8 @@ def _segment_problem(segment: str) -> str | None:
         return "it has an empty or `.` segment"
     if _GIT_DIR.match(segment):
         return "it reaches into `.git`"
+    if _GIT_FILE.match(segment):
+        return f"`{segment}` is a short name of one of git's own files"
     if _RESERVED.match(segment):
         return f"`{segment}` is a reserved device name"
     if len(segment.encode("utf-8", "surrogatepass")) > MAX_SEGMENT_BYTES:
@@ -54,12 +59,16 @@ def _path_problem(path: str) -> str | None:
         return "it names a drive"
     if path.startswith(("/", "~")):
         return "it is absolute"
+    if path.startswith("-"):
+        return "it starts with `-`, which every tool takes for an option"
     if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
         return "it is not valid Unicode"
     if any(unicodedata.category(char) in _INVISIBLE or char in _BLANK_LETTERS for char in path):
         return "it has a control or invisible character"
     if ":" in path:
         return "it has a colon (a drive or a file stream)"
+    if found := _NOT_ON_WINDOWS.search(path):
+        return f"it has `{found[0]}`, which no file name may have everywhere"
     if len(path.encode("utf-8")) > MAX_PATH_BYTES:
         return f"it is longer than {MAX_PATH_BYTES} bytes"
     return None

@@ -124,7 +124,7 @@ def test_packages_are_normalised(stated: Any, normal: Mapping[str, str], dev: Ma
         ([task(1, "src/")], "abstract_path"),
         ([task(1, "app")], "abstract_path"),
         ([task(1, "README.md/a.py")], "abstract_path"),
-        ([task(1, "src/*.py")], "abstract_path"),
+        ([task(1, "src/*.py")], "unsafe_path"),
         ([task(1, "pkg.v1", "pkg.v1/a.py")], "abstract_path"),
         ([task(1, "tests/test_a.py")], "test_file"),
         ([task(1, "img/logo.png")], "binary_file"),

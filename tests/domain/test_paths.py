@@ -79,6 +79,17 @@ PARTS = st.sampled_from(
         "\ud800",
         "x" * 256,
         "é/" * 200,
+        "-rf",
+        "--help",
+        "-/a.py",
+        "a?",
+        "a*b",
+        "a<b",
+        "src/a>b.py",
+        "a|b",
+        'a"b',
+        "GITMOD~1",
+        "x/gi7eba~1",
     ],
 )
 def test_unsafe_paths_have_a_reason(path: str) -> None:
@@ -100,7 +111,15 @@ def test_unsafe_paths_have_a_reason(path: str) -> None:
         "com10.py",
         "a-b_c~",
         "git~x",
+        "gitmod~",
         "x" * 255,
+        "app/(group)/@modal/page.tsx",
+        "app/[[...slug]]/page.tsx",
+        "routes/$param.tsx",
+        "routes/posts/-parts/table.tsx",
+        "src/+page.svelte",
+        "a#b, c;d=e&f'g!{h}%i.py",
+        "данные/файл 1.csv",
     ],
 )
 def test_safe_paths_have_none(path: str) -> None:
