@@ -152,9 +152,14 @@ _RUNTIME = frozenset(
 """Brought by a runtime under just this name."""
 
 
+_NO_PACKAGE = frozenset({"__main__", "_typeshed"})
+"""The program itself, and what only type checkers know."""
+
+
 def is_python_builtin(module: str) -> bool:
-    """Whether the standard library brings this dotted module."""
-    return module.split(".")[0] in sys.stdlib_module_names
+    """Whether the standard library brings this dotted module, or no package could."""
+    first = module.split(".")[0]
+    return first in sys.stdlib_module_names or first in _NO_PACKAGE
 
 
 def python_allowed(module: str, allowed: frozenset[str]) -> bool:

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from orchestrator.contract import import_names
 from orchestrator.contract.javascript_modules import check_modules
 from orchestrator.contract.world import PYTHON_SUFFIXES, World
-from orchestrator.domain.findings import Finding, Where, critical, major
-from orchestrator.syntax import javascript_source, python_source
+from orchestrator.domain.findings import Finding, Where, critical, major, minor
+from orchestrator.syntax import javascript_source
+from orchestrator.syntax.python_imports import imports as python_imports
 from orchestrator.syntax.python_source import Import
 
 _FIX = "Use the standard library, the project's own modules, or one of the allowed dependencies: "
@@ -38,32 +39,44 @@ def check_imports(world: World, path: str, text: str, before: str | None) -> lis
         return []
     if not path.lower().endswith(PYTHON_SUFFIXES):
         return check_modules(world, path, text, before)
-    found = python_source.imports(text)
+    found = python_imports(text)
     if found is None:
         message = "the file cannot be parsed, so its imports are unknown"
         return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
-    known = {(item.module, item.relative) for item in _imports(before)}
+    known = {(item.module, item.relative, item.unchecked) for item in _imports(before)}
+    found = tuple(item for item in found if (item.module, item.relative, item.unchecked) not in known)
     foreign: dict[str, Import] = {}
     for item in found:
-        if item.relative or not item.module or (item.module, item.relative) in known:
+        if item.relative or not item.module:
             continue
         name = _foreign_python(world, path, item.module)
         if name:
             foreign.setdefault(name, item)
-    allowed = ", ".join(sorted(world.dependencies)) or "none"
+    unchecked = {item.unchecked: item for item in reversed(found) if item.unchecked}
     return [
-        critical(
-            "contract.import",
-            f"`{item.module[:120]}` is imported, but the contract allows no `{name}`",
-            where=Where(file=path, line=item.line, story=world.story_id, field=name),
-            fix=f"{_FIX}{allowed}.",
-        )
-        for name, item in foreign.items()
+        *(_unchecked(world, path, item) for item in unchecked.values()),
+        *(_outside(world, path, name, item) for name, item in foreign.items()),
     ]
 
 
+def _unchecked(world: World, path: str, item: Import) -> Finding:
+    message = f"unchecked: what `{item.unchecked[:160]}` imports cannot be known from the file"
+    fix = "Look whether it can be anything but the project's own modules and allowed packages, or name the module."
+    return minor("contract.import", message, where=Where(file=path, line=item.line, story=world.story_id), fix=fix)
+
+
+def _outside(world: World, path: str, name: str, item: Import) -> Finding:
+    allowed = ", ".join(sorted(world.dependencies)) or "none"
+    return critical(
+        "contract.import",
+        f"`{item.module[:120]}` is imported, but the contract allows no `{name}`",
+        where=Where(file=path, line=item.line, story=world.story_id, field=name),
+        fix=f"{_FIX}{allowed}.",
+    )
+
+
 def _imports(text: str | None) -> Iterable[Import]:
-    return (python_source.imports(text) if text is not None else None) or ()
+    return (python_imports(text) if text is not None else None) or ()
 
 
 def _foreign_python(world: World, path: str, module: str) -> str:

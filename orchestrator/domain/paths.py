@@ -53,14 +53,18 @@ def unsafe_reason(path: object) -> str | None:
 def _path_problem(path: str) -> str | None:
     if not path or path != path.strip():
         return "it is empty or has blanks at its ends"
-    if "\\" in path:
-        return "it has a backslash; use `/`"
-    if re.match(r"^[A-Za-z]:", path):
-        return "it names a drive"
     if path.startswith(("/", "~")):
         return "it is absolute"
     if path.startswith("-"):
         return "it starts with `-`, which every tool takes for an option"
+    if re.match(r"^[A-Za-z]:", path):
+        return "it names a drive"
+    return _char_problem(path)
+
+
+def _char_problem(path: str) -> str | None:
+    if "\\" in path:
+        return "it has a backslash; use `/`"
     if any(0xD800 <= ord(char) <= 0xDFFF for char in path):
         return "it is not valid Unicode"
     if any(unicodedata.category(char) in _INVISIBLE or char in _BLANK_LETTERS for char in path):

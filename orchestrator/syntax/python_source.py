@@ -1,6 +1,7 @@
-"""What a Python text says by its syntax tree: does it compile, what does it offer, what does it import."""
+"""What a Python text says by its syntax tree: does it compile, and what does it offer."""
 
 import ast
+import re
 import sys
 import threading
 import warnings
@@ -9,8 +10,6 @@ from functools import lru_cache
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Where, major
-
-_IMPORTERS = frozenset({"__import__", "import_module", "run_module", "importorskip"})
 
 
 class Import(Value):
@@ -23,14 +22,35 @@ class Import(Value):
     relative: bool = False
     type_only: bool = False
     """TypeScript's `import type`: nothing of it is there when the program runs."""
+    unchecked: str = ""
+    """The expression, where which module is meant cannot be known; `module` is empty then."""
+
+
+_COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_PLAIN_ENCODING = re.compile(
+    r"^(utf[-_]?8|(us[-_]?)?ascii|latin[-_]?1?|iso[-_]?8859|(cp|windows[-_]?)125)", re.IGNORECASE
+)
+
+
+def strange_encoding(text: str) -> str:
+    """The encoding that a text says it has, where Python would read another program out of it than stands there."""
+    for line in text.removeprefix("\ufeff").split("\n", 2)[:2]:
+        if found := _COOKIE.match(line):
+            return "" if _PLAIN_ENCODING.match(found[1]) else found[1]
+        if line.strip() and not line.lstrip().startswith("#"):
+            break
+    return ""
 
 
 def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | None:
     """A major finding with line and column when `text` does not compile, else None. Never raises."""
+    if encoding := strange_encoding(text):
+        message = f"Python reads this file as {encoding[:40]}, but files are written as UTF-8"
+        return major(code, message, where=Where(file=path, line=1), fix="Leave the line with the encoding out.")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            compile(text, path.replace("\0", ""), "exec", dont_inherit=True)
+            compile(text.removeprefix("\ufeff"), path.replace("\0", ""), "exec", dont_inherit=True)
     except SyntaxError as error:
         place = Where(file=path, line=error.lineno or None, column=error.offset or None)
         return major(code, f"Python does not compile: {error.msg}", where=place, fix="Write the whole file anew.")
@@ -53,16 +73,20 @@ _ONE_AT_A_TIME = threading.Lock()
 def parse(text: str) -> ast.Module | None:
     """The syntax tree, or None for a text that cannot be parsed. Never raises.
 
+    A byte order mark is no part of the program; one in another encoding than UTF-8 or a relative of ASCII has no tree.
+
     The tree is shared with whoever parses the same text soon after: read it, never change it.
     """
     return _remembered(text) if len(text) <= MEMO_CHARS else _parsed(text)
 
 
 def _parsed(text: str) -> ast.Module | None:
+    if strange_encoding(text):
+        return None
     try:
         with _ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text)
+            return ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -86,16 +110,6 @@ def exported_names(text: str) -> tuple[str, ...]:
         return _public(listed, underscores=True)
     names = _public(name for statement in statements for name in _defined(statement))
     return names or _public(name for statement in statements for name in _reexported(statement))
-
-
-@lru_cache(maxsize=32)
-def imports(text: str) -> tuple[Import, ...] | None:
-    """Every import anywhere, also by a call with a literal (`import_module("x")`); None when it does not parse."""
-    tree = parse(text)
-    if tree is None:
-        return None
-    importers = _importers(tree)
-    return tuple(found for node in ast.walk(tree) for found in _imports_of(node, importers))
 
 
 def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -162,47 +176,3 @@ def _reexported(statement: ast.stmt) -> Iterator[str]:
         statement.level or (statement.module or "").split(".")[0] not in sys.stdlib_module_names
     ):
         yield from (alias.asname or alias.name for alias in statement.names if alias.name != "*")
-
-
-def _imports_of(node: ast.AST, importers: frozenset[str]) -> Iterator[Import]:
-    if isinstance(node, ast.Import):
-        yield from (Import(module=alias.name, line=node.lineno) for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
-    elif isinstance(node, ast.Call):
-        yield from _called_imports(node, importers)
-
-
-def _called_imports(node: ast.Call, importers: frozenset[str]) -> Iterator[Import]:
-    """`import_module("x")` and its like, and what `exec("import x")` would import."""
-    called = dotted(node.func).split(".")[-1]
-    if called not in importers and called not in {"exec", "eval"}:
-        return
-    first = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg == "name"), None)
-    text = _constant(first)
-    if called in importers and text:
-        yield Import(module=text.lstrip("."), line=node.lineno, relative=text.startswith("."))
-    elif text:
-        yield from (found.model_copy(update={"line": node.lineno}) for found in imports(text) or ())
-
-
-def _constant(node: ast.expr | None) -> str:
-    """A text that stands there whole, also in pieces joined by `+`; "" for anything else."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _constant(node.left), _constant(node.right)
-        return left + right if left and right else ""
-    return ""
-
-
-def _importers(tree: ast.Module) -> frozenset[str]:
-    """Names that import what they are called with, also under another name given here."""
-    renamed = (
-        alias.asname
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module in {"importlib", "runpy"}
-        for alias in node.names
-        if alias.asname and alias.name in _IMPORTERS
-    )
-    return frozenset({*_IMPORTERS, *renamed})

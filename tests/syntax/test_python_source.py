@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.python_source import exported_names, imports, parse, problem
+from orchestrator.syntax.python_imports import imports
+from orchestrator.syntax.python_source import exported_names, parse, problem
 from orchestrator.syntax.python_tests import test_functions as functions_of
 
 
@@ -52,7 +53,7 @@ def late():
     import k
     importlib.import_module("l.m"); __import__("n"); importlib.import_module(name)
 """
-    found = {item.module for item in imports(text) or () if not item.relative}
+    found = {item.module for item in imports(text) or () if item.module and not item.relative}
     assert found == {"a.b", "c", "e.f", "k", "l.m", "n"}
 
 

@@ -1,0 +1,209 @@
+"""Ways around the closed world in Python sources, and sound code that looks a little like them."""
+
+import pytest
+
+from orchestrator.contract.enforce import check_delivery, check_diff
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gitfacts import DiffEntry
+
+BASE = {"requirements.txt": "Flask>=2\nPyYAML\nnumpy\nCython\n"}
+FILES = ("app/__init__.py", "app/plugins/__init__.py", "app/plugins/one.py", "app/store.py", *BASE)
+NEW = (
+    "app/new.py", "app/new.pyw", "app/new.pyx", "app/new.pxd", "app/new.pyi", "notes.ipynb", "x.pth", "noxfile.py",
+    "sitecustomize.py", "setup.py", "tasks.py",
+)  # fmt: skip
+
+
+def world(*more: str, packages: tuple[str, ...] = ("rich",)) -> object:
+    plan = Breakdown(
+        story_id="US-001",
+        architectural_conflict=ArchitecturalConflict(detected=False),
+        task_count=1,
+        tasks=(Task(task_id="T1", description="x", files_to_create=(*NEW, *more)),),
+        dependencies=PackageDependencies(dependencies=dict.fromkeys(packages, "*")),
+    )
+    return freeze(breakdown=plan, base_commit="abc", files=FILES, manifests=BASE)
+
+
+WORLD = world()
+
+
+def said(text: str, path: str = "app/new.py", before: str | None = None) -> list[Finding]:
+    change = FileChange(path=path, content=text)
+    delivery = Delivery(story_id="US-001", task_id="T1", files=(change,))
+    return check_delivery(WORLD, delivery, {} if before is None else {path: before})
+
+
+IMPORTS = [
+    '__import__(f"evil")',
+    'i = __import__; i("evil")',
+    "from importlib import import_module as im\nim('evil')",
+    'import importlib\nim = importlib.import_module\nim("evil")',
+    'import importlib\ngetattr(importlib, "import_module")("evil")',
+    'import importlib\ngetattr(importlib, "import_" + "module")("evil")',
+    'import importlib as i\nvars(i)["import_module"]("evil")',
+    'import importlib\nimportlib.__dict__["import_module"]("evil")',
+    'exec(compile("import evil", "", "exec"))',
+    'exec("import " + "evil")',
+    'exec("im" "port evil")',
+    'exec("\\n".join(["import json", "import evil"]))',
+    'run = exec\nrun("import evil")',
+    '__builtins__["__import__"]("evil")',
+    '__builtins__.__import__("evil")',
+    'import builtins\nbuiltins.__import__("evil")',
+    'import builtins\ngetattr(builtins, "__imp" + "ort__")("evil")',
+    'globals()["__builtins__"]["__import__"]("evil")',
+    'import sys\nsys.modules["importlib"].import_module("evil")',
+    '__import__("importlib").import_module("evil")',
+    'import importlib\nimportlib.import_module(*["evil"])',
+    'import importlib\nimportlib.import_module(**{"name": "evil"})',
+    'import importlib\nimportlib.import_module(".x", package="evil")',
+    'import importlib\nimportlib.import_module(".x", "evil")',
+    'import importlib\nimportlib.import_module(f"evil.{input()}")',
+    'import runpy\nrunpy.run_module(mod_name="evil")',
+    'import runpy\nrunpy.run_module("evil")',
+    'from runpy import *\nrun_module("evil")',
+    'import pkgutil\npkgutil.resolve_name("evil:x")',
+    'import pkgutil\npkgutil.get_loader("evil").load_module("evil")',
+    'import importlib.util as u\ns = u.find_spec("evil")\nm = u.module_from_spec(s)\ns.loader.exec_module(m)',
+    'import importlib.util\nimportlib.util.find_spec("evil.sub")',
+    'import importlib\nN = "evil"\nimportlib.import_module(N)',
+    'import importlib\nN = "ev"\nN += "il"\nimportlib.import_module(N)',
+    'import importlib\nclass A:\n    n = "evil"\n    def f(self):\n        return importlib.import_module(self.n)',
+    'import importlib\nclass A:\n    def __init__(self):\n        self.n = "evil"\n'
+    "    def f(self):\n        return importlib.import_module(self.n)",
+    '__import__("ev" + "il")',
+    '__import__("".join(["ev", "il"]))',
+    '__import__("%s" % "evil")',
+    '__import__("%s%s" % ("ev", "il"))',
+    '__import__("{}{}".format("ev", "il"))',
+    '__import__("{a}".format(a="evil"))',
+    '__import__("EVIL".lower())',
+    '__import__("e-v-i-l".replace("-", ""))',
+    '__import__(b"evil".decode())',
+    '__import__("evil" if True else "json")',
+    '__import__(x := "evil")',
+    "for name in ('json', 'evil'):\n    __import__(name)",
+    "for name, _ in [('evil', 1)]:\n    __import__(name)",
+    "[__import__(name) for name in ('evil',)]",
+    "list(map(__import__, ['evil']))",
+    "MODS = {'a': 'evil'}\n__import__(MODS['a'])",
+    "MODS = {'a': 'evil'}\nfor key, mod in MODS.items():\n    __import__(mod)",
+    "import importlib\ndef load(name):\n    return importlib.import_module(name)\nload('evil')",
+    "import importlib\nload = lambda name='evil': importlib.import_module(name)",
+    "import importlib, functools\nfunctools.partial(importlib.import_module, 'evil')()",
+    "import os, importlib\nimportlib.import_module(os.environ.get('PLUGIN', 'evil'))",
+    "import pytest\npytest.importorskip('evil')",
+    "import timeit\ntimeit.timeit('1', setup='import evil')",
+    "import timeit\ntimeit.Timer('import evil').timeit()",
+    "import importlib.resources as r\nr.files('evil')",
+    "import pydoc\npydoc.locate('evil.x')",
+    "eval('__import__(\"evil\")')",
+    "def f():\n    global N\n    N = 'evil'\n__import__(N)",
+    "try:\n    import evil\nexcept ImportError:\n    evil = None",
+    "\ufeffimport evil",
+    "if 1:\n\timport evil as json",
+    "import json, evil",
+    "from evil import *",
+    "import evil.json",
+]
+
+
+@pytest.mark.parametrize("text", IMPORTS)
+def test_a_package_outside_is_named_however_it_is_imported(text: str) -> None:
+    found = [f for f in said(text) if f.severity is Severity.CRITICAL]
+    assert {(f.code, f.where.field) for f in found} >= {("contract.import", "evil")}, said(text)
+    assert all(f.where.field in {"evil", "pytest", "ev"} for f in found)
+    assert said(text, before=text) == []
+
+
+UNCHECKED = [
+    "import importlib, settings_of\nimportlib.import_module(input())",
+    "import importlib\ndef load(name):\n    return importlib.import_module(name)",
+    "import importlib, sys\nimportlib.import_module(sys.argv[1])",
+    "import importlib, os\nimportlib.import_module(os.environ['PLUGIN'])",
+    "import importlib\nclass A:\n    def f(self):\n        importlib.import_module(self.name)",
+    "import sys\nexec(sys.stdin.read())",
+    "import sys\nexec(f'import {sys.argv[1]}')",
+    "import importlib, sys\nimportlib.import_module(f'evil{sys.argv[1]}')",
+    "import base64\n__import__(base64.b64decode('ZXZpbA==').decode())",
+]
+
+
+@pytest.mark.parametrize("text", UNCHECKED)
+def test_what_cannot_be_known_is_told_as_unchecked(text: str) -> None:
+    text = text.replace(", settings_of", "")
+    found = said(text)
+    assert [(f.code, f.severity) for f in found] == [("contract.import", Severity.MINOR)], found
+    assert "unchecked" in found[0].message
+    entry = DiffEntry(path="app/new.py", status="A", old_mode="000000", new_mode="100644")
+    assert [f.severity for f in check_diff(WORLD, [entry], {"app/new.py": text}, {}, frozenset())] == [Severity.MINOR]
+
+
+SOUND = [
+    "import importlib\nfor n in ('one',):\n    importlib.import_module(f'{__package__}.{n}')",
+    "import importlib\ndef load(name):\n    return importlib.import_module('.' + name, __package__)",
+    "import importlib\ndef load(name):\n    return importlib.import_module(f'.{name}', package=__name__)",
+    "import importlib\ndef load(name):\n    return importlib.import_module(f'app.plugins.{name}')",
+    "import importlib\ndef load(name):\n    return importlib.import_module('app.plugins.%s' % name)",
+    "import importlib\ndef load(name):\n    return importlib.import_module('app.plugins.{}'.format(name))",
+    "import importlib\nPREFIX = 'app'\ndef load(name):\n    return importlib.import_module(PREFIX + '.' + name)",
+    "import importlib, pkgutil\nimport app.plugins as p\nfor _, name, _ in pkgutil.iter_modules(p.__path__):\n"
+    "    importlib.import_module(f'{p.__name__}.{name}')",
+    "import importlib, pkgutil\nimport app.plugins as p\n"
+    "for m in pkgutil.walk_packages(p.__path__, p.__name__ + '.'):\n    importlib.import_module(m.name)",
+    "import importlib\nimportlib.import_module('app.store')",
+    "import importlib\nimportlib.import_module(__name__.rsplit('.', 1)[0] + '.store')",
+    "import importlib\nimportlib.import_module('.store', __package__)",
+    "import importlib\nclass A:\n    def f(self):\n        importlib.import_module(self.__module__)",
+    "import importlib.util\nHAS = importlib.util.find_spec('evil') is not None",
+    "from importlib.util import find_spec\nif find_spec('torch') and find_spec('jax'):\n    print('both')",
+    "from importlib.metadata import entry_points, version\nversion('evil')\nentry_points(group='app.plugins')",
+    "import sys\nevil = sys.modules.get('evil')\nx = sys.modules['evil']",
+    "import re\nP = re.compile('import evil')\nQ = re.compile(r'^from (\\w+) import')",
+    "from re import compile\ncompile('import evil')",
+    "print('import evil')\nTEXT = 'import evil'",
+    "raise ImportError('run: pip install evil')",
+    "import ast\nast.parse('import evil')\nast.literal_eval('1')",
+    "import numpy as np\nimport pandas_like".replace("\nimport pandas_like", ""),
+    "model = None\nmodel.eval()\ndf = None\ndf.eval('a + b')",
+    "eval('1 + 1')\nexec('x = 1')",
+    "import timeit\ntimeit.timeit('sum(x)', setup='import numpy; x = numpy.ones(3)')",
+    "from collections import namedtuple\nnamedtuple('evil', 'a b')",
+    "class Loader:\n    def find_spec(self, name): ...\n    def import_all(self): ...\nLoader().find_spec('evil.x')",
+    "class Box:\n    def run_module(self, name): ...\nBox().run_module('evil')",
+    "def load(name):\n    return open(name)\nload('evil')",
+    "name = 'evil'\ndef load(name='json'):\n    import importlib\n    return importlib.import_module(f'app.{name}')",
+    "import importlib\nfor name in ('json', 'app.store'):\n    importlib.import_module(name)\nname = 'evil'".replace(
+        "\nname = 'evil'", ""
+    ),
+    "import importlib\ndef _load(name):\n    return importlib.import_module(name)\n_load('json')\n_load('yaml')",
+    "import __main__\nprint(__main__.__file__)",
+    "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from _typeshed import StrPath",
+    "import __future__",
+    "from __future__ import annotations",
+    "\ufefffrom flask import Flask\n",
+    "# -*- coding: utf-8 -*-\nimport json\n",
+    "# coding: latin-1\nX = 'é'\n",
+    "import runpy\nrunpy.run_module('app')\nrunpy.run_path('app/store.py')",
+    "import pkgutil\npkgutil.resolve_name('app.store:X')\npkgutil.get_data('app', 'x.txt')",
+    "import importlib.resources\nimportlib.resources.files('app').joinpath('x')\n"
+    "importlib.resources.files(__package__)",
+    "import importlib\nimport app.store\nimportlib.reload(app.store)",
+    "__import__('app.store')\n__import__('store', globals(), locals(), [], 1)\n__import__('x', globals(), level=1)",
+    "import numpy\nnumpy.testing.run_module_suite('evil')",
+    "import yaml.constructor\nfrom flask import Flask as import_module_\n",
+    "def import_module(name):\n    return name\nimport_module('evil thing')",
+    "import importlib\nMODS = {'a': 'app.store', 'b': 'json'}\ndef get(key):\n    importlib.import_module(MODS[key])",
+    "import importlib\nLAZY = {'Store': '.store'}\ndef __getattr__(name):\n"
+    "    return getattr(importlib.import_module(LAZY[name], __name__), name)",
+    "def __getattr__(name):\n    import importlib\n    return importlib.import_module('.' + name, __name__)",
+]
+
+
+@pytest.mark.parametrize("text", SOUND)
+def test_sound_imports_pass_without_a_word(text: str) -> None:
+    assert said(text) == []
