@@ -23,6 +23,7 @@ class Held:
     def __init__(self, tree: ast.Module) -> None:
         self.survey = Survey(tree)
         self._steps = 0
+        self._level = 0
 
     def spent(self) -> bool:
         """Count one more expression; whether it is one too many."""
@@ -41,30 +42,61 @@ class Held:
             home = scope.own_class() if node.value.id in {"self", "cls"} else of_class
         return (home, name, tuple(home.names.get(name, ())[:MOST])) if home is not None else (None, name, ())
 
-    def values_of(self, node: ast.AST | None, scope: Scope, depth: int = 0) -> Iterator[tuple[ast.AST, Scope]]:
+    def values_of(self, node: ast.AST | None, scope: Scope) -> list[tuple[ast.AST, Scope]]:
         """The expressions that a name stands for, through names and wrappers that keep what is inside."""
-        if node is None or depth > MAX_DEPTH or self.spent():
-            return
-        for inner, home in self._behind(node, scope, depth):
-            if inner is node:
-                yield inner, home
-            else:
-                yield from self.values_of(inner, home, depth + 1)
+        if node is None or self._level > MAX_DEPTH or self.spent():
+            return []
+        self._level += 1
+        try:
+            found: list[tuple[ast.AST, Scope]] = []
+            for inner, home in self._behind(node, scope):
+                found += [(node, home)] if inner is node else self.values_of(inner, home)
+                if len(found) > MOST:
+                    break
+            return found
+        finally:
+            self._level -= 1
 
-    def _behind(self, node: ast.AST, scope: Scope, depth: int) -> Iterator[Read]:
+    def _behind(self, node: ast.AST, scope: Scope) -> Iterator[Read]:
         """One step from a name, a wrapper or a place in a collection to what it stands for; else the node itself."""
         if isinstance(node, ast.Name | ast.Attribute):
-            bounds = self.bindings(node, scope)[2]
-            yield from ((bound.node, bound.scope) for bound in bounds if bound.how is How.VALUE and not bound.path)
+            for bound in self.bindings(node, scope)[2]:
+                yield from self._stood_for(bound)
         elif isinstance(node, ast.Call) and label(node.func).rsplit(".", 1)[-1] in _SAME_ITEMS and node.args:
             yield node.args[0], scope
         elif isinstance(node, ast.Subscript):
-            for value, home in self.values_of(node.value, scope, depth + 1):
+            for value, home in self.values_of(node.value, scope):
                 yield from ((inner, home) for inner in _below(value, node.slice)[:MOST])
         elif isinstance(node, ast.IfExp):
             yield from ((node.body, scope), (node.orelse, scope))
         else:
             yield node, scope
+
+    def _stood_for(self, bound: Bound) -> Iterator[Read]:
+        if bound.how is How.PARAMETER:
+            yield from self.handed(bound)
+        elif bound.how is How.EACH or bound.path:
+            yield from self.parts(bound)
+        elif bound.how is How.VALUE:
+            yield bound.node, bound.scope
+
+    def handed(self, bound: Bound) -> Iterator[Read]:
+        """What a parameter may be: its default, what the calls in this text hand over, and what nobody knows."""
+        node, name, around = bound.node, bound.name, bound.scope.parent
+        if around is None or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            return
+        if (default := _default(node.args, name)) is not None:
+            yield default, around
+        called = "" if isinstance(node, ast.Lambda) else f".{node.name}" if around.is_class else node.name
+        calls = self.survey.called.get(called, ())
+        names = [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
+        place = names.index(name) - around.is_class if name in names else -1
+        for call, scope in calls[:MOST]:
+            words = [word.value for word in call.keywords if word.arg == name]
+            yield from ((value, scope) for value in words or call.args[place : place + 1 if place >= 0 else place])
+        private = called.startswith("_") or isinstance(around.node, ast.FunctionDef)
+        if not (private and 0 < len(calls) <= MOST and self.survey.loaded.get(called, 0) == len(calls)):
+            yield None, around
 
     def items(self, node: ast.AST | None, scope: Scope) -> list[Read]:
         """The expressions that the elements of a collection are; one that is None for what is unknown."""
@@ -126,3 +158,10 @@ def _below(value: ast.AST, key: ast.expr) -> list[ast.expr]:
         at = fixed if isinstance(fixed, int) else None
         return value.elts if at is None else value.elts[at : at + 1] if at >= 0 else value.elts[at:][:1]
     return []
+
+
+def _default(args: ast.arguments, name: str) -> ast.expr | None:
+    plain = [*args.posonlyargs, *args.args]
+    behind = dict(zip((arg.arg for arg in reversed(plain)), reversed(args.defaults), strict=False))
+    words = {arg.arg: value for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None}
+    return behind.get(name) or words.get(name)

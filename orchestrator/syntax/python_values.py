@@ -168,7 +168,8 @@ class Values(Held):
         if bound.how is How.VALUE and not bound.path:
             yield from self.texts(bound.node, bound.scope)
         elif bound.how is How.PARAMETER:
-            yield from self._handed(bound)
+            reads = [(node, home) for node, home in self.handed(bound) if not _is_none(node)]
+            yield from (text for node, home in reads for text in (self.texts(node, home) if node else (hole(name),)))
         elif bound.how in {How.EACH, How.VALUE}:
             if lists_packages(bound.node):
                 yield hole(f"{name} in __path__")
@@ -177,46 +178,29 @@ class Values(Held):
         else:
             yield hole(name)
 
-    def _handed(self, bound: Bound) -> Iterator[str]:
-        """What a parameter may be: what the calls in this text hand over, its default, and what nobody knows."""
-        node, name = bound.node, bound.name
-        assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        around = bound.scope.parent
-        method = around is not None and around.is_class
-        plain = [*node.args.posonlyargs, *node.args.args]
-        place = next((at for at, arg in enumerate(plain) if arg.arg == name), None)
-        default = _default(node.args, name)
-        if default is not None and around is not None and not _is_none(default):
-            yield from self.texts(default, around)
-        called = "" if isinstance(node, ast.Lambda) else f".{node.name}" if method else node.name
-        calls = self.survey.called.get(called, ())
-        for call, scope in calls:
-            given = [word.value for word in call.keywords if word.arg == name]
-            at = None if place is None else place - (1 if method else 0)
-            if not given and at is not None and 0 <= at < len(call.args):
-                given = [call.args[at]]
-            for value in given:
-                yield from self.texts(value, scope)
-        private = called.startswith("_") or (around is not None and isinstance(around.node, ast.FunctionDef))
-        if not (private and calls and self.survey.loaded.get(called, 0) == len(calls)):
-            yield hole(name)
-
     # ---- lists
 
     def words(self, node: ast.AST | None, scope: Scope) -> list[Words]:
         """What list of words an expression may be; where nothing is known, one hole."""
+        return self.lists(node, scope) or [(hole(label(node)),)]
+
+    def lists(self, node: ast.AST | None, scope: Scope) -> list[Words]:
+        """What list of words an expression may be; none where it is no list, or nobody knows."""
         if self._depth > MAX_DEPTH or self.spent():
-            return [(hole(label(node)),)]
+            return []
         self._depth += 1
         try:
             found = list(islice(self._words(node, scope), MOST))
         finally:
             self._depth -= 1
-        return found if found and sum(map(len, found)) <= _MOST_WORDS else [(hole(label(node)),)]
+        return found if sum(map(len, found)) <= _MOST_WORDS else []
 
     def _words(self, node: ast.AST | None, scope: Scope) -> Iterator[Words]:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            pairs = product(self.words(node.left, scope), self.words(node.right, scope))
+            left, right = self.lists(node.left, scope), self.lists(node.right, scope)
+            pairs = product(left or self.words(node.left, scope), right or self.words(node.right, scope))
+            if not left and not right:
+                return
             yield from (left + right for left, right in pairs)
             return
         if isinstance(node, ast.Call) and label(node.func).endswith("split"):
@@ -230,7 +214,7 @@ class Values(Held):
             if isinstance(value, ast.List | ast.Tuple):
                 yield from (words + grown for words in self._elements(value.elts, home))
             elif value is not node:
-                yield from (words + grown for words in self.words(value, home))
+                yield from (words + grown for words in self.lists(value, home))
 
     def _split(self, node: ast.Call, scope: Scope) -> Iterator[Words]:
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
@@ -262,13 +246,6 @@ class Values(Held):
             added += self.texts(more, home)[:1] if single else self.words(more, home)[0]
         self._busy.discard(key)
         return tuple(added)
-
-
-def _default(args: ast.arguments, name: str) -> ast.expr | None:
-    plain = [*args.posonlyargs, *args.args]
-    behind = dict(zip((arg.arg for arg in reversed(plain)), reversed(args.defaults), strict=False))
-    words = {arg.arg: value for arg, value in zip(args.kwonlyargs, args.kw_defaults, strict=True) if value is not None}
-    return behind.get(name) or words.get(name)
 
 
 def _is_none(node: ast.AST | None) -> bool:
