@@ -11,7 +11,7 @@ from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
 from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.npm_configs import is_npm_config
-from orchestrator.syntax.process_calls import commands_run
+from orchestrator.syntax.python_files import commands_of, is_python
 from orchestrator.syntax.runner_settings import runner_settings
 
 _SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerfile|containerfile)(\..*)?|justfile)$")
@@ -163,8 +163,8 @@ def _installs(path: str, text: str) -> tuple[str, ...]:
     """Packages that the commands in a script, a pipeline, package.json's scripts or a program's calls install."""
     if path.lower().endswith("package.json"):
         lines: Sequence[str] = read_manifest(path, text).commands
-    elif path.lower().endswith(".py"):
-        lines = commands_run(text)
+    elif is_python(path):
+        lines = commands_of(path, text)
     elif path.lower().endswith((*javascript_source.SUFFIXES, *javascript_source.MIXED)):
         lines = javascript_calls.commands_run(text, path)
     elif _SHELL.search(path.lower()):

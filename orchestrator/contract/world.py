@@ -10,8 +10,8 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.syntax.manifest import read_manifest
 from orchestrator.syntax.module_names import Aliases, aliases, filled, is_import_map, local_modules, names_modules
+from orchestrator.syntax.python_files import MODULES
 
-PYTHON_SUFFIXES = (".py", ".pyi")
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
 _BUILDS = re.compile(
@@ -63,7 +63,7 @@ class World:
         """Folders that hold a Python file somewhere below: packages, also those without `__init__`."""
         found: set[str] = set()
         for path in self.files:
-            if splitext(path)[1] in PYTHON_SUFFIXES:
+            if splitext(path)[1] in MODULES:
                 parts = path.split("/")
                 found.update("/".join(parts[:end]) for end in range(1, len(parts)))
         return frozenset(found)

@@ -5,8 +5,9 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
-from posixpath import basename
+from posixpath import basename, splitext
 
+_CUSTOMIZE = frozenset({"sitecustomize.py", "usercustomize.py"})
 _HARMLESS = frozenset(
     {"pythonpath", "minversion", "markers", "filterwarnings", "console_output_style", "asyncio_mode"}
     | {"asyncio_default_fixture_loop_scope", "asyncio_default_test_loop_scope", "log_cli", "log_level", "log_cli_level"}
@@ -20,8 +21,11 @@ _HARMLESS_OPTION = re.compile(
 def runner_settings(path: str, text: str) -> Mapping[str, str]:
     """Setting → value of the pytest section of a pyproject.toml or setup.cfg, harmless ones left out. Never raises.
 
-    Of `addopts` only the options that are not harmless count. A text that cannot be read has none.
+    Of `addopts` only the options that are not harmless count. A text that cannot be read has none. A module that every
+    interpreter imports as it starts, the tester's too, is one setting as a whole.
     """
+    if basename(path).lower() in _CUSTOMIZE and text.strip():
+        return {splitext(basename(path))[0]: text}
     reader = {"pyproject.toml": _from_toml, "setup.cfg": _from_ini}.get(basename(path).lower())
     try:
         section = dict(reader(text)) if reader else {}

@@ -1,5 +1,7 @@
 """Ways around the closed world in Python sources, and sound code that looks a little like them."""
 
+import json
+
 import pytest
 
 from orchestrator.contract.enforce import check_delivery, check_diff
@@ -329,3 +331,79 @@ SOUND_CALLS = [
 @pytest.mark.parametrize("text", SOUND_CALLS)
 def test_sound_calls_pass(text: str) -> None:
     assert said(text) == []
+
+
+def notebook(*cells: str, language: str = "python") -> str:
+    found = [{"cell_type": "code", "source": cell.splitlines(keepends=True)} for cell in cells]
+    markdown = {"cell_type": "markdown", "source": ["import evil\n", "!pip install evil"]}
+    return json.dumps({"metadata": {"kernelspec": {"language": language}}, "cells": [markdown, *found]})
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "code"),
+    [
+        ("app/new.pyw", "import evil", "import"),
+        ("app/new.pyi", "from evil import x", "import"),
+        ("app/new.pyx", "cimport evil", "import"),
+        ("app/new.pyx", "from evil.x cimport y\ncdef int f(int a):\n    return a", "import"),
+        ("app/new.pyx", "cdef int a = 1\nimport json, evil as e", "import"),
+        ("app/new.pxd", "cdef extern from 'x.h':\n    int f()\nfrom evil cimport g", "import"),
+        ("app/new.pyx", "cdef int a\n__import__('evil')", "import"),
+        ("notes.ipynb", notebook("import json", "import evil"), "import"),
+        ("notes.ipynb", notebook("%load_ext evil"), "import"),
+        ("notes.ipynb", notebook("%%time\nimport evil"), "import"),
+        ("notes.ipynb", notebook("%timeit import evil"), "import"),
+        ("notes.ipynb", notebook("NAME = 'evil'", "__import__(NAME)"), "import"),
+        ("notes.ipynb", notebook("!pip install evil"), "dependency"),
+        ("notes.ipynb", notebook("if 1:\n    !pip install evil"), "dependency"),
+        ("notes.ipynb", notebook("x = !pip install evil"), "dependency"),
+        ("notes.ipynb", notebook("%pip install -q evil"), "dependency"),
+        ("notes.ipynb", notebook("%pip install \\\n    evil"), "dependency"),
+        ("notes.ipynb", notebook("%%bash\ncd x\npip install evil"), "dependency"),
+        ("notes.ipynb", notebook("import os\nos.system('pip install evil')"), "dependency"),
+        ("notes.ipynb", notebook("!pip install evil", language="R"), "dependency"),
+        ("notes.ipynb", "{", "unreadable"),
+        ("notes.ipynb", notebook("def f(:"), "unreadable"),
+        ("x.pth", "import evil; evil.run()\n./lib", "import"),
+        ("app/new.py", "# coding: utf-7\nimport json", "unreadable"),
+        ("app/new.py", "#!/usr/bin/python\n# vim: set fileencoding=unicode_escape :\n#\\x0aimport evil", "unreadable"),
+        ("sitecustomize.py", "import sys", "test_settings"),
+        ("setup.py", "import evil\nfrom setuptools import setup\nsetup()", "import"),
+    ],
+)
+def test_python_in_other_files(path: str, text: str, code: str) -> None:
+    found = said(text, path)
+    assert {f.code.removeprefix("contract.") for f in found} == {code}, found
+    assert all("evil" in (f.where.field or "evil") for f in found)
+    assert [f for f in said(text, path, before=text) if code != "unreadable"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("app/new.pyw", "import flask, app.store"),
+        (
+            "app/new.pyx",
+            "cimport cython\nimport numpy as np\ncimport numpy as cnp\nfrom libc.math cimport sqrt\n"
+            "from .store cimport x\ncdef class A:\n    '''\n    import evil\n    '''\n    cdef int x  # import evil",
+        ),
+        ("app/new.pyx", "import app.store\n"),
+        ("app/new.pxd", "cdef extern from 'math.h':\n    double sin(double x)\n"),
+        ("notes.ipynb", notebook("%matplotlib inline\n%load_ext autoreload\n%autoreload 2", "import numpy as np\nnp?")),
+        ("notes.ipynb", notebook("!ls\n!pip list\n%pip install flask", "%%html\n<b>import evil</b>", "await x()")),
+        ("notes.ipynb", notebook("library(evil)\nx <- 1", language="R")),
+        ("notes.ipynb", notebook()),
+        (
+            "notes.ipynb",
+            notebook("x = 5 \\\n    % 3\ny = '''\n'''", "%%time\nsum(range(9))", "%timeit -n 10 sum(range(9))"),
+        ),
+        ("x.pth", "./lib\n# import evil\nsrc\n"),
+        (
+            "setup.py",
+            "from setuptools import setup\nimport pkg_resources\nsetup(name='x')",
+        ),
+        ("setup.py", "from distutils.core import setup\nfrom Cython.Build import cythonize\nsetup()"),
+    ],
+)
+def test_sound_python_in_other_files(path: str, text: str) -> None:
+    assert said(text, path) == []

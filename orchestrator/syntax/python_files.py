@@ -1,0 +1,126 @@
+"""Files that hold Python, also in another form than a module: notebooks, Cython, path configuration files."""
+
+import json
+import re
+from posixpath import splitext
+
+from orchestrator.syntax.process_calls import commands_run
+from orchestrator.syntax.python_imports import imports
+from orchestrator.syntax.python_source import Import, parse
+
+MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
+"""Suffixes of files that can be imported, once compiled where need be."""
+_ALL = (*MODULES, ".ipynb", ".pth")
+_CYTHON = (".pyx", ".pxd", ".pxi")
+_CYTHON_OWN = frozenset({"libc", "libcpp", "cpython", "posix", "openmp", "cython", "Cython"})
+"""What the compiler brings itself."""
+_STRINGS = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*", re.DOTALL)
+_CYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+c?import\b", re.MULTILINE)
+_CYTHON_IMPORT = re.compile(r"^[ \t]*c?import[ \t]+(?P<modules>[\w., \t]+)", re.MULTILINE)
+_CALLED = re.compile(r"\b(?:__import__|import_module)\(\s*['\"](?P<module>[\w.]+)['\"]")
+_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:[\w, \t]+=[ \t]*)?(?P<sign>%%|!!|[%!])(?P<rest>.*)$")
+_CONTINUED = re.compile(r"^[ \t]*[!%](?:[^\n]*\\\n)+", re.MULTILINE)
+"""A magic that goes on behind a backslash."""
+_SHELL_CELLS = frozenset({"bash", "sh", "script", "system", "sx", "cmd", "!"})
+_SHELL_MAGICS = frozenset({"system", "sx"})
+_TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
+_TIMED = re.compile(r"^(time|timeit|prun|memit)\b([ \t]+-\w+([ \t]*\d+)?)*[ \t]*(?P<code>.*)$")
+_PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
+_OWN_EXTENSIONS = frozenset({"autoreload", "storemagic"})
+
+
+def is_python(path: str) -> bool:
+    """Whether the imports of this file are judged as Python's."""
+    return path.lower().endswith(_ALL)
+
+
+def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
+    """Every import of a file that `is_python`; None when it cannot be read. Never raises."""
+    suffix = splitext(path.lower())[1]
+    if suffix == ".ipynb":
+        program = _notebook(text)
+        return imports(program[0]) if program is not None else None
+    if suffix == ".pth":
+        lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
+        return imports("\n".join(lines))
+    found = imports(text)
+    return _of_cython(text) if found is None and suffix in _CYTHON else found
+
+
+def commands_of(path: str, text: str) -> tuple[str, ...]:
+    """The command lines that a file that `is_python` hands to other processes; () when it cannot be read."""
+    if not path.lower().endswith(".ipynb"):
+        return commands_run(text)
+    program = _notebook(text)
+    return (*program[1], *commands_run(program[0])) if program is not None else ()
+
+
+def _of_cython(text: str) -> tuple[Import, ...]:
+    """The imports of a Cython text by its lines: there is no parser for it here."""
+    plain = _STRINGS.sub(lambda match: "\n" * match[0].count("\n"), text)
+    found: list[tuple[int, str, bool]] = []
+    for match in _CYTHON_FROM.finditer(plain):
+        found.append((match.start(), match["module"], bool(match["dots"])))
+    for match in _CYTHON_IMPORT.finditer(plain):
+        modules = (part.split(" as ")[0].strip() for part in match["modules"].split(","))
+        found += [(match.start(), module, False) for module in modules if module]
+    found += [(match.start(), match["module"], False) for match in _CALLED.finditer(plain)]
+    judged = [entry for entry in found if entry[2] or entry[1].split(".")[0] not in _CYTHON_OWN]
+    return tuple(
+        Import(module=module, line=plain.count("\n", 0, at) + 1, relative=relative)
+        for at, module, relative in sorted(judged)[:1000]
+    )
+
+
+def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """A notebook's program and the command lines of its magics; None when it is no notebook."""
+    try:
+        data = json.loads(text.removeprefix("\ufeff"))
+        language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
+        cells = ["".join(cell["source"]) for cell in data["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, AttributeError, TypeError, LookupError, RecursionError):
+        return None
+    program: list[str] = []
+    commands: list[str] = []
+    for cell in cells:
+        shell, code = _cell(cell, python=language.lower().startswith(("python", "ipython")))
+        commands += shell
+        program += code
+    return "\n".join(program), tuple(commands)
+
+
+def _cell(source: str, *, python: bool) -> tuple[list[str], list[str]]:
+    """(command lines, lines of Python) of one cell."""
+    first, _, rest = source.lstrip().partition("\n")
+    if first.startswith("%%"):
+        name = (first[2:].split() or [""])[0]
+        if name in _SHELL_CELLS:
+            return rest.splitlines(), []
+        if name not in _PYTHON_CELLS:
+            return [], []
+        source = rest
+    if parse(source) is not None:
+        return [], source.split("\n") if python else []
+    shell: list[str] = []
+    code: list[str] = []
+    for line in _CONTINUED.sub(lambda match: match[0].replace("\\\n", " "), source).split("\n"):
+        match = _MAGIC.match(line)
+        if match is None:
+            code.append(re.sub(r"\?{1,2}[ \t]*$", "", line) if line.rstrip().endswith("?") else line)
+        else:
+            code.append(match["blanks"] + (_magic(match["sign"], match["rest"].strip(), shell) or "pass"))
+    return shell, code if python else []
+
+
+def _magic(sign: str, rest: str, shell: list[str]) -> str:
+    """The Python that a line with a magic stands for; its command line goes to `shell`."""
+    name, _, behind = rest.partition(" ")
+    if sign.startswith("!") or name in _SHELL_MAGICS:
+        shell.append(rest.lstrip("!") if sign.startswith("!") else behind)
+    elif name in _TOOLS:
+        shell.append(rest)
+    elif name == "load_ext" and behind.strip() not in _OWN_EXTENSIONS:
+        return f"__import__({behind.strip()!r})"
+    elif timed := _TIMED.match(rest):
+        return timed["code"]
+    return ""
