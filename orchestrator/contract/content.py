@@ -7,11 +7,13 @@ from posixpath import basename
 from orchestrator.contract.imports import check_imports, is_source, seen_as
 from orchestrator.contract.manifests import install_targets, is_manifest, read_manifest
 from orchestrator.contract.npm_files import check_npm_file
+from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
 from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.npm_configs import is_npm_config
 from orchestrator.syntax.python_files import commands_of, is_python
+from orchestrator.syntax.python_locks import is_lock
 from orchestrator.syntax.runner_settings import runner_settings
 
 _SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerfile|containerfile)(\..*)?|justfile)$")
@@ -70,6 +72,7 @@ def must_be_read(path: str) -> bool:
         is_source(path)
         or is_manifest(path)
         or is_npm_config(path)
+        or is_lock(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
         or _SHELL.search(path.lower()) is not None
@@ -85,6 +88,7 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
     yield from check_npm_file(world, path, text, before, where, allowed(world))
+    yield from check_python_lock(world, path, text, before, where)
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     old = set(_installs(path, before)) if before is not None else set()

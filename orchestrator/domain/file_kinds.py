@@ -11,6 +11,8 @@ _TEST_PATTERN = re.compile(
     r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
 )
 _REQUIREMENTS = re.compile(r"^(.+[-_.])?requirements.*\.(txt|in)$")
+_ENVIRONMENT = re.compile(r"^(conda[-_])?environment([-_.].+)?\.ya?ml$")
+_MANIFESTS = frozenset({"package.json", "pyproject.toml", "setup.cfg", "setup.py", "pipfile", "pixi.toml"})
 _BINARY = re.compile(
     r"\.(png|jpe?g|gif|bmp|ico|webp|avif|tiff?|psd|pdf|zip|t?gz|bz2|xz|zst|7z|rar|tar|[jw]ar|whl|egg|exe|dll|so|dylib|a|o"
     r"|obj|lib|bin|dat|class|py[cod]|wasm|woff2?|ttf|otf|eot|mp[34]|wav|ogg|flac|avi|mov|mkv|webm|db|sqlite3?|mdb"
@@ -30,12 +32,12 @@ def is_test_file(path: str) -> bool:
 
 def is_manifest(path: str) -> bool:
     """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg, setup.py,
-    Pipfile.
+    Pipfile, environment.yml, pixi.toml.
 
     Text files inside a folder called `requirements` count as requirement files.
     """
     *folders, name = path.lower().split("/")
-    if name in {"package.json", "pyproject.toml", "setup.cfg", "setup.py", "pipfile"} or _REQUIREMENTS.match(name):
+    if name in _MANIFESTS or _REQUIREMENTS.match(name) or _ENVIRONMENT.match(name):
         return True
     return bool(folders) and folders[-1] == "requirements" and name.endswith((".txt", ".in"))
 

@@ -12,6 +12,8 @@ from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.syntax import manifest_python as python
 from orchestrator.syntax.manifest_found import Found
 from orchestrator.syntax.manifest_npm import read_package_json
+from orchestrator.syntax.manifest_pyproject import read_pyproject
+from orchestrator.syntax.manifest_setup import read_setup_cfg, read_setup_py
 
 
 class Manifest(Value):
@@ -66,10 +68,10 @@ def _read(path: str, text: str) -> Found:
     name, folder = basename(path).lower(), dirname(path)
     if name == "package.json":
         return read_package_json(text, folder)
-    if name == "pyproject.toml":
-        return python.read_pyproject(text, folder)
-    if name == "setup.cfg":
-        return python.read_setup_cfg(text, folder)
     if name == "setup.py":
-        return python.read_setup_py(text)
-    return python.read_pipfile(text) if name == "pipfile" else python.read_requirements(text, folder)
+        return read_setup_py(text)
+    if name in {"pipfile", "pixi.toml"}:
+        return python.read_pipfile(text) if name == "pipfile" else python.read_pixi_toml(text)
+    readers = {"pyproject.toml": read_pyproject, "setup.cfg": read_setup_cfg}
+    fallback = python.read_environment if name.endswith((".yml", ".yaml")) else python.read_requirements
+    return readers.get(name, fallback)(text, folder)

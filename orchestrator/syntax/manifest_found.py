@@ -8,6 +8,7 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.paths import unsafe_reason
+from orchestrator.syntax.python_index import is_usual_channel
 
 
 class Found:
@@ -57,6 +58,11 @@ class Found:
         path = normpath(join(folder, file))
         if "://" in file or unsafe_reason(path) is not None or not is_manifest(path):
             self.names.add(f"{how} {file}".lower())
+
+    def channel(self, channel: str) -> None:
+        """A place that conda takes packages from."""
+        if not is_usual_channel(channel):
+            self.sources.add(f"channel {channel}".lower())
 
 
 def table(value: object, key: str) -> Mapping[str, object]:

@@ -1,151 +1,98 @@
-"""Python's manifests: pyproject.toml of every tool, Pipfile, setup.cfg, setup.py and requirement files."""
+"""Requirement files, Pipfile and conda's environments: what they ask for."""
 
-import ast
-import configparser
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 
+import yaml
 from packaging.utils import canonicalize_name
 
 from orchestrator.syntax.manifest_found import Found, table
-from orchestrator.syntax.python_source import parse
+from orchestrator.syntax.manifest_pyproject import named, read_pixi
+from orchestrator.syntax.python_index import is_usual
 
-BUILD_BACKENDS = frozenset(
-    {"setuptools", "wheel", "hatchling", "hatch-vcs", "setuptools-scm", "flit-core", "poetry-core", "pdm-backend"}
-    | {"uv-build", "pip"}
-)
-"""What `[build-system] requires` may name without being a dependency of the project."""
-_HARMLESS_OPTIONS = ("--hash", "--no-binary", "--only-binary", "--prefer-binary", "--pre")
+_HARMLESS_OPTIONS = ("--hash", "--no-binary", "--only-binary", "--prefer-binary", "--pre", "--no-index")
 _INCLUDE = re.compile(r"^(?P<how>-r|--requirement|-c|--constraint)[ =]?\s*(?P<file>\S+)$")
 _EDITABLE = re.compile(r"^(-e|--editable)[ =]?\s*(?P<what>.+)$")
 _EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
 _LOCAL = re.compile(r"^(\.$|\./|\.\[)")
-_SETUP_LISTS = ("install_requires", "tests_require", "setup_requires")
-
-
-def read_pyproject(text: str, folder: str) -> Found:
-    """What pyproject.toml declares, for whichever tool. Raises ValueError when it is no TOML."""
-    data = tomllib.loads(text)
-    found = Found()
-    project, tool = table(data, "project"), table(data, "tool")
-    found.requirements(project.get("dependencies"), "project.dependencies")
-    groups = [table(project, "optional-dependencies"), table(data, "dependency-groups")]
-    groups.append(table(table(tool, "pdm"), "dev-dependencies"))
-    for group, entries in (pair for held in groups for pair in held.items()):
-        found.requirements(entries, group)
-    for name in ("uv", "rye"):
-        found.requirements(table(tool, name).get("dev-dependencies"), f"tool.{name}.dev-dependencies")
-    for name, settings in table(table(tool, "hatch"), "envs").items():
-        for key in ("dependencies", "extra-dependencies"):
-            entries = settings.get(key) if isinstance(settings, Mapping) else None
-            found.requirements(entries, f"tool.hatch.envs.{name}.{key}")
-    _poetry(table(tool, "poetry"), found)
-    _indexes(tool, found)
-    for key, value in table(table(table(tool, "setuptools"), "dynamic"), "dependencies").items():
-        for file in value if isinstance(value, list) else [value]:
-            found.included(str(file), folder, key)
-    backend = Found()
-    backend.requirements(table(data, "build-system").get("requires"), "build-system.requires")
-    found.names |= backend.names - BUILD_BACKENDS
-    found.sources |= backend.sources
-    found.bad += backend.bad
-    for scripts in (table(project, "scripts"), table(project, "gui-scripts"), table(table(tool, "poetry"), "scripts")):
-        found.scripts.update({name: "" for name in scripts})
-    return found
-
-
-def _poetry(poetry: Mapping[str, object], found: Found) -> None:
-    tables = [table(poetry, "dependencies"), table(poetry, "dev-dependencies"), table(poetry, "requires-plugins")]
-    tables += [table(group, "dependencies") for group in table(poetry, "group").values()]
-    for held in tables:
-        _named(held, found)
-
-
-def _named(held: Mapping[str, object], found: Found) -> None:
-    """A table of name = version, or name = {version, git, url, path …}."""
-    for name, spec in held.items():
-        if name.lower() == "python":
-            continue
-        plain = str(canonicalize_name(name))
-        found.names.add(plain)
-        for how in ("git", "url", "path", "file"):
-            where = spec.get(how) if isinstance(spec, Mapping) else None
-            if isinstance(where, str) and (how in {"git", "url"} or where.startswith(("/", "~", ".."))):
-                found.sources.add(f"{plain} @ {where}".lower())
-
-
-def _indexes(tool: Mapping[str, object], found: Found) -> None:
-    """Other places that packages come from, and single packages that come from elsewhere."""
-    _named(table(table(tool, "uv"), "sources"), sources := Found())
-    found.sources |= sources.sources
-    for name, key in (("uv", "index"), ("poetry", "source"), ("pdm", "source")):
-        entries = table(tool, name).get(key)
-        for entry in entries if isinstance(entries, list) else []:
-            found.sources.add(f"index {entry.get('url') if isinstance(entry, Mapping) else entry}".lower())
+_INDEX = re.compile(r"^(-i|--index-url|--extra-index-url|--find-links|-f)[ =]\s*(?P<where>\S+)$")
+_CONDA_NAME = re.compile(r"^((?P<channel>[^\s:]+)::)?(?P<name>[A-Za-z0-9_][\w.-]*)")
+_MAX_YAML = 200_000
 
 
 def read_pipfile(text: str) -> Found:
     """What a Pipfile declares. Raises ValueError when it is no TOML."""
     data = tomllib.loads(text)
     found = Found()
-    for key in ("packages", "dev-packages"):
-        _named(table(data, key), found)
+    for key, held in data.items():
+        if key in {"source", "requires", "scripts", "pipenv"} or not isinstance(held, Mapping):
+            continue
+        named(held, found)
     for entry in data.get("source", []) if isinstance(data.get("source"), list) else []:
+        where = entry.get("url") if isinstance(entry, Mapping) else entry
+        if not is_usual(str(where)):
+            found.sources.add(f"index {where}".lower())
+    found.scripts.update({name: str(line) for name, line in table(data, "scripts").items()})
+    return found
+
+
+def read_pixi_toml(text: str) -> Found:
+    """What pixi.toml declares. Raises ValueError when it is no TOML."""
+    found = Found()
+    read_pixi(tomllib.loads(text), found)
+    return found
+
+
+def read_environment(text: str, folder: str) -> Found:
+    """What a conda environment declares. Raises ValueError when it cannot be read."""
+    data = _yaml(text)
+    found = Found()
+    entries = data.get("dependencies")
+    if entries is not None and not isinstance(entries, list):
+        raise ValueError("its dependencies are no list")
+    for entry in entries or ():
         if isinstance(entry, Mapping):
-            found.sources.add(f"index {entry.get('url')}".lower())
+            for line in _plain(entry.get("pip"), found):
+                _requirement_line(line, folder, found)
+        else:
+            for spec in _plain([entry], found):
+                _conda(spec, found)
+    for channel in _plain(data.get("channels"), found):
+        found.channel(channel)
     return found
 
 
-def read_setup_cfg(text: str, folder: str) -> Found:
-    """What setup.cfg declares. Raises configparser.Error when it is none."""
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
-    found = Found()
-    entries = [parser.get("options", key, fallback="") for key in _SETUP_LISTS]
-    if parser.has_section("options.extras_require"):
-        entries += [value for _, value in parser.items("options.extras_require")]
-    for entry in entries:
-        for line in _setup_lines(entry):
-            if line.startswith("file:"):
-                for file in line.removeprefix("file:").split(","):
-                    found.included(file.strip(), folder, "file:")
-            else:
-                found.requirement(line)
-    return found
-
-
-def _setup_lines(entry: str) -> Iterator[str]:
-    """A list that dangles, or one line whose `;` part requirements where no marker follows it."""
-    for line in (line.split(" #")[0].strip() for line in entry.splitlines()):
-        if ";" in line and not re.search(r";[^;]*(==|!=|<|>|\bin\b)[^;]*['\"]", line):
-            yield from (part.strip() for part in line.split(";") if part.strip())
-        elif line and not line.startswith("#"):
-            yield line
-
-
-def read_setup_py(text: str) -> Found:
-    """What setup.py hands to `setup(…)` as literals; what is computed is told as bad. Raises ValueError."""
-    tree = parse(text)
-    if tree is None:
-        raise ValueError("it does not compile")
-    found = Found()
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        for keyword in call.keywords:
-            if keyword.arg in {*_SETUP_LISTS, "extras_require"}:
-                _setup_value(keyword.arg, keyword.value, found)
-    return found
-
-
-def _setup_value(name: str, value: ast.expr, found: Found) -> None:
+def _yaml(text: str) -> Mapping[str, object]:
+    """The mapping that a YAML text holds, an empty one for anything else."""
+    if len(text) > _MAX_YAML:
+        raise ValueError("it is too long")
     try:
-        held = ast.literal_eval(value)
-    except (ValueError, TypeError, RecursionError):
-        found.bad.append(f"`{name}` is computed, so nothing is known about what it asks for")
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from error
+    return data if isinstance(data, Mapping) else {}
+
+
+def _plain(entries: object, found: Found) -> Iterator[str]:
+    """The texts of a list; what is none is told."""
+    for entry in entries if isinstance(entries, list) else [] if entries is None else [entries]:
+        if isinstance(entry, str):
+            yield entry.strip()
+        else:
+            found.bad.append("an entry is no text")
+
+
+def _conda(entry: str, found: Found) -> None:
+    match = _CONDA_NAME.match(entry)
+    if match is None or "://" in entry:
+        found.names.add(entry.lower())
         return
-    for entries in held.values() if isinstance(held, dict) else [held]:
-        found.requirements(entries.splitlines() if isinstance(entries, str) else list(entries or ()), name)
+    if match["channel"]:
+        found.channel(match["channel"])
+    if match["name"].lower() not in {"python", "pip"}:
+        found.names.add(str(canonicalize_name(match["name"])))
 
 
 def read_requirements(text: str, folder: str) -> Found:
@@ -175,6 +122,9 @@ def _requirement_line(line: str, folder: str, found: Found) -> None:
     if include and "://" not in include["file"] and not include["file"].startswith(("/", "~", "..")):
         return
     if not line or line.startswith(_HARMLESS_OPTIONS) or line == "--require-hashes":
+        return
+    index = _INDEX.match(line)
+    if index and is_usual(index["where"]):
         return
     editable = _EDITABLE.match(line)
     what = editable["what"].strip() if editable else re.split(r"\s--", line)[0].strip()
