@@ -5,20 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from orchestrator.checks.file_paths import folders_of, plan_problem
-from orchestrator.domain.breakdown import Breakdown, Task, Todos, task_name, task_number
+from orchestrator.checks.requirements import package_source
+from orchestrator.domain.breakdown import Breakdown, PackageDependencies, Task, Todos, task_name, task_number
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.paths import unsafe_reason
 
 _STRUCK_FIX = "If the path was meant, give it as a file of the project and plan the story anew."
+_PACKAGE_FIX = "If the package is needed, declare it by name and version and plan the story anew."
 _DROPPED_FIX = "Look whether the order of the tasks is right without it."
 
 
 def mend(breakdown: Breakdown, existing_files: frozenset[str]) -> tuple[Breakdown, list[Finding]]:
-    """`breakdown` with bad paths struck, ids renumbered when they break the rules, impossible dependencies dropped.
+    """`breakdown` with what the rules refuse struck or dropped, and ids renumbered when they break the rules.
 
-    Every change is a minor finding. What names a task (dependencies, descriptions, todos) follows a new number. A
-    breakdown that satisfies A3 and A5 comes back equal, with no finding. What stays wrong (a task without work, too few
-    tasks) is for check_breakdown to find again.
+    That is: bad paths, packages from elsewhere, impossible dependencies. Every change is a minor finding. What names a
+    task (dependencies, descriptions, todos) follows a new number. A breakdown that satisfies A3 and A5 comes back
+    equal, with no finding. What stays wrong (a task without work, too few tasks) is for check_breakdown to find again.
     """
     findings: list[Finding] = []
     tasks = _strike(breakdown, existing_files, findings)
@@ -29,8 +31,26 @@ def mend(breakdown: Breakdown, existing_files: frozenset[str]) -> tuple[Breakdow
         where = Where(story=breakdown.story_id, field="tests_to_change")
         message = "unsafe paths were struck from tests_to_change"
         findings.append(minor("breakdown.struck", message, where=where, fix=_STRUCK_FIX))
-    update = {"tasks": tuple(tasks), "tests_to_change": changes, "todos": _todos(breakdown.todos, names)}
+    update = {
+        "tasks": tuple(tasks),
+        "tests_to_change": changes,
+        "todos": _todos(breakdown.todos, names),
+        "dependencies": _packages(breakdown, findings),
+    }
     return breakdown.model_copy(update=update), findings
+
+
+def _packages(breakdown: Breakdown, findings: list[Finding]) -> PackageDependencies:
+    """The declared packages without those from elsewhere: they are not allowed by it."""
+    kept: dict[str, dict[str, str]] = {}
+    for group in ("dependencies", "devDependencies"):
+        declared: dict[str, str] = getattr(breakdown.dependencies, group)
+        kept[group] = {name: version for name, version in declared.items() if not package_source(name, version)}
+        for name in sorted(declared.keys() - kept[group].keys()):
+            where = Where(story=breakdown.story_id, field=f"dependencies.{group}")
+            message = f"the package `{name[:120]}` was struck: `{declared[name][:160]}` is no version"
+            findings.append(minor("breakdown.struck", message, where=where, fix=_PACKAGE_FIX))
+    return PackageDependencies.model_validate(kept)
 
 
 def follow(dependencies: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:

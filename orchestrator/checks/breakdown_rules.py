@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from orchestrator.checks.file_paths import folders_of, plan_problem
-from orchestrator.checks.requirements import normal_names, spoken_packages
+from orchestrator.checks.requirements import normal_names, package_source, spoken_packages
 from orchestrator.domain.breakdown import Breakdown, Task, task_number
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.graph import find_cycle, waves
@@ -29,6 +29,7 @@ def check_breakdown(
     if breakdown.architectural_conflict.detected:
         return []
     findings = [*_ids(breakdown), *_dependencies(breakdown), *_count(breakdown), *_tests_to_change(breakdown)]
+    findings += _sources(breakdown)
     folders = folders_of(existing_files)
     declared = normal_names(breakdown.dependencies.names) | known_packages
     for task in breakdown.tasks:
@@ -116,6 +117,17 @@ def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Find
         if name not in installed and normal_names([name]).isdisjoint(declared):
             message = f"the description names the package `{name}`, which is not declared"
             yield minor("breakdown.undeclared_package", message, where=where, fix=fix)
+
+
+def _sources(breakdown: Breakdown) -> Iterator[Finding]:
+    for group in ("dependencies", "devDependencies"):
+        for name, version in getattr(breakdown.dependencies, group).items():
+            if source := package_source(name, version):
+                message = (
+                    f"the package `{name[:120]}` is declared from elsewhere than the usual index: `{source[:160]}`"
+                )
+                where = _where(breakdown.story_id, field=f"dependencies.{group}")
+                yield major("breakdown.package_source", message, where=where, fix="Give its name and a version only.")
 
 
 def _tests_to_change(breakdown: Breakdown) -> Iterator[Finding]:

@@ -25,6 +25,10 @@ _SPOKEN = re.compile(
     r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
+_ALIAS = re.compile(r"^npm:(?P<name>@?[^@\s]+)(@[^/\s]*)?$")
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+_PLACE = re.compile(r"^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)", re.IGNORECASE)
+"""A path, an address of git without a scheme, `user/repository`, an archive."""
 _REQUIREMENT_CAP = 200
 _DESCRIPTION_CAP = 5000
 """Characters that are read: what is longer is no requirement, or repeats itself."""
@@ -59,8 +63,7 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
             if read is None:
                 _note(name, ignored)
             else:
-                stated = version.strip() if isinstance(version, str) else ""
-                found[read[0]] = stated or (str(version) if isinstance(version, int | float) else read[1])
+                found[read[0]] = read[1] if package_source(*read) else _stated(version) or read[1]
         return found
     for entry in value if isinstance(value, list) else [value]:
         if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
@@ -70,6 +73,25 @@ def _group(value: object, ignored: list[str]) -> dict[str, str]:
         else:
             _note(entry, ignored)
     return found
+
+
+def _stated(version: object) -> str:
+    """The version in what stands behind a name: a text, a number, or a table as package managers know them."""
+    if isinstance(version, Mapping):
+        sources = (version.get(how) for how in ("git", "url", "path", "file", "registry", "index", "source"))
+        places = (place for place in sources if isinstance(place, str) and place.strip())
+        version = next((place if ":" in place else f"file:{place}" for place in places), version.get("version"))
+    return str(version).strip() if isinstance(version, str | int | float) else ""
+
+
+def package_source(name: str, version: str) -> str:
+    """What a version says beyond a version: an address, a path, another package's name; "" for a mere version."""
+    told = version.split(";")[0].strip()
+    alias = _ALIAS.match(told)
+    if alias and alias["name"].lower() == name.lower():
+        return ""
+    elsewhere = "://" in told or _SCHEME.match(told) or _PLACE.match(told)
+    return told if elsewhere and not told.startswith("workspace:") else ""
 
 
 def _note(entry: object, ignored: list[str]) -> None:

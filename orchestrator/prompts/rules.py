@@ -42,6 +42,7 @@ _PLAN = {
     "breakdown.binary_file": "No binary files",
     "breakdown.too_many_files": "At most three files in a task",
     "breakdown.undeclared_package": "Declare packages",
+    "breakdown.package_source": "never an address, a path or another package's name",
 }
 _BUILD = {
     "delivery.ids": "`story_id` and `task_id` are those of the task below, unchanged",

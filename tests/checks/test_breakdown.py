@@ -255,6 +255,58 @@ def test_mending_tells_what_it_did() -> None:
     assert mend(mended, frozenset()) == (mended, [])
 
 
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"x": "https://h.example/x.whl"},
+        {"x": "git+ssh://git@h.example/x"},
+        {"x": "git@h.example:a/x.git"},
+        {"x": "github:a/x"},
+        {"x": "a/x#main"},
+        {"x": "file:../../x"},
+        {"x": "link:../x"},
+        {"x": "../x"},
+        {"x": "~/x"},
+        {"x": "x-1.0.tgz"},
+        {"x": "npm:evil@1"},
+        {"x": {"git": "https://h.example/x"}},
+        {"x": {"path": "../x"}},
+        {"x @ https://h.example/x": "1"},
+        ["x @ https://h.example/x"],
+        ["x@git+https://h.example/x"],
+        {"dependencies": {}, "devDependencies": {"x": "jsr:@a/x"}},
+        [{"name": "x", "version": "https://h.example/x"}],
+    ],
+)
+def test_a_package_from_elsewhere_is_refused_and_struck(stated: Any) -> None:
+    found = plan(task(1, "a.py"), dependencies=stated)
+    assert codes(check_breakdown(found, frozenset()), Severity.MAJOR) == ["package_source"]
+    mended, findings = mend(found, frozenset())
+    assert (mended.dependencies.names, codes(findings)) == (frozenset(), ["struck"])
+    assert check_breakdown(mended, frozenset()) == []
+
+
+@pytest.mark.parametrize(
+    "version",
+    [
+        *("", "*", "latest", "^4.18.0", "~1.2", "~=1.2", ">=2,<3", "1.x || >=2.5.0", "==1.0.post1+local", "next", "v1"),
+        *(
+            ">=2 ; python_version > '3'",
+            "1.0.0 - 2.0.0",
+            "workspace:*",
+            "npm:x@^1",
+            "1",
+            "any version",
+            "2.0 (MIT/BSD)",
+        ),
+    ],
+)
+def test_a_version_is_no_source(version: str) -> None:
+    found = plan(task(1, "a.py"), dependencies={"x": version})
+    assert check_breakdown(found, frozenset()) == []
+    assert mend(found, frozenset()) == (found, [])
+
+
 def test_what_names_a_task_follows_its_new_number_and_nothing_else_does() -> None:
     found = plan(
         task(2, "a.py"),
