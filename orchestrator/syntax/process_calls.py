@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from orchestrator.syntax.python_holes import filled, is_whole
-from orchestrator.syntax.python_meaning import Meanings, last, plain
+from orchestrator.syntax.python_meaning import Meanings, handed_on, last, plain
 from orchestrator.syntax.python_scopes import Scope
 from orchestrator.syntax.python_source import parse
 from orchestrator.syntax.python_values import Values
@@ -28,6 +28,7 @@ _END = r"(_?(bin|exe|path|cmd|command|executable))?(\(…\))?$"
 _PYTHON_HOLE = re.compile(rf"(^|[._])(executable|interpreter|python[23]?|py){_END}", re.IGNORECASE)
 _TOOL_HOLE = re.compile(rf"(^|[._])(?P<tool>pip|npm|pnpm|yarn|uv|poetry|conda){_END}", re.IGNORECASE)
 """Names of what cannot be known that say which command it is."""
+_PYTHON = re.compile(r"^(python|pypy)[\d.]*(\.exe)?$")
 _MOST_CHARS = 4000
 
 
@@ -49,9 +50,10 @@ class _Reader:
         self._nox = any(bound.name.split(".")[0] in {"nox", "nox_poetry"} for bound in held)
 
     def found(self) -> Iterator[str]:
-        for call, scope in self._values.survey.calls:
-            for name in sorted({plain(name) for name in self._meanings.of(call.func, scope)}):
-                yield from self._lines(name, call, scope)
+        for made, scope in self._values.survey.calls:
+            for call in (made, *handed_on(made)):
+                for name in sorted({plain(name) for name in self._meanings.of(call.func, scope)}):
+                    yield from self._lines(name, call, scope)
 
     def _lines(self, name: str, call: ast.Call, scope: Scope) -> Iterator[str]:
         short = last(name)
@@ -64,7 +66,8 @@ class _Reader:
         elif short == "run_line_magic":
             yield from (_line(" ".join(words)) for words in self._several(call.args, scope))
         elif before is not None or short in _RUN_NAMES or not _RUNS.isdisjoint(short.lower().split("_")):
-            yield from self._given(before or (), call, scope)
+            at_first = 1 if short.startswith("subprocess_") else 0  # a protocol stands before the command
+            yield from self._given(before or (), _without(call, at_first), scope)
 
     def _before(self, name: str, short: str) -> tuple[str, ...] | None:
         """The words that a function stands for, None for one that stands for none."""
@@ -80,7 +83,8 @@ class _Reader:
     def _given(self, before: Sequence[str], call: ast.Call, scope: Scope) -> Iterator[str]:
         """The line of a call: a list, one text that is a line, or several that are words."""
         handed = [word.value for word in call.keywords if word.arg in _GIVEN_AS]
-        args = [*handed, *call.args]
+        handed += [value for word in call.keywords if word.arg is None for value in self._unpacked(word.value, scope)]
+        args = [*handed, *(part for arg in call.args for part in _spread(arg))]
         if not args:
             return
         lists = [words for words in self._values.lists(args[0], scope) if words]
@@ -90,6 +94,13 @@ class _Reader:
             yield from (_joined([*before, *words]) for words in self._several(args, scope))
         if not before and not lists:
             yield from (_line(text) for text in self._values.texts(args[0], scope))
+
+    def _unpacked(self, node: ast.expr, scope: Scope) -> Iterator[ast.expr]:
+        """The command in a dictionary that is unpacked into a call."""
+        for held, _ in self._values.values_of(node, scope):
+            if isinstance(held, ast.Dict):
+                pairs = zip(held.keys, held.values, strict=True)
+                yield from (value for key, value in pairs if isinstance(key, ast.Constant) and key.value in _GIVEN_AS)
 
     def _several(self, args: Sequence[ast.expr], scope: Scope) -> list[tuple[str, ...]]:
         """Arguments as words; a list among them stands for those in it."""
@@ -107,6 +118,31 @@ class _Reader:
         rest: ast.expr = ast.List(elts=args[1:], ctx=ast.Load()) if form == "l" else args[1]
         for file in self._values.texts(args[0], scope):
             yield from (_joined([file, *words[1:]]) for words in self._values.words(rest, scope))
+
+
+def _spread(arg: ast.expr) -> list[ast.expr]:
+    starred = isinstance(arg, ast.Starred) and isinstance(arg.value, ast.List | ast.Tuple)
+    return arg.value.elts if starred else [arg]  # type: ignore[attr-defined]
+
+
+def _without(call: ast.Call, count: int) -> ast.Call:
+    """A call without its first arguments; of starred ones what is in them counts."""
+    if not count:
+        return call
+    return ast.Call(func=call.func, args=call.args[count:], keywords=call.keywords)
+
+
+def programs_run(text: str) -> tuple[str, ...]:
+    """The programs that a text hands to another interpreter, as in `subprocess.run([sys.executable, "-c", "…"])`."""
+    found: list[str] = []
+    for line in commands_run(text) if "-c" in text else ():
+        try:
+            words = shlex.split(line)
+        except ValueError:
+            continue
+        if words and _PYTHON.match(words[0].rsplit("/", 1)[-1]) and "-c" in words[:-1]:
+            found.append(words[words.index("-c") + 1])
+    return tuple(found)
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from orchestrator.syntax.python_holes import filled, is_whole, known_start, label, starts_with_own
-from orchestrator.syntax.python_meaning import UNKNOWN, Meanings, last, plain
+from orchestrator.syntax.python_meaning import Meanings, handed_on, last, plain
 from orchestrator.syntax.python_scopes import Scope
 from orchestrator.syntax.python_source import Import, parse
 from orchestrator.syntax.python_values import Values
@@ -96,16 +96,12 @@ class _Reader:
                 yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
         for call, scope in self._values.survey.calls:
             yield from _once(self._call(call, scope))
+            for made in handed_on(call):
+                yield from _once(self._call(made, scope))
 
     def _call(self, call: ast.Call, scope: Scope) -> Iterator[Import]:
-        func, args, words = call.func, call.args, call.keywords
-        names = {plain(name) for name in self._meanings.of(func, scope)}
-        if args and any(last(name) in {"partial", "map"} for name in names):
-            handed = names
-            names = {plain(name) for name in self._meanings.of(args[0], scope)} - {UNKNOWN}
-            args = args[1:]
-            if "map" in handed and args:
-                args = [ast.Starred(value=args[0], ctx=ast.Load())]
+        args, words = call.args, call.keywords
+        names = {plain(name) for name in self._meanings.of(call.func, scope)}
         for name in sorted(names):
             way = _IMPORTERS.get(name) or (_IMPORTERS.get(_last_importer(name)))
             if way is not None:

@@ -1,8 +1,9 @@
 """Which function a Python expression means: `im` after `from importlib import import_module as im`."""
 
 import ast
+from collections.abc import Iterator
 
-from orchestrator.syntax.python_holes import is_whole
+from orchestrator.syntax.python_holes import is_whole, label
 from orchestrator.syntax.python_scopes import Bound, How, Scope
 from orchestrator.syntax.python_values import Values
 
@@ -10,6 +11,11 @@ UNKNOWN = "?"
 """Stands for the object that a method is called on, where nothing says what it is."""
 _MAX_DEPTH = 12
 _LOADERS = frozenset({"__import__", "importlib.import_module", "importlib.__import__", "builtins.__import__"})
+_HAND_ON = frozenset(
+    {"partial", "map", "starmap", "imap", "submit", "to_thread", "run_sync", "run_in_executor", "Thread", "Process"}
+    | {"Timer", "apply", "apply_async", "call_soon", "call_later", "start_new_thread", "register", "defer"}
+)
+"""What runs a function that it is handed."""
 _BUILTINS = frozenset({"__builtins__", "builtins"})
 
 
@@ -106,6 +112,35 @@ class Meanings:
         if last & {"get", "__getitem__", "pop"} and isinstance(node.func, ast.Attribute):
             return self._subscript(ast.Subscript(value=node.func.value, slice=first, ctx=ast.Load()), scope, depth + 1)
         return frozenset({UNKNOWN})
+
+
+def handed_on(call: ast.Call) -> Iterator[ast.Call]:
+    """The calls that a call may make of what it is handed: `partial(f, x)`, `map(f, xs)`, `Thread(target=f)`."""
+    name = label(call.func).rsplit(".", 1)[-1]
+    if name not in _HAND_ON:
+        return
+    mapped = name in {"map", "starmap", "imap"}
+    for place, arg in enumerate(call.args[:4]):
+        rest = call.args[place + 1 :]
+        if not isinstance(arg, ast.Name | ast.Attribute) or not rest:
+            continue
+        if mapped:
+            yield from (_call_of(arg, [part], call) for part in _spread(rest[0]))
+        else:
+            yield _call_of(arg, rest, call)
+    target = next((word.value for word in call.keywords if word.arg in {"target", "func"}), None)
+    given = next((word.value for word in call.keywords if word.arg == "args"), None)
+    if isinstance(target, ast.Name | ast.Attribute) and given is not None:
+        yield _call_of(target, _spread(given), call)
+
+
+def _spread(node: ast.expr) -> list[ast.expr]:
+    """What stands in a list, as far as it stands there."""
+    return node.elts if isinstance(node, ast.List | ast.Tuple) else [ast.Starred(value=node, ctx=ast.Load())]
+
+
+def _call_of(func: ast.expr, args: list[ast.expr], call: ast.Call) -> ast.Call:
+    return ast.copy_location(ast.Call(func=func, args=args, keywords=[]), call)
 
 
 def plain(name: str) -> str:

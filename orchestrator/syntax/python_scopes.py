@@ -87,6 +87,8 @@ class Survey:
         """Calls of a plain name, and under `.name` those of a method of one's own object or class."""
         self.loaded: dict[str, int] = {}
         """How often a plain name is read, calls included."""
+        self.inside: dict[int, Scope] = {}
+        """The scope of a comprehension, by the identity of its node."""
         self.stars: list[str] = []
         """Modules whose names all came in."""
         waiting: list[tuple[ast.AST, Scope]] = [(tree, self.module)]
@@ -123,6 +125,7 @@ class Survey:
                 inner.bind(rest.arg, Bound(How.OPAQUE, inner))
         elif isinstance(node, (ast.ClassDef, *_COMPREHENSIONS)):
             inner = Scope(parent=scope, node=node)
+            self.inside[id(node)] = inner
         else:
             return scope
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -108,6 +108,9 @@ class Values(Held):
             if name == "replace" and len(node.args) > 1:
                 chosen = product(*(self.texts(part, scope) for part in (func.value, *node.args[:2])))
                 return (text.replace(old, new) if old else text for text, old, new in chosen)
+        if name == "chr" and node.args:
+            codes = (text for text in self.texts(node.args[0], scope) if re.fullmatch(r"\d{1,6}", text))
+            return (chr(int(code)) for code in codes)
         if name in _SAME_TEXT and node.args:
             return self._joined(node.args, scope, "/")
         if name in _DEFAULTED:
@@ -174,7 +177,10 @@ class Values(Held):
             if lists_packages(bound.node):
                 yield hole(f"{name} in __path__")
                 return
-            yield from (text for node, scope in self.parts(bound) for text in self.texts(node, scope))
+            listed = self.lists(bound.node, bound.scope) if bound.how is How.EACH and not bound.path else []
+            yield from (word for words in listed for word in words)
+            if not listed:
+                yield from (text for node, scope in self.parts(bound) for text in self.texts(node, scope))
         else:
             yield hole(name)
 
@@ -203,12 +209,15 @@ class Values(Held):
                 return
             yield from (left + right for left, right in pairs)
             return
+        if isinstance(node, ast.Call) and label(node.func) == "map" and len(node.args) == 2:
+            yield from self.lists(node.args[1], scope) if label(node.args[0]) in _SAME_TEXT else ()
+            return
         if isinstance(node, ast.Call) and label(node.func).endswith("split"):
             yield from self._split(node, scope)
             return
         grown = self._grown(node, scope)
         if isinstance(node, ast.GeneratorExp | ast.ListComp):
-            yield self.texts(node.elt, scope)
+            yield self.texts(node.elt, self.survey.inside.get(id(node), scope))
             return
         for value, home in self.values_of(node, scope):
             if isinstance(value, ast.List | ast.Tuple):
@@ -219,9 +228,10 @@ class Values(Held):
     def _split(self, node: ast.Call, scope: Scope) -> Iterator[Words]:
         inner = node.func.value if isinstance(node.func, ast.Attribute) else None
         of_shell = label(node.func) in {"shlex.split", "split"} and node.args
+        between = self.texts(node.args[0], scope)[0] if node.args and not of_shell else None
         for text in self.texts(node.args[0] if of_shell else inner, scope):
             try:
-                yield tuple(shlex.split(text) if of_shell else text.split())
+                yield tuple(shlex.split(text) if of_shell else text.split(between or None))
             except ValueError:
                 yield tuple(text.split())
 

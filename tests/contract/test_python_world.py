@@ -111,6 +111,10 @@ IMPORTS = [
     "import json, evil",
     "from evil import *",
     "import evil.json",
+    "import importlib\nMODS = ['json']\nMODS.append('evil')\nfor m in MODS:\n    importlib.import_module(m)",
+    "import importlib\nfor m in 'json evil'.split():\n    importlib.import_module(m)",
+    "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import evil'])",
+    "import asyncio\nasyncio.to_thread(__import__, 'evil')",
 ]
 
 
@@ -274,6 +278,17 @@ CALLS = [
     "get_ipython().system('pip install evil')",
     "get_ipython().run_line_magic('pip', 'install evil')",
     "import subprocess\nsubprocess.run(['uv', 'pip', 'install', 'evil'])",
+    "import subprocess\nsubprocess.run('pip|install|evil'.split('|'))",
+    "import subprocess\nsubprocess.run(list(map(str, ['pip', 'install', 'evil'])))",
+    "import subprocess\nsubprocess.run([x for x in ['pip', 'install', 'evil']])",
+    "import subprocess\nARGS = {'args': ['pip', 'install', 'evil']}\nsubprocess.run(**ARGS)",
+    "import subprocess\nsubprocess.run(*(['pip', 'install', 'evil'],))",
+    "import functools, subprocess\nfunctools.partial(subprocess.run, ['pip', 'install', 'evil'])()",
+    "import os\nlist(map(os.system, ['ls', 'pip install evil']))",
+    "import os, threading\nthreading.Thread(target=os.system, args=('pip install evil',)).start()",
+    "import asyncio, os\nasyncio.get_event_loop().run_in_executor(None, os.system, 'pip install evil')",
+    "import asyncio\nasyncio.get_event_loop().subprocess_shell(None, 'pip install evil')",
+    "import os\nos.system('pip' + chr(32) + 'install evil')",
 ]
 
 

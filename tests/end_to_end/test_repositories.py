@@ -132,3 +132,14 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
     told = list(summary_lines(played.result))
     assert told[-2] == f"Not pushed: {played.result.unpushed}"
     assert told[-1] == f"Result: {played.result.fetch_command}"
+
+
+def test_files_that_no_plan_could_name_stay_as_they_are(tmp_path: Path) -> None:
+    odd = {name: "x = 1\n" for name in ("-rf", "what?.md", 'quo"te.py', "a:b.py", "con.py", "w*.sql", "tests/-t.py")}
+    repo = make_repo(tmp_path / "repo", odd | {"app.py": "APP = 1\n"})
+    team = Team()
+    team.good("ONE")
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="result")
+    assert played.status("ONE") == "done"
+    kept = git(repo, "ls-tree", "-r", "-z", "--name-only", "result").split("\0")
+    assert {*odd, "app.py", "one.py"} <= set(kept)
