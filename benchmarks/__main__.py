@@ -8,10 +8,10 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, demo, engine, stories
+from benchmarks import backlog, demo, engine, sql, stories
 from benchmarks.measure import Result, machine
 
-NAMES = ("engine", "git", "backlog", "demo")
+NAMES = ("engine", "git", "backlog", "demo", "sql")
 
 
 def _options() -> argparse.Namespace:
@@ -36,6 +36,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
         "demo": demo.run,
+        "sql": sql.run,
     }
 
 

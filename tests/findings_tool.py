@@ -105,6 +105,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "syntax/javascript_check.py": ("delivery.syntax", "suite.syntax"),
     "syntax/json_source.py": ("delivery.syntax", "suite.syntax"),
     "syntax/python_source.py": ("delivery.syntax", "suite.syntax"),
+    "syntax/sql_check.py": ("delivery.sql", "delivery.syntax", "suite.syntax"),
     "syntax/manifest.py": ("contract.unreadable", "delivery.syntax"),
 }
 """Module → the codes of those of its findings whose code is not written where they are built."""
@@ -262,11 +263,14 @@ MEANS = {
     **{f"test.{problem}": text for problem, text in PROBLEMS.items()},
     "command.failed": "a task's command ended with an error or hit a limit; its output is told",
     "contract.import": "a source imports a package that nothing allows",
+    "delivery.sql": "SQL in a string of the database's code that no database of the project takes (major), or hardly"
+    " means so, or a program puts together (minor)",
     "delivery.manifest_loss": "a manifest may gain, never lose",
 }
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {
     "contract.import": "Use the standard library, the project's own modules, or one of the allowed dependencies.",
+    "delivery.sql": "Write the statement in the grammar of the project's database: quotes and commas as told.",
     "contract.other_task": "Deliver these files only: ….",
     "backlog.field_twice": "keep one of the two",
 }

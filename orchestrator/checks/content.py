@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
+from orchestrator.checks.around import Around
 from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.manifest import read_manifest
+from orchestrator.syntax.sql_check import check_sql_strings
+from orchestrator.syntax.sql_dialect import Project
 
 SMALL_BEFORE = 500
 """Characters below which a file may lose any share of its text."""
@@ -16,15 +19,18 @@ KEPT_SHARE = 0.2
 _MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
 
 
-def check_content(delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
+def check_content(delivery: Delivery, before: Mapping[str, str], around: Around | None = None) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist.
 
-    Syntax, omissions and placeholders, lost text, and manifests that lose a dependency or script. Never raises.
+    Syntax, SQL, omissions and placeholders, lost text, and manifests that lose a dependency or script. Never raises.
     """
     findings: list[Finding] = []
+    around = around or Around()
+    project = Project(packages=around.packages, stack=around.stack)
     for change in delivery.files:
         old = before.get(change.path)
-        said = [*check_syntax(change.path, change.content, code="delivery.syntax")]
+        said = [*check_syntax(change.path, change.content, code="delivery.syntax", project=project)]
+        said += check_sql_strings(change.content, change.path, code="delivery.sql", project=project, before=old or "")
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):

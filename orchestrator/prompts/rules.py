@@ -54,6 +54,7 @@ _BUILD = {
     "delivery.duplicate_path": "each path once",
     "delivery.placeholder": "No placeholders",
     "delivery.syntax": "The code compiles",
+    "delivery.sql": "SQL, in files and in strings, is in the grammar of the project's database",
     "delivery.shrunk": "a file that loses its content is refused",
     "delivery.manifest_loss": "never loses a dependency or a script",
     "contract.file": "Deliver only the task's files",

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from orchestrator.answers import Extraction, Status, extract
+from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
 from orchestrator.checks.suite import check_suite, read_suite
@@ -114,7 +115,9 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
         return
     contract = _contract(delivery, around)
     own = contract.task_files.get(task, ())
-    yield from check_content(delivery, around.texts)
+    about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
+    packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
+    yield from check_content(delivery, around.texts, Around(packages=packages, task=about))
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from orchestrator.checks.around import Around
 from orchestrator.checks.delivery import check_content, check_whole
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
@@ -17,6 +18,7 @@ from orchestrator.domain.testing import CommandResult, FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.record import recorded_stack
 
 OTHER_TASK = "contract.other_task"
 UNSAFE_PATH = "delivery.unsafe_path"
@@ -88,9 +90,16 @@ class TaskRun:
             failure_output=order.failure_output,
         )
 
+    def _around(self, task: Task) -> Around:
+        return Around(
+            packages=frozenset(self.contract.allowed_dependencies),
+            stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
+            task=task.description,
+        )
+
     async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         findings = [
-            *check_content(delivery, before),
+            *check_content(delivery, before, self._around(task)),
             *check_delivery(self.contract, delivery, before),
             *check_whole(delivery, self._own(task), before),
         ]
@@ -163,7 +172,7 @@ class TaskRun:
         faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
         kept = delivered.delivery.model_copy(update={"files": valid})
-        left = [*check_delivery(self.contract, kept, before), *check_content(kept, before)]
+        left = [*check_delivery(self.contract, kept, before), *check_content(kept, before, self._around(task))]
         return (() if blocking(f for f in left if f.code != OTHER_TASK) else valid), TaskStatus.PARTIAL
 
     async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[tuple[FileChange, ...], TaskStatus]:

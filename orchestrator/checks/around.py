@@ -1,0 +1,18 @@
+"""What a delivery's contents are held against, besides the files as they were."""
+
+from collections.abc import Mapping
+
+from orchestrator.domain.base import Value
+
+
+class Around(Value):
+    """What is known around a task; what is empty is unknown, and the checks that need it say less."""
+
+    packages: frozenset[str] = frozenset()
+    """Normalised names from the manifests and the plan: they tell the dialect of SQL."""
+    stack: tuple[str, ...] = ()
+    """What was recorded on the tech stack, line by line."""
+    task: str = ""
+    """The task's description and instructions: what they name may go."""
+    others: Mapping[str, str] = {}
+    """Texts of other files of the project, to see who uses what."""

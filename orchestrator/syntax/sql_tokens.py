@@ -1,0 +1,196 @@
+"""SQL cut into tokens and statements, whatever its dialect: as much as the rules on SQL need, in linear time."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+HOLE = "\x1a"
+"""Stands in SQL for what a program puts in there."""
+_HOLES = (
+    rf"{HOLE}|\{{\{{[^{{}}]{{0,200}}\}}\}}|\{{%[^%]{{0,200}}%\}}|[$#]\{{[^{{}}]{{0,200}}\}}"
+    r"|\$\(\w{1,60}\)|\{\w{1,60}\}|@\w{1,60}@|\?\?"
+)
+_FORM = r"""
+    (?P<space>\s++|--[^\n]*+|/\*.*?(?:\*/|\Z){comment})
+  | (?P<hole>{holes})
+  | (?P<string>[eE]'(?:[^'\\]|\\.|'')*+(?:'|\Z)|(?:[nNxXbB]|[uU]&)?'{single}(?:'|\Z))
+  | (?P<quoted>(?:[uU]&)?"{double}(?:"|\Z)|`[^`]*+(?:`|\Z)|\[[A-Za-z_][\w\ $#.-]*+\])
+  | (?P<dollar>\$(?P<tag>(?:[A-Za-z_]\w*+)?)\$.*?(?:\$(?P=tag)\$|\Z))
+  | (?P<param>%\(\w{{1,80}}\)s|%s\b|\?\d*+|\$\d++|(?<![:\w])[:@$]@?[A-Za-z_]\w*+)
+  | (?P<number>\d[\w.]*+|\.\d\w*+)
+  | (?P<word>[^\W\d][\w$]*+)
+  | (?P<mark>::|:=|->>|->|\|\||<>|!=|<=|>=|.)
+"""
+
+
+def _compiled(single: str, double: str, comment: str = "") -> re.Pattern[str]:
+    form = _FORM.format(holes=_HOLES, single=single, double=double, comment=comment)
+    return re.compile(form, re.VERBOSE | re.DOTALL)
+
+
+_PLAIN = _compiled(r"(?:[^']|'')*+", r'(?:[^"]|"")*+')
+_ESCAPED = _compiled(r"(?:[^'\\]|\\.|'')*+", r'(?:[^"\\]|\\.|"")*+', r"|\#(?!\{)[^\n]*+")
+_CLIENT_LINE = re.compile(
+    r"[ \t]*(?:\\[a-zA-Z!?.]|\.[a-z]+\b|#(?![>-])|(?:GO|/)[ \t]*(?:\d+[ \t]*)?$)[^\n]*", re.M | re.I
+)
+"""A line for psql, the sqlite3 shell or sqlcmd, or MySQL's other comment."""
+_DELIMITER = re.compile(r"[ \t]*DELIMITER[ \t]+(?P<sign>\S{1,10})[ \t]*$", re.M | re.I)
+_BODIES = frozenset({"TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "TYPE", "PROC", "RULE"})
+_PLAIN_BEGIN = frozenset(
+    {";", "", "TRANSACTION", "TRAN", "WORK", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "ISOLATION", "READ", "CONCURRENT"}
+)
+_BLOCK_WORDS = frozenset({"DECLARE", "IF", "WHILE", "LOOP", "FOR", "DO"})
+_ENDS_NO_BLOCK = frozenset({"IF", "LOOP", "WHILE", "REPEAT", "FOR"})
+
+
+class Token(NamedTuple):
+    """One word, sign or literal; comments and blanks are none."""
+
+    kind: str
+    """string, quoted, dollar, param, number, word, hole, mark."""
+    text: str
+    start: int
+    key: str
+    """The text in upper case for a word, as it is otherwise."""
+
+    @property
+    def end(self) -> int:
+        """Where the token ends."""
+        return self.start + len(self.text)
+
+    @property
+    def open(self) -> bool:
+        """Whether it is a literal that the text's end cuts off."""
+        quote = self.text.lstrip("eEnNxXbBuU&")[:1] if self.kind in {"string", "quoted"} else ""
+        closing = "]" if quote == "[" else quote
+        return bool(quote) and (len(self.text) < 2 or not self.text.endswith(closing) or self.text == quote)
+
+
+class Statement(NamedTuple):
+    """One statement without its `;`."""
+
+    tokens: tuple[Token, ...]
+    ended: bool
+    """Whether a `;` stands behind it."""
+    body: bool
+    """Whether it holds a program (a trigger, function or block), which has a language of its own."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The keys of its first tokens."""
+        return tuple(token.key for token in self.tokens[:8])
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether a program puts something in."""
+        return any(token.kind == "hole" for token in self.tokens)
+
+
+def statements(text: str, *, escapes: bool = False) -> Iterator[Statement]:
+    """The statements of a text, in order; lines that are for a client program are none. Never raises.
+
+    A trigger's or procedure's `;` inside BEGIN … END ends nothing; what stands between MySQL's `DELIMITER` lines, the
+    data behind `COPY … FROM stdin` and client commands are left out. `escapes`: whether a backslash escapes a quote and
+    `#` begins a comment, as in MySQL.
+    """
+    reader = _Reader(text, _ESCAPED if escapes else _PLAIN)
+    yield from reader.read()
+
+
+class _Reader:
+    """One pass over a text."""
+
+    def __init__(self, text: str, form: re.Pattern[str]) -> None:
+        self.text, self.form, self.at = text, form, 0
+        self.tokens: list[Token] = []
+        self.depth = 0
+        self.body = False
+
+    def read(self) -> Iterator[Statement]:
+        while self.at < len(self.text):
+            if (self.at == 0 or self.text[self.at - 1] == "\n") and self._skipped():
+                if self.tokens and not self.body:
+                    yield self._taken(ended=True)
+                continue
+            token = self._next()
+            if token is None:
+                continue
+            if token.key == ";" and not self._inside():
+                copied = "COPY" in self._first(1) and any(one.key == "STDIN" for one in self.tokens[-6:])
+                if self.tokens:
+                    yield self._taken(ended=True)
+                if copied:
+                    end = re.compile(r"^\\\.[ \t]*$", re.M).search(self.text, self.at)
+                    self.at = end.end() if end else len(self.text)
+                continue
+            self.tokens.append(token)
+            self._weigh(token)
+        if self.tokens:
+            yield self._taken(ended=False)
+
+    def _next(self) -> Token | None:
+        match = self.form.match(self.text, self.at)
+        if match is None:
+            self.at += 1
+            return None
+        kind, found, start = str(match.lastgroup), match[0], self.at
+        self.at = match.end()
+        if kind == "space" and "\n" in found and found[0] not in "-/":
+            self.at = start + found.rindex("\n") + 1  # so that each line's begin is looked at
+        if kind == "tag":
+            kind = "dollar"
+        return None if kind == "space" else Token(kind, found, start, found.upper() if kind == "word" else found)
+
+    def _skipped(self) -> bool:
+        """Whether a line for a client begins here, which is then behind us; one inside brackets is none."""
+        delimiter = _DELIMITER.match(self.text, self.at)
+        if delimiter and not self.tokens:
+            again = re.compile(r"^[ \t]*DELIMITER[ \t]+;[ \t]*$", re.M | re.I).search(self.text, delimiter.end())
+            self.at = (again.end() if again else len(self.text)) if delimiter["sign"] != ";" else delimiter.end()
+            return True
+        line = _CLIENT_LINE.match(self.text, self.at)
+        if line is None or (self.tokens and line[0].lstrip()[:1] in ("\\", ".")):
+            return False
+        if line[0].lstrip()[:1] == "#" and self.tokens:
+            self.at = line.end()
+            return False
+        self.at = line.end() + 1
+        if line[0].strip()[:1] in "gG/":
+            self.body, self.depth = False, 0
+        return True
+
+    def _first(self, count: int) -> list[str]:
+        return [token.key for token in self.tokens[:count]]
+
+    def _inside(self) -> bool:
+        return self.body and self.depth > 0
+
+    def _weigh(self, token: Token) -> None:
+        """Notes whether this is a program, and how deep in its blocks."""
+        count = len(self.tokens)
+        if token.kind != "word":
+            return
+        if not self.body:
+            first = self.tokens[0].key
+            made = first in {"CREATE", "ALTER", "REPLACE"} and count <= 12 and token.key in _BODIES
+            made = made and not any(one.key in {"TABLE", "(", "INDEX", "VIEW"} for one in self.tokens)
+            block = count == 1 and token.key in _BLOCK_WORDS
+            self.body = made or block or (count == 2 and first == "BEGIN" and token.key not in _PLAIN_BEGIN)
+            if self.body and first == "BEGIN":
+                self.depth = 1
+            if not self.body:
+                return
+        before = self.tokens[-2].key if count > 1 else ""
+        if (
+            (before == "END" and token.key in _ENDS_NO_BLOCK)
+            or token.key == "BEGIN"
+            or (token.key == "CASE" and before != "END")
+        ):
+            self.depth += 1
+        elif token.key == "END":
+            self.depth -= 1
+
+    def _taken(self, *, ended: bool) -> Statement:
+        found = Statement(tuple(self.tokens), ended, self.body)
+        self.tokens, self.body, self.depth = [], False, 0
+        return found
