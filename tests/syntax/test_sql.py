@@ -291,3 +291,8 @@ def test_files_about_the_database_go_by_their_names() -> None:
     )
     assert all(holds_sql(path) for path in about.split())
     assert not any(holds_sql(path) for path in ("app/views.py", "src/feedback.js", "db/schema.sql", "models/a.json"))
+
+
+async def test_it_may_be_asked_on_an_event_loop() -> None:
+    assert said("CREATE TABLE t (id INTEGER PRIMARY KEY name TEXT);", "sqlite")
+    assert said("SELECT a FORM t WHERE a = 1 b;", "postgres") == [("minor", 1, "no parser here understands it at `t`")]
