@@ -8,29 +8,16 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from posixpath import splitext
 
+from orchestrator.checks.omissions import BARE, THROWN, leaves_undone, may_leave_undone, stands_for_code
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax import python_source
 
-_THING = (
-    r"(?:code|file|functions?|class|classes|methods?|module|implementation|imports?|logic|routes?|styles?|html|css"
-    r"|script|tests?|handlers?|component|fields?|configuration|definitions?)"
-)
-_STAYS = r"(?:unchanged|omitted|(?:remains?|stays?|is|are)\b|as (?:before|above)|goes|here\b|the same|same as|\.\.\.|…)"
-_OMISSION = re.compile(
-    # only that: "rest of the code", "... keep the remaining methods ..."
-    rf"^\W*(?:(?:keep|add|include|insert|and) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING}\W*$"
-    rf"|\b(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING} {_STAYS}"
-    r"|(?:\.\.\.|…)\s*(?:the )?(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)\b"
-    rf"|\b(?:existing|previous|original|remaining|other) (?:\w+ )?{_THING}\s*"
-    r"(?:\.\.\.|…|here\b|unchanged|remains?\b|stays?\b|goes here|omitted|as before|as above)"
-    rf"|\b(?:your|actual|real|full) {_THING} (?:goes |comes |is )?here\b|\b{_THING} goes here\b"
-    r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted)\W*$|\bomitted for brevity\b"
-    r"|^\W*(?:no changes?|unchanged|same as) (?:here|below|above|before)\W*$",
+_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
+_EMPTY_BLOCK = re.compile(
+    r"\{\s{0,80}(?://|/\*)\s{0,9}(?:TODO|FIXME|Implement|Placeholder|Not (?:yet )?implemented)[^\n{}]{0,200}\n?"
+    r"\s{0,80}\}",
     re.IGNORECASE,
 )
-_TODO = re.compile(r"\b(?:TODO|FIXME)\b[:\s(-]*(?:implement|add|write|fill|complete|finish|your)", re.IGNORECASE)
-_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$|^\s*(?P<dots>(?:\.\.\.|…).*)$")
-_EMPTY_BLOCK = re.compile(r"\{\s{0,80}(?://|/\*)\s{0,9}(?:TODO|FIXME)\b[^\n{}]{0,200}\n?\s{0,80}\}", re.I)
 _COMMENT_CAP = 1000
 """Characters of a line that are looked at: longer ones are data, not comments."""
 _PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
@@ -46,20 +33,41 @@ def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
     if splitext(path)[1].lower() in _PROSE:
         return []
     old = {line.strip() for line in before.splitlines()}
-    stubs = _stub_lines(path, text) if _TODO.search(text) else frozenset()
+    stubs = _stub_lines(path, text) if may_leave_undone(text) else frozenset()
     findings: list[Finding] = []
     for number, comment, line in _comments(path, text):
         where = Where(file=path, line=number)
         said = comment.strip()[:120]
         if line.strip() in old:
             continue
-        if _OMISSION.search(comment):
+        if stands_for_code(comment):
             message = f"`{said}` stands for code that is not there"
             findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
-        elif _TODO.search(comment):
+        elif leaves_undone(comment):
             make = major if number in stubs else minor
             findings.append(make("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
-    return findings
+    return [*findings, *_not_written(path, text, old)]
+
+
+def _not_written(path: str, text: str, old: set[str]) -> Iterator[Finding]:
+    """Functions whose code only says that they are not written. A class's method may leave that to its heirs."""
+    lines = text.split("\n")
+    if splitext(path)[1].lower() in {".py", ".pyi"}:
+        tree = python_source.parse(text) if "NotImplementedError" in text else None
+        numbers = [
+            node.body[-1].lineno
+            for node in (tree.body if tree is not None else ())
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and isinstance(node.body[-1], ast.Raise)
+            and all(_says_nothing(statement) for statement in node.body)
+        ]
+    else:
+        numbers = [at for at, line in enumerate(lines, start=1) if THROWN.search(line[:_COMMENT_CAP])]
+    for number in numbers:
+        said = lines[number - 1].strip()
+        if said not in old:
+            where = Where(file=path, line=number)
+            yield minor("delivery.placeholder", f"`{said[:120]}` leaves work undone", where=where, fix=_FIX)
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
@@ -78,7 +86,9 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
     for number, line in enumerate(lines, start=1):
         match = _COMMENT.search(line[:_COMMENT_CAP])
         if match:
-            yield number, match["text"] or match["dots"] or "", line[:_COMMENT_CAP]
+            yield number, match["text"], line[:_COMMENT_CAP]
+        elif BARE.match(line[:_COMMENT_CAP]):
+            yield number, f"... {line.strip()[:_COMMENT_CAP]}", line[:_COMMENT_CAP]
 
 
 def _stub_lines(path: str, text: str) -> frozenset[int]:
