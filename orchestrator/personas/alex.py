@@ -40,7 +40,7 @@ class Alex:
                 slots=self._slots(brief),
                 task=brief.task.task_id,
             ),
-            read=partial(read_delivery, story_id=self._brief.story.id, task_id=brief.task.task_id),
+            read=self._reader(brief, "developer/delivery"),
             judge=judge,
             complete=partial(self._complete, brief),
         )
@@ -75,7 +75,7 @@ class Alex:
 
         Returns the extraction that was used too. What is cut again keeps the files that are whole.
         """
-        read = partial(read_delivery, story_id=self._brief.story.id, task_id=brief.task.task_id)
+        read = self._reader(brief, "developer/continuation")
         for extraction in (more.extraction, extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)):
             rest, findings = read(extraction.value) if extraction.value is not None else (None, [])
             if rest is not None and not blocking(findings):
@@ -98,6 +98,11 @@ class Alex:
             slots=slots,
             task=brief.task.task_id,
         )
+
+    def _reader(self, brief: TaskBrief, prompt: str) -> Callable[[object], tuple[Delivery | None, list[Finding]]]:
+        examples = self._desk.library.examples(prompt)
+        story, task = self._brief.story.id, brief.task.task_id
+        return partial(read_delivery, story_id=story, task_id=task, examples=examples)
 
     def _slots(self, brief: TaskBrief) -> dict[str, str]:
         budget = self._desk.policies.context_tokens

@@ -9,6 +9,7 @@ from rapidfuzz import process
 
 from orchestrator.domain.exchange import Segment
 from orchestrator.errors import ConfigError
+from orchestrator.prompts.examples import examples
 
 _PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
     "overridden_conflict",
@@ -159,6 +160,7 @@ class PromptLibrary:
             raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
+        self._examples = {name: examples(text) for name, text in texts.items()}
         self._templates = {name: _parse(name, text) for name, text in texts.items()}
         self._versions = {
             name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
@@ -180,6 +182,11 @@ class PromptLibrary:
         """Hash of the prompt's text (16 hexadecimal digits), for records. Raises ConfigError for an unknown name."""
         self._known(name)
         return self._versions[name]
+
+    def examples(self, name: str) -> frozenset[str]:
+        """What the prompt shows as an example, see prompts.examples. Raises ConfigError for an unknown name."""
+        self._known(name)
+        return self._examples[name]
 
     def _known(self, name: str) -> None:
         if name not in PROMPT_SLOTS:

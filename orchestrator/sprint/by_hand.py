@@ -36,6 +36,8 @@ class Surroundings:
     """Those of the manifests and, for a delivery, of the files it changes."""
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
+    examples: frozenset[str] = frozenset()
+    """What the developer's prompt shows as examples."""
     plan: Breakdown | None = None
     """The accepted breakdown that a delivery's contract is frozen from."""
 
@@ -109,7 +111,7 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
 def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     stated = value.get("task_id") if isinstance(value, dict) else None
     task = stated if isinstance(stated, str) else ""
-    delivery, said = read_delivery(value, story, task)
+    delivery, said = read_delivery(value, story, task, around.examples)
     yield from said
     if delivery is None:
         return

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
+from orchestrator.adapters.prompt_files import load_prompts
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
+from orchestrator.prompts.examples import examples
+from orchestrator.settings import packaged
 from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
 
 
@@ -38,9 +41,15 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         files=files,
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
         task_files=options.context or None,
+        examples=_examples() if kind == "delivery" else frozenset(),
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
     )
     return judge(kind, text, around)
+
+
+def _examples() -> frozenset[str]:
+    """Those of the packaged prompt; an answer to another one is judged in its run."""
+    return examples(load_prompts(packaged("system_prompts"), None)["developer/delivery"])
 
 
 def _files(repo: Path) -> tuple[str, ...]:

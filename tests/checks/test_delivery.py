@@ -5,6 +5,7 @@ import pytest
 from orchestrator.checks.delivery import PLACEHOLDER, check_content, read_delivery
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Severity, blocking
+from orchestrator.prompts.examples import examples
 
 STORY, TASK = "US-001", "T-US-001-01"
 
@@ -69,6 +70,30 @@ def test_what_is_no_usable_file_is_left_out_and_said(value: Any, code: str) -> N
     delivery, findings = read(value)
     assert delivery is None
     assert [finding.code for finding in blocking(findings)] == [f"delivery.{code}"]
+
+
+def test_what_the_prompt_shows_is_no_file() -> None:
+    prompt = """Say `<your text of the file>`, like this:
+
+~~~~markdown
+```python
+def total(prices):
+    return sum(prices)
+```
+~~~~
+{"files": [{"path": "a.py", "content": "import os\\n\\nprint(os.name)\\n"}]}
+and never "rest of the code".
+"""
+    shown = examples(prompt)
+    for text in (
+        "def total(prices):\n\treturn sum(prices)\n",
+        "import os\nprint(os.name)",
+        " <your text of the file>\n",
+    ):
+        delivery, findings = read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)
+        assert (delivery, [finding.code for finding in blocking(findings)]) == (None, ["delivery.placeholder"])
+    for text in ("def total(prices):\n    return sum(prices) + 1\n", "", "import os\n"):
+        assert not blocking(read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)[1])
 
 
 def test_valid_files_stay_beside_refused_ones() -> None:
