@@ -7,6 +7,8 @@ STORY = "US-007"
 FILES = {
     "app/__init__.py": "",
     "app/big.py": "".join(f"def f{number}():\n    return {number}\n\n\n" for number in range(40)),
+    "app/prices.py": "def total(prices):\n    return sum(prices)\n\n\ndef average(prices):\n    return 2\n",
+    "app/cart.py": "from app.prices import total\n\n\ndef cart(prices):\n    return total(prices)\n",
     "requirements.txt": "flask>=3\nrich\n",
     "pyproject.toml": '[project]\nname = "app"\n',
 }

@@ -15,4 +15,4 @@ class Around(Value):
     task: str = ""
     """The task's description and instructions: what they name may go."""
     others: Mapping[str, str] = {}
-    """Texts of other files of the project, to see who uses what."""
+    """Texts of other files of the project: they tell who uses what is lost. Without them it is told only."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.checks.around import Around
+from orchestrator.checks.lost_exports import check_lost
 from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.file_kinds import is_manifest
@@ -22,7 +23,8 @@ _MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".noj
 def check_content(delivery: Delivery, before: Mapping[str, str], around: Around | None = None) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist.
 
-    Syntax, SQL, omissions and placeholders, lost text, and manifests that lose a dependency or script. Never raises.
+    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, and manifests that lose
+    something. Never raises.
     """
     findings: list[Finding] = []
     around = around or Around()
@@ -36,7 +38,8 @@ def check_content(delivery: Delivery, before: Mapping[str, str], around: Around 
         if old is not None and is_manifest(change.path):
             said += _lost(change, old)
         findings += (_placed(finding, delivery) for finding in said)
-    return findings
+    lost = check_lost(delivery, before, around.task, around.others)
+    return [*findings, *(_placed(finding, delivery) for finding in lost)]
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:

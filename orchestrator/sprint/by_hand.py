@@ -33,7 +33,7 @@ class Surroundings:
     files: tuple[str, ...] | None = None
     """The project's files."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Those of the manifests and, for a delivery, of the files it changes."""
+    """Those of the manifests and, for a delivery, of the files it changes and of the sources that may use them."""
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
     examples: frozenset[str] = frozenset()
@@ -119,7 +119,7 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
-    yield from check_content(delivery, around.texts, Around(packages=packages, task=about))
+    yield from check_content(delivery, around.texts, Around(packages=packages, task=about, others=around.texts))
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.checks.around import Around
 from orchestrator.checks.delivery import check_content, check_whole
+from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
@@ -19,6 +20,7 @@ from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.record import recorded_stack
+from orchestrator.sprint.scan import scan_paths
 
 OTHER_TASK = "contract.other_task"
 UNSAFE_PATH = "delivery.unsafe_path"
@@ -54,11 +56,11 @@ class TaskRun:
         brief = self._brief(order, before)
 
         async def judge(delivery: Delivery) -> Sequence[Finding]:
-            return await self._judge(task, delivery, before)
+            return await self._judge(order, delivery, before)
 
         delivered = await self._stage.developer.deliver(brief, judge)
-        delivered = await self._amended(task, delivered, before)
-        files, status = await self._settle(task, delivered, before)
+        delivered = await self._amended(order, delivered, before)
+        files, status = await self._settle(order, delivered, before)
         if files:
             await self._commit(task, files)
         return await self._ended(task, status)
@@ -90,16 +92,34 @@ class TaskRun:
             failure_output=order.failure_output,
         )
 
-    def _around(self, task: Task) -> Around:
-        return Around(
+    async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
+        """What the files hold. Who uses what they lost is read only when something is."""
+        about = "\n".join((order.task.description, *(f"{one.issue} {one.fix}" for one in order.instructions)))
+        around = Around(
             packages=frozenset(self.contract.allowed_dependencies),
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
-            task=task.description,
+            task=about,
         )
+        lost = lost_exports(delivery, before, about)
+        if any(not one.route for one in lost):
+            around = around.model_copy(update={"others": await self._users(lost)})
+        return check_content(delivery, before, around)
 
-    async def _judge(self, task: Task, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
+    async def _users(self, lost: tuple[Lost, ...]) -> dict[str, str]:
+        """The texts of the files that use what was lost; the delivered ones among them are told by what they become."""
+
+        async def work(_step_id: str) -> dict[str, str]:
+            files = await self._stage.workspace.files(self._stage.story_id)
+            texts = await self._stage.workspace.read(self._stage.story_id, scan_paths(files))
+            using = {path for paths in users_of(lost, texts).values() for path in paths}
+            return {path: text for path, text in texts.items() if path in using}
+
+        return await self._stage.step.step("users", work, dict[str, str])
+
+    async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
+        task = order.task
         findings = [
-            *check_content(delivery, before, self._around(task)),
+            *await self._content(order, delivery, before),
             *check_delivery(self.contract, delivery, before),
             *check_whole(delivery, self._own(task), before),
         ]
@@ -138,8 +158,9 @@ class TaskRun:
         self._progress.note_findings(findings)
         return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
 
-    async def _amended(self, task: Task, delivered: Delivered, before: dict[str, str]) -> Delivered:
+    async def _amended(self, order: Order, delivered: Delivered, before: dict[str, str]) -> Delivered:
         """The last delivery judged anew where the architect allows what it was refused for."""
+        task = order.task
         try:
             longer = await amend(self._stage, self._progress, self._plan, self.contract, task, delivered)
         except ProviderError:
@@ -148,14 +169,14 @@ class TaskRun:
         if longer is None or delivered.delivery is None:
             return delivered
         self.contract = longer
-        findings = await self._judge(task, delivered.delivery, before)
+        findings = await self._judge(order, delivered.delivery, before)
         return Delivered(delivery=delivered.delivery, accepted=not blocking(findings), findings=tuple(findings))
 
     async def _settle(
-        self, task: Task, delivered: Delivered, before: dict[str, str]
+        self, order: Order, delivered: Delivered, before: dict[str, str]
     ) -> tuple[tuple[FileChange, ...], TaskStatus]:
         """Which files are committed and what the task has become (spec 1 B4)."""
-        progress = self._progress
+        progress, task = self._progress, order.task
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
             return delivered.delivery.files, TaskStatus.DONE
@@ -172,7 +193,7 @@ class TaskRun:
         faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
         kept = delivered.delivery.model_copy(update={"files": valid})
-        left = [*check_delivery(self.contract, kept, before), *check_content(kept, before, self._around(task))]
+        left = [*check_delivery(self.contract, kept, before), *await self._content(order, kept, before)]
         return (() if blocking(f for f in left if f.code != OTHER_TASK) else valid), TaskStatus.PARTIAL
 
     async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[tuple[FileChange, ...], TaskStatus]:

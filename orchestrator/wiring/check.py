@@ -14,6 +14,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.prompts.examples import examples
 from orchestrator.settings import packaged
 from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
+from orchestrator.sprint.scan import scan_paths
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     files = _files(options.repo) if options.repo is not None else None
     wanted = {path for path in files or () if is_manifest(path)}
     if kind == "delivery":
-        wanted |= set(delivered_paths(text)) & set(files or ())
+        changed = set(delivered_paths(text)) & set(files or ())
+        wanted |= changed | set(scan_paths(files or ()) if changed else ())
     around = Surroundings(
         story=options.story,
         files=files,

@@ -1,0 +1,116 @@
+"""What a changed file had and lost."""
+
+import pytest
+
+from orchestrator.checks.lost_exports import check_lost
+from orchestrator.domain.delivery import Delivery, FileChange
+
+PRICES = (
+    "RATE = 2\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef apply_discount(prices):\n    return prices\n"
+)
+USER = {"shop/cart.py": "from shop.prices import apply_discount\n"}
+ROUTES = (
+    "from flask import Flask\napp = Flask(__name__)\n\n\n@app.get('/users/<int:id>')\ndef user(id):\n    return {}\n"
+)
+JS = "export function total(p) { return p; }\nexport const rate = 2;\nexport default total;\n"
+COMMON = "function total() {}\nfunction rate() {}\nmodule.exports = { total, rate };\n"
+
+
+def lost(
+    path: str,
+    old: str,
+    new: str,
+    *,
+    task: str = "",
+    others: dict[str, str] | None = None,
+    more: dict[str, str] | None = None,
+) -> list[tuple[str, str]]:
+    files = tuple(FileChange(path=name, content=text) for name, text in {path: new, **(more or {})}.items())
+    delivery = Delivery(story_id="US-1", task_id="T-US-1-01", files=files)
+    found = check_lost(delivery, {path: old}, task, others or {})
+    return [(str(one.severity), one.message.split("`")[3]) for one in found]
+
+
+def without(name: str, text: str = PRICES) -> str:
+    head, _, rest = text.partition(f"def {name}(")
+    return head + rest.partition("\n\n\n")[2]
+
+
+def test_what_others_use_is_major_and_what_nobody_uses_is_told() -> None:
+    new = without("apply_discount")
+    assert lost("shop/prices.py", PRICES, new, others=USER) == [("major", "apply_discount")]
+    assert lost("shop/prices.py", PRICES, new) == [("minor", "apply_discount")]
+    assert lost("shop/prices.py", PRICES, PRICES + "X = 1\n", others=USER) == []
+    assert lost(
+        "shop/prices.py", PRICES, new, others={"other/cart.py": "from other.prices import apply_discount\n"}
+    ) == [("minor", "apply_discount")]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        "Replace apply_discount by one that knows vouchers",
+        "Remove the discount function",
+        "`apply_discount` is not wanted",
+        "Rename the discount helper",
+    ],
+)
+def test_what_the_task_names_may_go(task: str) -> None:
+    assert lost("shop/prices.py", PRICES, without("apply_discount"), task=task, others=USER) == []
+
+
+def test_another_task_names_nothing() -> None:
+    task = "Add a rounding helper and remove nothing"
+    assert lost("shop/prices.py", PRICES, without("apply_discount"), task=task, others=USER) == [
+        ("major", "apply_discount")
+    ]
+
+
+def test_a_new_name_passes_for_the_old_one_only_where_nobody_asks_for_the_old() -> None:
+    new = PRICES.replace("apply_discount", "apply_discounts")
+    assert lost("shop/prices.py", PRICES, new) == [("minor", "apply_discount")]
+    assert lost("shop/prices.py", PRICES, new, others=USER) == [("major", "apply_discount")]
+    mended = {"shop/cart.py": "from shop.prices import apply_discounts\n"}
+    assert lost("shop/prices.py", PRICES, new, others=USER, more=mended) == [("minor", "apply_discount")]
+
+
+def test_what_moved_is_lost_only_to_those_who_ask_the_old_file() -> None:
+    new, moved = without("apply_discount"), {"shop/vouchers.py": "def apply_discount(prices):\n    return prices\n"}
+    assert lost("shop/prices.py", PRICES, new, more=moved) == []
+    assert lost("shop/prices.py", PRICES, new, more=moved, others=USER) == [("major", "apply_discount")]
+    again = "from shop.vouchers import apply_discount\n" + new
+    assert lost("shop/prices.py", PRICES, again, more=moved, others=USER) == []
+
+
+def test_what_is_still_there_in_another_way_is_not_lost() -> None:
+    assert lost("shop/prices.py", PRICES, "from shop.all import *\n") == []
+    assert lost("shop/prices.py", PRICES, '__all__ = ["RATE"]\n' + PRICES) == []
+    assert lost("shop/prices.py", PRICES, "def broken(:\n") == []
+    assert lost("shop/prices.py", PRICES, "") == []
+    assert lost("src/a.js", COMMON, "const api = { total, rate };\nmodule.exports = api;\n") == []
+    assert lost("src/a.js", COMMON, "module.exports = { ...require('./b') };\n") == []
+    assert lost("src/a.ts", JS, "export * from './b';\n") == []
+
+
+def test_javascript() -> None:
+    user = {"src/b.js": "import total, { rate } from './a.js';\n"}
+    assert lost("src/a.js", JS, "export function total(p) { return p; }\nexport default total;\n", others=user) == [
+        ("major", "rate")
+    ]
+    assert lost("src/a.js", JS, JS.replace("export default total;\n", ""), others=user) == [("major", "default")]
+    assert lost(
+        "src/a.js", COMMON, COMMON.replace(", rate", ""), others={"src/c.js": "const { rate } = require('./a');\n"}
+    ) == [("major", "rate")]
+    assert lost("src/lib/index.ts", JS, JS.replace("export const rate = 2;\n", ""), others={
+        "src/b.ts": "import { rate } from './lib';\n"}) == [("major", "rate")]  # fmt: skip
+
+
+def test_routes() -> None:
+    gone = "from flask import Flask\napp = Flask(__name__)\n\n\ndef user(id):\n    return {}\n"
+    assert lost("app.py", ROUTES, gone) == [("major", "GET /users/:")]
+    assert lost("app.py", ROUTES, gone, task="Drop GET /users/<int:id> from the interface") == []
+    assert lost("app.py", ROUTES, gone, task="Remove the users interface") == []
+    assert lost("app.py", ROUTES, ROUTES.replace("<int:id>", "<int:user_id>")) == []
+    express = "const router = require('express').Router();\nrouter.get('/users', list);\nmodule.exports = { router };\n"
+    assert lost("src/r.js", express.replace("/users", "/api/users"), express) == []
+    assert lost("src/r.js", express, express.replace("router.get('/users', list);\n", "")) == [("major", "GET /users")]
