@@ -5,12 +5,12 @@ from posixpath import basename
 
 from orchestrator.checks.around import Around
 from orchestrator.checks.lost_exports import check_lost
+from orchestrator.checks.manifest_loss import manifest_losses
 from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.manifest import read_manifest
 from orchestrator.syntax.sql_check import check_sql_strings
 from orchestrator.syntax.sql_dialect import Project
 
@@ -36,7 +36,7 @@ def check_content(delivery: Delivery, before: Mapping[str, str], around: Around 
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):
-            said += _lost(change, old)
+            said += manifest_losses(change, old)
         findings += (_placed(finding, delivery) for finding in said)
     lost = check_lost(delivery, before, around.task, around.others)
     return [*findings, *(_placed(finding, delivery) for finding in lost)]
@@ -72,16 +72,3 @@ def _shrunk(change: FileChange, before: str | None) -> Iterator[Finding]:
     elif before and len(before) > SMALL_BEFORE and len(change.content) < KEPT_SHARE * len(before):
         message = f"the file shrank from {len(before)} to {len(change.content)} characters"
         yield minor("delivery.shrunk", message, where=where, fix=fix)
-
-
-def _lost(change: FileChange, before: str) -> Iterator[Finding]:
-    old, new = read_manifest(change.path, before), read_manifest(change.path, change.content)
-    where = Where(file=change.path)
-    yield from (problem.model_copy(update={"code": "delivery.syntax"}) for problem in new.problems if not old.problems)
-    for what, gone in (
-        ("dependency", sorted(old.dependencies - new.dependencies)),
-        ("script", sorted(old.scripts - new.scripts)),
-    ):
-        if gone and not new.problems:
-            message = f"the manifest lost the {what} {', '.join(f'`{name}`' for name in gone)}"
-            yield major("delivery.manifest_loss", message, where=where, fix="Keep what was there; add to it only.")

@@ -128,7 +128,7 @@ def _finding(one: Lost, users: list[str]) -> Finding:
     if one.instead:
         message += f"; `{one.instead}` may stand for it"
     if users:
-        message += f"; {', '.join(users[:3])}{' and others' if len(users) > 3 else ''} use it"
+        message += f"; used by {', '.join(users[:3])}{' and others' if len(users) > 3 else ''}"
     make = major if users or one.route else minor
     return make(CODE, message, where=Where(file=one.file), fix=f"Keep `{one.name}` as it was.")
 

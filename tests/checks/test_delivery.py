@@ -184,3 +184,39 @@ def test_a_manifest_keeps_its_dependencies_and_scripts() -> None:
     assert content("requirements.txt", "flask\n", "Flask>=2\nrich\n") == [("major", "manifest_loss")]
     assert content("requirements.txt", "rich\nFLASK>=3\n", "flask>=2\nrich\n") == []
     assert content("pyproject.toml", "[project\n", "[project]\nname = 'a'\n") == [("major", "syntax")]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "severity"),
+    [
+        ("package.json", '{"type": "module", "main": "a.js"}', '{"main": "b.js"}', "minor"),
+        ("package.json", '{"engines": {"node": ">=20"}}', "{}", "minor"),
+        ("package.json", '{"bin": {"a": "a.js"}, "exports": "./a.js"}', '{"exports": "./b.js", "bin": "a.js"}', None),
+        ("package.json", '{"dependencies": {"a": "^2.1.0"}}', '{"dependencies": {"a": "^1.9.0"}}', "minor"),
+        ("package.json", '{"dependencies": {"a": "^2.1.0"}}', '{"devDependencies": {"a": "2.2.0"}}', None),
+        ("package.json", '{"dependencies": {"a": "1", "b": "1"}}', '{"dependencies": {"b": "1", "a": "*"}}', None),
+        (
+            "package.json",
+            '{"dependencies": {"a": "1"}}',
+            '{"dependencies": {"a": "1"}, "x": {"b": 1, "b": 2}}',
+            "minor",
+        ),
+        ("package.json", '{"name": "a"}', '{"name": 3}', None),
+        ("pyproject.toml", "[project]\nname = 'a'\nrequires-python = '>=3.11'\n", "[project]\nname = 'a'\n", "minor"),
+        (
+            "pyproject.toml",
+            "[build-system]\nrequires = []\n[project]\nname = 'a'\n",
+            "[project]\nname = 'b'\n",
+            "minor",
+        ),
+        ("pyproject.toml", "[project]\nname = 'a'\n[project.scripts]\nx = 'a:b'\n", "[project]\nname = 'a'\n", "major"),
+        ("pyproject.toml", "[project]\nversion = '1'\n", "[project]\ndynamic = ['version']\n", None),
+        ("pyproject.toml", "[project]\ndependencies = ['a>=2.1']\n", "[project]\ndependencies = ['a>=2.0']\n", "minor"),
+        ("requirements.txt", "flask==3.0\nrich\n", "# flask==3.0\nrich\n", "major"),
+        ("requirements.txt", "flask==3.0\n", "Flask==2.3\n", "minor"),
+        ("requirements.txt", "flask[async]>=2.0,<3\n", "flask>=1.0,<3  # older is fine\n", None),
+        ("requirements.txt", "flask==3.0\n", "flask>=3.1\n", None),
+    ],
+)
+def test_what_a_manifest_loses(path: str, before: str, after: str, severity: str | None) -> None:
+    assert content(path, after, before) == ([(severity, "manifest_loss")] if severity else [])

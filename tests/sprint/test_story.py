@@ -409,3 +409,31 @@ async def test_a_file_that_never_comes_leaves_the_task_partial(tmp_path: Path) -
     assert outcome.status is StoryStatus.NEEDS_ATTENTION
     assert statuses(outcome) == {"T-US-1-01": TaskStatus.PARTIAL}
     assert {"delivery.missing_file", "story.unfinished"} <= codes(outcome)
+
+
+async def test_what_other_files_use_is_not_lost(tmp_path: Path) -> None:
+    base = {
+        "us_1.py": "def value():\n    return 0\n\n\ndef other():\n    return 2\n",
+        "b.py": "from us_1 import other\n",
+    }
+    stand = Stand(tmp_path, base=base)
+    stand.team.plan(A, ["us_1.py"])
+    stand.team.deliver(A, 1, good())
+    stand.team.deliver(A, 1, {"us_1.py": f"{good()['us_1.py']}\n\ndef other():\n    return 2\n"})
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "suite 1"]
+    assert "lost the export `other`, of which the task does not speak; used by b.py" in stand.step.prompts[2].text
+
+
+async def test_sql_is_judged_by_the_dialect_of_the_recorded_stack(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    table = "CREATE TABLE people (\n  id INTEGER PRIMARY KEY,\n  user TEXT\n);\n"
+    stand.team.plan(A, ["us_1.py", "schema.sql"], tech_stack={"database": "PostgreSQL 16"})
+    stand.team.deliver(A, 1, {**good(), "schema.sql": table})
+    stand.team.deliver(A, 1, {**good(), "schema.sql": table.replace("user", '"user"')})
+    stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert "`user` is a reserved word of SQL" in stand.step.prompts[2].text
