@@ -25,7 +25,7 @@ _PYTHON = (".py", ".pyi")
 _ALIKE = 75
 """How alike (of 100) a new name must be to pass for the old one under another name."""
 _OFFERS_UNSEEN = re.compile(
-    r"\bimport \*(?! as\b)|\bexport \*(?! as\b)|\bmodule\.exports\s*=(?!\s*\{)|\bexports\s*=\s*\{[^}]*\.\.\."
+    r"\bimport \*(?! as\b)|\bexport \*(?! as\b)|\bmodule\.exports\s*=(?!\s*\{)|\bexports\s*=\s*\{[^}]{0,2000}\.\.\."
     r"|\bexports\[|\bassign\((?:module\.)?exports|\bglobals\(\)|^def __getattr__",
     re.MULTILINE,
 )
