@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from orchestrator.syntax.sql_tokens import Statement, Token
-from orchestrator.syntax.sql_words import quoted_as, reserved_in, words
+from orchestrator.syntax.sql_words import TYPES, quoted_as, reserved_in, words
 
 NAMES = frozenset({"word", "quoted"})
 _MAKING = frozenset(
@@ -16,6 +16,11 @@ _CANNOT_END = words(
     REFERENCES UNION EXCEPT INTERSECT WHEN THEN ELSE FROM SET"""
 )
 _NO_COMMA_BEFORE = frozenset({"FROM", "WHERE", ")", ",", "HAVING"})
+_OPENINGS = frozenset(
+    (first, second)
+    for first, seconds in {"CREATE": "TABLE INDEX UNIQUE", "INSERT": "INTO", "ALTER": "TABLE", "DROP": "TABLE"}.items()
+    for second in seconds.split()
+)
 _QUERIES = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM", "("})
 
 
@@ -40,6 +45,7 @@ def problems(statement: Statement, dialects: Sequence[str]) -> Iterator[Problem]
     if "tsql" not in dialects:  # which takes a comma too many, and needs no `;` between statements
         yield from _commas(statement.tokens)
         yield from _cut_short(statement)
+        yield from _joined(statement.tokens)
     yield from _reserved_table(statement.tokens, dialects)
     if statement.words[:1] in {("INSERT",), ("REPLACE",)}:
         yield from _inserted(statement.tokens, dialects)
@@ -116,6 +122,22 @@ def _cut_short(statement: Statement) -> Iterator[Problem]:
     if len(tokens) > 1 and last.key in _CANNOT_END and before not in {"AS", "."} and not last.open:
         message = f"the statement ends with `{last.text}`: the rest is missing"
         yield Problem(last, message, "Write the statement to its end.", cut=True)
+
+
+def _joined(tokens: Sequence[Token]) -> Iterator[Problem]:
+    """A second statement that begins where the first has no `;`, and CREATE TABLE without its bracket."""
+    if (tokens[0].key, tokens[1].key if len(tokens) > 1 else "") not in _OPENINGS:
+        return
+    depth = 0
+    for before, one, behind in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        depth += {"(": 1, ")": -1}.get(before.key, 0)
+        if depth == 0 and (one.key, behind.key) in _OPENINGS and before.key not in {"AS", "."}:
+            message = f"`{one.text} {behind.text}` begins while the statement before it has no `;`"
+            yield Problem(one, message, f"Put a `;` before `{one.text} {behind.text}`.")
+            return
+    at = _table_name_at(tokens)
+    if at is not None and [token.kind for token in tokens[at : at + 3]] == ["word"] * 3 and tokens[at + 2].key in TYPES:
+        yield Problem(tokens[at + 1], f"`(` is missing before `{tokens[at + 1].text}`", "Put the columns in brackets.")
 
 
 def _reserved_table(tokens: Sequence[Token], dialects: Sequence[str]) -> Iterator[Problem]:

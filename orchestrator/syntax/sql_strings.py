@@ -54,32 +54,9 @@ _SIGNS = re.compile(r"[=*?();_\"`%$\d" + HOLE + r"]|\bwhere\b|,|::|:\w", re.IGNO
 """What a sentence that only begins like a statement has none of."""
 _LOOK = 400
 """Characters of a string that are looked at to tell whether it is SQL."""
-_NO_CALL = frozenset(
-    {
-        "join",
-        "concat",
-        "push",
-        "append",
-        "format",
-        "extend",
-        "add",
-        "log",
-        "print",
-        "info",
-        "debug",
-        "error",
-        "warn",
-        "startswith",
-        "startsWith",
-        "endswith",
-        "endsWith",
-        "includes",
-        "indexOf",
-        "match",
-        "test",
-        "replace",
-        "split",
-    }
+_NO_CALL = words(
+    """join concat push unshift insert write append format extend add log print info debug error warn startswith
+    startsWith endswith endsWith includes indexOf match test replace split"""
 )
 """Calls whose argument may be a part of something."""
 _FORMAT = re.compile(r"\{[^{}]*\}")
