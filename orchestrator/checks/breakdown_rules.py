@@ -9,6 +9,7 @@ from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.graph import find_cycle, waves
 from orchestrator.domain.paths import spelling, unsafe_reason
 from orchestrator.syntax.install import install_targets
+from orchestrator.syntax.install_tools import INSTALLERS
 
 MAX_TASK_FILES = 3
 _PATH_FIX = {
@@ -110,7 +111,7 @@ def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Find
     fix = "Declare it under dependencies, or do without it."
     installed = install_targets(task.command or "")
     for name in installed:
-        if name not in declared:
+        if name not in declared | INSTALLERS:
             message = f"the command installs `{name}`, which is not declared"
             yield major("breakdown.undeclared_package", message, where=where, fix=fix)
     for name in spoken_packages(task.description):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from packaging.utils import canonicalize_name
 
 from orchestrator.domain.breakdown import PackageDependencies
-from orchestrator.syntax.install import install_targets
+from orchestrator.syntax.install import plain_install_targets
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>@[a-z0-9~][\w.~-]*/[\w.~-]+|[A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*"
@@ -108,7 +108,7 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
 def spoken_packages(description: str) -> tuple[str, ...]:
     """Packages a description names plainly enough to expect a declaration; lower case, each once."""
     description = description[:_DESCRIPTION_CAP]
-    found = dict.fromkeys(install_targets(description))
+    found = dict.fromkeys(plain_install_targets(description))
     found.update(dict.fromkeys((m["before"] or m["behind"]).lower() for m in _SPOKEN.finditer(description)))
     found.update(dict.fromkeys(m[1].lower() for m in _WELL_KNOWN.finditer(description)))
     return tuple(dict.fromkeys(_SAME.get(name, name) for name in found))

@@ -11,18 +11,14 @@ from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
 from orchestrator.syntax import javascript_calls, javascript_source
+from orchestrator.syntax.install_tools import INSTALLERS
+from orchestrator.syntax.nox_sessions import session_installs
 from orchestrator.syntax.npm_configs import is_npm_config
 from orchestrator.syntax.python_files import commands_of, is_python
 from orchestrator.syntax.python_locks import is_lock
 from orchestrator.syntax.runner_settings import runner_settings
+from orchestrator.syntax.scripts import is_script, script_installs
 
-_SHELL = re.compile(r"(^|/)(.*\.(sh|bash|mk|ps1|bat|cmd)|(gnu)?makefile|(dockerfile|containerfile)(\..*)?|justfile)$")
-_PIPELINE = re.compile(
-    r"(^|/)(\.github/(workflows|actions)/.*\.ya?ml|\.gitlab-ci\.yml|\.travis\.yml|azure-pipelines\.yml|\.drone\.yml"
-    r"|bitbucket-pipelines\.yml|\.circleci/config\.yml|\.pre-commit-config\.yaml|jenkinsfile|procfile)$"
-)
-_TITLE = re.compile(r"^\s*(?:-\s+)?name:\s")
-_STEP = re.compile(r"^\s*(?:-\s+)?(?:[\w-]+:\s+)?['\"]?")
 _SOURCES = {
     ".npmrc": re.compile(
         r"""^\s*["']?(@[^:=]+:)?(registry|ignore-scripts|script-shell|node-options|_\w+|//.*|replace-registry-host"""
@@ -61,8 +57,6 @@ _GIT_SETTINGS = {
     ".gitattributes": re.compile(r"^.*\b(filter|diff|merge)=\S+.*$", re.M),
     ".gitconfig": re.compile(r"^.*\S.*$", re.M),
 }
-_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "npm"})
-"""What brings packages may renew itself."""
 
 
 def must_be_read(path: str) -> bool:
@@ -75,8 +69,7 @@ def must_be_read(path: str) -> bool:
         or is_lock(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
-        or _SHELL.search(path.lower()) is not None
-        or _PIPELINE.search(path.lower()) is not None
+        or is_script(path)
     )
 
 
@@ -93,7 +86,7 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     yield from _settings(path, text, before, where)
     old = set(_installs(path, before)) if before is not None else set()
     for name in _installs(path, text):
-        if name not in world.dependencies | _INSTALLERS and name not in old:
+        if name not in world.dependencies | INSTALLERS and name not in old:
             message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
             yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
@@ -169,13 +162,10 @@ def _installs(path: str, text: str) -> tuple[str, ...]:
         lines: Sequence[str] = read_manifest(path, text).commands
     elif is_python(path):
         lines = commands_of(path, text)
+        if basename(path).lower() == "noxfile.py":
+            lines = [*lines, *session_installs(text)]
     elif path.lower().endswith((*javascript_source.SUFFIXES, *javascript_source.MIXED)):
         lines = javascript_calls.commands_run(text, path)
-    elif _SHELL.search(path.lower()):
-        joined = re.sub(r"\\\r?\n", " ", text)
-        lines = [re.sub(r'[\[\],"]', " ", line) if "RUN [" in line else line for line in joined.splitlines()]
-    elif _PIPELINE.search(path.lower()):
-        lines = [_STEP.sub("", line) for line in re.sub(r"\\\r?\n", " ", text).splitlines() if not _TITLE.match(line)]
     else:
-        return ()
+        return script_installs(path, text)
     return tuple(dict.fromkeys(name for line in lines for name in install_targets(line.strip())))

@@ -1,126 +1,179 @@
-"""A shell command line → the simple commands in it, as lists of words."""
+"""A shell text → its simple commands in order, each with what a pipe brings to it; functions keep their bodies."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import NamedTuple, Union
 
-_ENDS = frozenset(";&|\n()")
-_MAX_NESTING = 8
+from orchestrator.syntax.shell_words import TEXT, Lexed, Piece, Token
 
-
-def simple_commands(text: str) -> list[list[str]]:
-    """The words of every simple command in `text`, in order; what substitutions run comes behind the line itself.
-
-    Knows quotes, backslashes, comments, `;`, `&&`, `|`, line breaks, groups and redirections (left out, with their
-    file). A substitution stands as `$(…)` in its word. Where a quote is never closed, quotes count as blanks: no shell
-    would run such a line, and what it would install is still told.
-    """
-    return list(_commands(text, 0))
-
-
-def _commands(text: str, depth: int) -> Iterator[list[str]]:
-    scan = _Scan(text)
-    if scan.open_quote:
-        scan = _Scan(re.sub(r"[\"']", " ", text))
-    yield from (words for words in scan.commands if words)
-    if depth < _MAX_NESTING:
-        for inner in scan.substitutions:
-            yield from _commands(inner, depth + 1)
+_CLOSES = {
+    "{": "}", "(": ")", "if": "fi", "while": "done", "until": "done", "for": "done", "select": "done", "case": "esac",
+}  # fmt: skip
+_CLOSERS = frozenset(_CLOSES.values())
+_SKIPPED = frozenset({"then", "elif", "else", "do", "!"})
+_KEPT = frozenset({"for", "select", "case"})
+"""Openers that stay in their command: its words say more."""
+_PIPES = frozenset({"|", "|&"})
+_IN_TESTS = frozenset({"&&", "||", "(", ")"})
+_BREAKS = frozenset({";", "&", "&&", "||", ";;"})
+"""What no pattern of a `case` holds: a text with it is read as commands."""
+_SHOWN = 160
+"""Characters of a pipeline that are kept to tell it by: its end, where it goes."""
 
 
-class _Scan:
-    """One pass over a text."""
+class Simple(NamedTuple):
+    """One command: its words and redirections. `source` is what a pipe brings: a command, or "" for several;
+    None without a pipe. `text` is the pipeline up to its end."""
 
-    def __init__(self, text: str) -> None:
-        self.commands: list[list[str]] = [[]]
-        self.substitutions: list[str] = []
-        self.open_quote = False
-        self._text, self._at = text, 0
-        self._word: str | None = None
-        self._drop_next = False
-        while self._at < len(text):
-            self._step(text[self._at])
-        self._end_word()
+    words: tuple[Token, ...]
+    redirections: tuple[Token, ...]
+    source: Union["Simple", str, None]
+    text: str
 
-    def _step(self, char: str) -> None:
-        if char == "\\":
-            following = self._text[self._at + 1 : self._at + 2]
-            self._add("" if following == "\n" else following, starts=following not in {"\n", ""})
-            self._at += 2
-        elif char in "'\"":
-            self._quoted(char)
-        elif char == "`" or self._text.startswith("$(", self._at):
-            self._substitution()
-        elif char == "#" and self._word is None:
-            end = self._text.find("\n", self._at)
-            self._at = len(self._text) if end < 0 else end
-        elif char in "<>":
-            self._redirection()
-        elif char in _ENDS:
-            self._end_word()
-            self.commands.append([])
-            self._drop_next = False
-            self._at += 1
-        elif char.isspace():
-            self._end_word()
-            self._at += 1
-        else:
-            self._add(char)
-            self._at += 1
 
-    def _add(self, piece: str, *, starts: bool = True) -> None:
-        if starts or self._word is not None:
-            self._word = (self._word or "") + piece
+class Function(NamedTuple):
+    """A function with the commands of its body."""
 
-    def _end_word(self) -> None:
-        if self._word is not None and not self._drop_next:
-            self.commands[-1].append(self._word)
-        if self._word is not None:
-            self._drop_next = False
-        self._word = None
+    name: str
+    body: tuple[Union[Simple, "Function"], ...]
 
-    def _quoted(self, quote: str) -> None:
-        self._add("")
-        self._at += 1
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if char == quote:
-                self._at += 1
-                return
-            if quote == '"' and (char == "`" or self._text.startswith("$(", self._at)):
-                self._substitution()
-                continue
-            if quote == '"' and char == "\\" and self._text[self._at + 1 : self._at + 2] in {'"', "\\", "$", "`", "\n"}:
-                self._at += 1
-                char = self._text[self._at].replace("\n", "")
-            self._add(char)
-            self._at += 1
-        self.open_quote = True
 
-    def _substitution(self) -> None:
-        """`$(…)` up to its bracket, or `` `…` ``; brackets in quotes inside it may end it early, which finds more."""
-        start = self._at + (1 if self._text[self._at] == "`" else 2)
-        end = self._text.find("`", start) if self._text[self._at] == "`" else self._closing(start)
-        end = len(self._text) if end < 0 else end
-        self.substitutions.append(self._text[start:end])
-        self._add("$(…)")
-        self._at = end + 1
+Item = Simple | Function
 
-    def _closing(self, start: int) -> int:
-        depth = 1
-        for match in re.compile(r"[()]").finditer(self._text, start):
-            depth += 1 if match[0] == "(" else -1
-            if depth == 0:
-                return match.start()
-        return -1
 
-    def _redirection(self) -> None:
-        if self._word is not None and self._word.isdigit():
-            self._word = None
-        self._end_word()
-        match = re.compile(r"<<<|<<-?|<\(|>\(|<>|[<>]&-?|>>|>\||[<>]").match(self._text, self._at)
-        sign = match[0] if match else self._text[self._at]
-        self._at += len(sign)
-        if sign.endswith("("):
-            self.commands.append([])
-        else:
-            self._drop_next = True
+class _Open(NamedTuple):
+    """A compound that is not closed yet, and what to go back to behind it."""
+
+    closer: str
+    source: Simple | str | None
+    function: str
+    outer: list[Item]
+    start: int
+
+
+def commands(lexed: Lexed, text: str) -> Sequence[Item]:
+    """The commands of a text in order; those of groups, loops and conditions stand among the others. Never raises."""
+    return _Reader(lexed.tokens, text).read()
+
+
+class _Reader:
+    """One pass over tokens."""
+
+    def __init__(self, tokens: Sequence[Token], text: str) -> None:
+        self._tokens, self._text = tokens, text
+        self._items: list[Item] = []
+        self._open: list[_Open] = []
+        self._words: list[Token] = []
+        self._redirections: list[Token] = []
+        self._source: Simple | str | None = None
+        self._last: Simple | str | None = None
+        self._start = 0
+        self._function = ""
+        self._pattern: list[Token] | None = None
+
+    def read(self) -> Sequence[Item]:
+        at = 0
+        while at < len(self._tokens):
+            token = self._tokens[at]
+            if self._pattern is not None and self._in_pattern(token):
+                pass
+            elif not token.sign:
+                self._word(token)
+            elif token.sign[0] in "<>" or token.sign in {"&>", "&>>"}:
+                self._redirections.append(token)
+            elif token.sign == "(" and self._names_function(at):
+                self._function = self._words[-1].raw
+                self._words = []
+                at += 1
+            else:
+                self._operator(token)
+            at += 1
+        self._flush(len(self._text))
+        while self._open:
+            self._close()
+        return self._items
+
+    def _names_function(self, at: int) -> bool:
+        closes = at + 1 < len(self._tokens) and self._tokens[at + 1].sign == ")"
+        return closes and (len(self._words) == 1 or (len(self._words) == 2 and self._words[0].raw == "function"))
+
+    def _word(self, token: Token) -> None:
+        if self._words or self._redirections:
+            if len(self._words) == 1 and self._words[0].raw == "function":
+                self._function, self._words = token.raw, []
+            else:
+                self._words.append(token)
+            if token.raw == "in" and len(self._words) > 2 and self._words[0].raw == "case":
+                self._flush(token.end)
+                self._pattern = []
+        elif token.raw in _CLOSES:
+            self._enter(token)
+            if token.raw in _KEPT:
+                self._words.append(token)
+        elif token.raw in _CLOSERS:
+            self._leave(token.raw)
+        elif token.raw not in _SKIPPED:
+            self._function = ""
+            self._words.append(token)
+        elif self._source is None:
+            self._start = token.end
+
+    def _in_pattern(self, token: Token) -> bool:
+        """Whether a token belongs to the pattern of a `case`: no command, but what it expands is run."""
+        held = self._pattern or []
+        if token.sign in _BREAKS or (token.raw == "esac" and not held):
+            self._pattern = None
+            return False
+        if not token.sign:
+            held.append(token)
+        self._pattern = None if token.sign == ")" else held
+        if self._pattern is None:
+            nothing = Token("", (Piece(TEXT, ":"),), ":")
+            self._items.append(Simple((nothing, *held), (), None, ""))
+            self._start, self._last = token.end, None
+        return True
+
+    def _operator(self, token: Token) -> None:
+        if self._words and self._words[0].raw == "[[" and self._words[-1].raw != "]]" and token.sign in _IN_TESTS:
+            return
+        self._flush(token.start)
+        if token.sign == "(":
+            self._enter(token)
+            return
+        if token.sign == ")":
+            self._leave(")")
+        elif token.sign in _PIPES:
+            self._source = self._last if self._last is not None else ""
+            self._last = None
+        elif token.sign != "\n" or self._last is not None:  # a line may end behind a pipe
+            self._source = self._open[-1].source if self._open else None
+            self._start = token.end
+            self._last = None
+        if token.sign[:1] == ";" and token.sign != ";" and self._open and self._open[-1].closer == "esac":
+            self._pattern = []
+
+    def _flush(self, end: int) -> None:
+        if self._words or self._redirections:
+            text = self._text[max(self._start, end - _SHOWN) : end].strip()
+            command = Simple(tuple(self._words), tuple(self._redirections), self._source, text)
+            self._items.append(command)
+            self._last = command
+            self._words, self._redirections = [], []
+
+    def _enter(self, token: Token) -> None:
+        start = self._start if self._source is not None else token.start
+        self._open.append(_Open(_CLOSES[token.raw], self._source, self._function, self._items, start))
+        if self._function:
+            self._items, self._function = [], ""
+        self._last = None
+
+    def _leave(self, closer: str) -> None:
+        if self._open and self._open[-1].closer == closer:
+            self._close()
+        self._last = ""
+
+    def _close(self) -> None:
+        held = self._open.pop()
+        self._source, self._start = held.source, held.start
+        if held.function:
+            body, self._items = self._items, held.outer
+            self._items.append(Function(held.function, tuple(body)))

