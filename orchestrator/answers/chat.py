@@ -8,6 +8,7 @@ FINAL = re.compile(
 )
 """Words that announce the answer itself."""
 _TAIL = re.compile(
+    r"(?=\s*+[<\[`~(….ot])"  # no other character begins a mark: most places are told at once
     r"(?:\s*(?:<\|[\w ]{1,40}\|>|</s>|\[/?INST\]|```|~~~|</?(?!think|reason|thought|scratch|reflect)[a-z_]{2,20}>"
     r"|(?:…|\.{3})?\s*[\[(]?\b(?:output )?truncated\b.{0,40}"
     r"|\n\s*[\[(][A-Za-z][^\])\n\"{}]{2,80}[\])]))+\s*\Z",

@@ -4,9 +4,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import accumulate
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import SkipValidation
+from pydantic import PlainSerializer, SkipValidation
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Where
@@ -17,6 +18,8 @@ MAX_REPAIRS = 1000
 """Repairs listed one by one; what exceeds them is summed up in a last entry of kind `more`."""
 EXCERPT = 60
 """Characters of foreign text shown in a repair or a finding."""
+
+_OFFSET = itemgetter(1)
 
 
 class Status(StrEnum):
@@ -32,8 +35,8 @@ class Status(StrEnum):
     """There is no value; `problems` says why."""
 
 
-class Repair(Value):
-    """One change that was needed to read the text."""
+class Repair(NamedTuple):
+    """One change that was needed to read the text. A tuple, because a sloppy text has hundreds of them."""
 
     kind: str
     offset: int
@@ -44,6 +47,10 @@ class Repair(Value):
     """What it was read as (shortened); empty for a removal."""
 
 
+def _spelled(repairs: tuple[Repair, ...]) -> list[dict[str, str | int]]:
+    return [repair._asdict() for repair in repairs]
+
+
 class Extraction(Value):
     """The result of `extract`; never partly filled: `value` is None exactly when `status` is refused."""
 
@@ -51,7 +58,7 @@ class Extraction(Value):
     status: Status
     layer: str
     """Name of the layer that found the value, `none` when refused."""
-    repairs: tuple[Repair, ...] = ()
+    repairs: Annotated[tuple[Repair, ...], SkipValidation, PlainSerializer(_spelled)] = ()
     complete: bool
     """False for a truncated or refused answer."""
     candidates: int = 0
@@ -74,13 +81,14 @@ def excerpt(text: str, limit: int = EXCERPT) -> str:
     return short.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def _shown(text: str) -> str:
+    return text if len(text) <= EXCERPT and text.isascii() else excerpt(text)
+
+
 def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
     """The changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
-    ordered = sorted(changes, key=lambda change: change.offset)
-    repairs = [
-        Repair(kind=change.kind, offset=change.offset, before=excerpt(change.before), after=excerpt(change.after))
-        for change in ordered[:MAX_REPAIRS]
-    ]
+    ordered = sorted(changes, key=_OFFSET)
+    repairs = [Repair(kind, at, _shown(before), _shown(after)) for kind, at, before, after in ordered[:MAX_REPAIRS]]
     rest = ordered[MAX_REPAIRS:]
     if rest:
         repairs.append(Repair(kind="more", offset=rest[0].offset, before="", after=f"{len(rest)} more repairs"))

@@ -83,7 +83,8 @@ class Scan:
         """Find and read; time is linear in the text, because what was read is read again only within the budget."""
         self.text = without_tail(self.text)
         self.budget = 4 * len(self.text) + 200_000
-        self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
+        if "</" in self.text or "[/" in self.text:
+            self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
         stray, at = self._stray_close(), 0
         while (match := _OPENER.search(self.text, at)) is not None:
             start = match.start()
