@@ -56,6 +56,23 @@ def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
     return following in ("]", "}", "") and not frame.is_object and _REST.fullmatch(comment) is not None
 
 
+def may_be_gap_comment(comment: str) -> bool:
+    """Whether a comment says that members were left out, if it stands where it can."""
+    return _DOTS.match(comment) is not None or _REST.fullmatch(comment) is not None
+
+
+def may_hold_gap(value: dict[str, Any]) -> bool:
+    """Whether a string in some list says that items were left out, if others stand before it that are no strings."""
+    containers: list[Any] = [value]
+    for container in containers:
+        for member in container.values() if type(container) is dict else container:
+            if type(member) is dict or type(member) is list:
+                containers.append(member)
+            elif type(container) is list and type(member) is str and _says_gap(member, strict=True):
+                return True
+    return False
+
+
 def is_gap_item(value: object, frame: Frame) -> bool:
     """Whether a member of a list of objects only says that items were left out."""
     listed = frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])

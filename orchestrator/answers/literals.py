@@ -23,7 +23,7 @@ FOREIGN_WORDS: dict[str, Any] = {
     "nan": None, "infinity": None, "-infinity": None, "+infinity": None, "-nan": None, "inf": None, "-inf": None,
 }  # fmt: skip
 """Words of other languages, in small letters; JSON has no non-finite numbers, so these become null and are listed."""
-_NOT_FINITE = frozenset(("nan", "infinity", "inf"))
+NOT_FINITE = frozenset(("nan", "infinity", "inf"))
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 """Words that mean a truth value only where the contract wants one."""
 _BARE = re.compile(r"""(?:[^"'“”‘’`«»「」{}\[\](),，;\n\r:<>\\]|:(?=[^\s"'])|<[\w. -]{1,60}>){1,300}+""")
@@ -136,14 +136,18 @@ def _word(reader: Reader, token: str, start: int) -> Any:
     """A word that stands for a truth value or for nothing, as JSON or another language spells it."""
     meant = FOREIGN_WORDS[token.lower()]
     shape = _shape_here(reader)
-    if meant is None and token.lower().lstrip("+-") in _NOT_FINITE and not shape.allows("null"):
+    if meant is None and token.lower().lstrip("+-") in NOT_FINITE and not shape.allows("null"):
         meant = float(token)  # the contract wants a number and no null: what the model wrote is kept
         reader.changes.append(Change("not_finite", start, token, token))
         return meant
     if token not in tokens.WORDS:
-        spelled = {True: "true", False: "false", None: "null"}[meant]
-        reader.changes.append(Change("foreign_word", start, token, spelled))
+        reader.changes.append(Change("foreign_word", start, token, spelled(meant)))
     return meant
+
+
+def spelled(meant: bool | None) -> str:
+    """A truth value or nothing as JSON writes it."""
+    return {True: "true", False: "false", None: "null"}[meant]
 
 
 def _loose_number(reader: Reader, token: str, start: int, shape: Shape) -> Any:

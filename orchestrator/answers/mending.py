@@ -45,13 +45,18 @@ def skip_foreign(reader: Reader) -> bool:
 def _skip_comment(reader: Reader, at: int) -> bool:
     text = reader.text
     match = tokens.COMMENT.match(text, at)
-    if match is None or (text[at : at + 2] != "/*" and _ESCAPED.search(match.group())):
+    if match is None or is_code(match.group()):
         return False
     if gaps.is_gap_comment(match.group(), reader.stack[-1], tokens.character_after_blanks(text, match.end())):
         raise gaps.gap(reader, at)
     reader.changes.append(Change("comment", at, match.group(), ""))
     reader.at = match.end()
     return True
+
+
+def is_code(comment: str) -> bool:
+    """Whether what looks like a comment up to the end of its line is the inside of a string."""
+    return not comment.startswith("/*") and _ESCAPED.search(comment) is not None
 
 
 # -- containers

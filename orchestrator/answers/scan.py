@@ -14,6 +14,7 @@ from orchestrator.answers.model import MAX_DEPTH, too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.swift import swift_reading
 from orchestrator.answers.tokens import UNSEEN
 
 MAX_GUESSES = 8
@@ -72,6 +73,8 @@ class Scan:
     strict: StrictParser = field(default_factory=StrictParser)
     lenient: int = 0
     """How many candidates were read leniently."""
+    passed: int = 0
+    """Characters that the swift reader may have looked at."""
     overrun: bool = False
     """There were too many of them: nothing of the text can be trusted."""
     failures: int = 0
@@ -189,7 +192,8 @@ class Scan:
     def _leniently(self, start: int) -> Candidate:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
-        best = Candidate(_checked(Reader(self.text, start, self.contract).read(), self.text), "repair")
+        reading = self._swiftly(start) or Reader(self.text, start, self.contract).read()
+        best = Candidate(_checked(reading, self.text), "repair")
         if best.reading.outcome == "template" or self._fits(best.reading):
             return best
         if self.contract is ANYTHING and best.reading.outcome != "broken":
@@ -203,6 +207,14 @@ class Scan:
             elif _rank(candidate.reading) > _rank(best.reading):
                 best = candidate
         return doubted or best
+
+    def _swiftly(self, start: int) -> Reading | None:
+        """The same in one pass over the text, while few characters were passed over for nothing."""
+        if self.text[start] != "{" or self.passed > 2 * len(self.text):
+            return None
+        reading = swift_reading(self.text, start, self.strict)
+        self.passed += len(self.text) - start
+        return reading
 
     def _decided(self, start: int, first: Reading) -> Iterator[Candidate]:
         """Further readings: closers by the contract, then string ends by the contract, while the budget lasts."""

@@ -1,0 +1,139 @@
+"""A swift reading of an object whose slips need no decision: mended in one pass, then read by the standard parser.
+
+It is what a Reader makes of the same text, to the last repair, or it is nothing: a slip with two meanings, or a grammar
+that the standard parser does not take, leaves the object to the Reader. A test compares the two on all that it can
+think of.
+"""
+
+import re
+from json.encoder import encode_basestring
+
+from orchestrator.answers import gaps, literals
+from orchestrator.answers.code import LINE_ESCAPES
+from orchestrator.answers.escapes import unescaped
+from orchestrator.answers.frames import GOES_ON, Reading
+from orchestrator.answers.mending import is_code
+from orchestrator.answers.model import MAX_DEPTH, Change
+from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.tokens import CLOSING_QUOTE
+
+_BLANKS = r"[ \t\r\n]*+"
+_NAME = r"[\w$@/ .-]{1,100}+"
+_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_LITERAL = r"(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?(?:[eE][+-]?\d{1,2})?|true|false|null)"
+_COMMENT = r"(?://[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)"
+_DONE = rf"(?={_BLANKS}[,}}\]]|[ \t\r\n]++[/\#])"
+"""Behind a value: only its end can come before this."""
+_LAST = rf"(?:[ \t\r\n]++|{_COMMENT})*+[}}\]]"
+_QUOTED = "|".join(rf"{q}[^{c}\\]*+(?:\\.[^{c}\\]*+)*+{c}" for q, c in CLOSING_QUOTE.items())
+_STRETCH = re.compile(
+    # What is valid wherever the grammar allows it, as much of it as there is …
+    rf'(?:[ \t\r\n{{\[:]++|"{_NAME}"(?={_BLANKS}:)|{_STRING}{_DONE}|,(?!{_LAST})|[}}\]](?!{_BLANKS}["{{\[])'
+    rf"|{_LITERAL}{_DONE})*+"
+    # … and one slip behind it.
+    rf"(?:(?P<trailing_comma>,)(?={_LAST})|(?P<comment>{_COMMENT})"
+    rf"|(?P<unquoted_key>[\w$@][\w$.-]{{0,199}}+)(?={_BLANKS}:)|(?P<foreign_word>[A-Za-z]{{3,9}}+){_DONE}"
+    rf"|(?P<quoted_key>['`“‘]{_NAME}['`”’])(?={_BLANKS}:)|(?P<string>{_QUOTED}){_DONE}"
+    rf'|(?P<missing_comma>{_STRING}|[}}\]])(?=[ \t\r]*+\n{_BLANKS}["{{\[]))?',
+    re.DOTALL,
+)
+_BEFORE_COMMA = frozenset("\"'`”’»」＂}]")
+"""What a value may end with."""
+_UNCLEAR = re.compile(r"\\(?:x|u\{)")
+"""Escapes that mean something else in code than in other strings."""
+
+
+def swift_reading(text: str, start: int, strict: StrictParser) -> Reading | None:
+    """The object at `start` as a Reader that decides nothing would read it; None where only that can tell."""
+    pieces: list[tuple[str, int]] = []
+    changes: list[Change] = []
+    at, mended = start, None
+    while (match := _STRETCH.match(text, at)) is not None and (kind := match.lastgroup) is not None:
+        begin = match.start(kind)
+        mended = _MEND[kind](match[kind], begin, text, changes)
+        if mended is None:
+            break
+        pieces += ((text[at:begin], at), (mended, begin))
+        at = match.end()
+    if not pieces:
+        return None
+    if match is not None and mended is not None:
+        pieces.append((match.group(), at))
+    whole = "".join(piece for piece, _ in pieces)
+    try:
+        value, length = strict.prefix(whole, 0)
+    except (ValueError, RecursionError):
+        return None
+    end = _source(pieces, len(whole) - length)
+    deep = whole.count("{", 0, length) + whole.count("[", 0, length) > MAX_DEPTH
+    if not value or deep or strict.doubled or GOES_ON.match(text, end) or gaps.may_hold_gap(value):
+        return None
+    made = tuple(change for change in changes if change.offset < end)
+    return Reading(start=start, end=end, outcome="whole", value=value, changes=made, keyed=True, fitting=True)
+
+
+def _source(pieces: list[tuple[str, int]], behind: int) -> int:
+    """The offset in the text of the place in the mended one that has `behind` characters behind it."""
+    for piece, source in reversed(pieces):
+        if behind < len(piece):
+            return source + len(piece) - behind
+        behind -= len(piece)
+    return pieces[0][1]
+
+
+# What one slip at `at` stands for, listed in `changes`; None where that has to be decided.
+
+
+def _string(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    raw, closing = found[1:-1], found[-1]
+    if "\\" in raw and (closing == "`" or _UNCLEAR.search(raw) or ("\n" in raw and LINE_ESCAPES.search(raw))):
+        return None  # in a field of code what parses decides
+    if found[0] != '"':
+        changes.append(Change("quotes", at, found, "a string in double quotes"))
+    return encode_basestring(unescaped(raw, at + 1, closing, changes))
+
+
+def _quoted_key(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    if CLOSING_QUOTE[found[0]] != found[-1]:
+        return None
+    changes.append(Change("quotes", at, found, "a string in double quotes"))
+    return f'"{found[1:-1]}"'
+
+
+def _unquoted_key(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    changes.append(Change("unquoted_key", at, found, f'"{found}"'))
+    return f'"{found}"'
+
+
+def _foreign_word(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    word = found.lower()
+    if word not in literals.FOREIGN_WORDS or word in literals.NOT_FINITE:
+        return None
+    meant = literals.spelled(literals.FOREIGN_WORDS[word])
+    changes.append(Change("foreign_word", at, found, meant))
+    return meant
+
+
+def _comment(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    if gaps.may_be_gap_comment(found) or is_code(found):
+        return None
+    changes.append(Change("comment", at, found, ""))
+    return ""
+
+
+def _trailing_comma(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    if text[at - 1] not in _BEFORE_COMMA and not text[at - 1].isalnum():
+        return None
+    changes.append(Change("trailing_comma", at, found, ""))
+    return ""
+
+
+def _missing_comma(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    changes.append(Change("missing_comma", at + len(found), "", ","))
+    return found + ","
+
+
+_MEND = {
+    "string": _string, "quoted_key": _quoted_key, "unquoted_key": _unquoted_key, "foreign_word": _foreign_word,
+    "comment": _comment, "trailing_comma": _trailing_comma, "missing_comma": _missing_comma,
+}  # fmt: skip
