@@ -94,6 +94,8 @@ class Reading:
     """Cut by an ellipsis: more of the text belongs to it."""
     loose: bool = False
     """Read with strings that have no quotes: rather prose than an answer when there is something better."""
+    reclosable: bool = False
+    """A key was seen that only an outer object awaits."""
     deep: bool = False
     """Broken because containers nest too deep."""
 

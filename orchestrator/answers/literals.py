@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -54,43 +53,6 @@ def scalar(reader: Reader) -> Any:
         return reader.string()
     call = _CALL.match(text, start)
     return _called(reader, call) if call is not None else _bare(reader)
-
-
-def plain_items(reader: Reader) -> None:
-    """Take over a run of items that need no mending at the speed of the strict parser."""
-    frame = reader.stack[-1]
-    if reader.guided or reader.at < reader.singly or frame.shape.lists_objects:
-        return
-    run = tokens.PLAIN_ITEMS.match(reader.text, reader.at)
-    if run is None:
-        return
-    if "..." in run.group() or "…" in run.group():
-        reader.singly = run.end()
-        return
-    frame.value.extend(json.loads(f"[{run.group()[:-1]}]"))
-    reader.at = run.end()
-    frame.comma_at, frame.last_string_at = run.end() - 1, -1
-
-
-def plain_members(reader: Reader) -> None:
-    """Take over a run of an object's members that need no mending, each in one look."""
-    frame, text = reader.stack[-1], reader.text
-    if reader.guided or reader.reclose:
-        return
-    while (member := tokens.PLAIN_MEMBER.match(text, reader.at)) is not None:
-        name, written, word = member.groups()
-        if name in frame.value or name.startswith((".", "…")):
-            return
-        start = member.start(1) - 1
-        reader.keyed = True
-        reader.begin_value(name, start)
-        if written is None:
-            frame.put(json.loads(word))
-        else:
-            frame.put(json.loads(f'"{written}"') if "\\" in written else written)
-        frame.comma_at, frame.last_string_at = member.end() - 1, -1
-        reader.at = member.end()
-    reader.step = reader.key
 
 
 def _number(found: str, start: int) -> Any:

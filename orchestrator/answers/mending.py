@@ -98,32 +98,29 @@ def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
     return not frame.shape.kinds and bool(others) and all(isinstance(item, dict) for item in others)
 
 
-def close_for_key(reader: Reader, name: str, start: int) -> None:
-    """A key that this object does not know and an object around it awaits: what lies between was not closed."""
+def unclosed_before(reader: Reader, name: str) -> int:
+    """How many containers were not closed before a key that the innermost does not know and one around it awaits."""
     stack = reader.stack
     frame = stack[-1]
     if reader.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
-        return
+        return 0
     if frame.shape is reader.contract or not frame.shape.props:
-        _close_map_for_key(reader, name, start)
-        return
+        return int(_is_no_member(reader, name))
     level = len(stack) - 2
     while level > 0 and not stack[level].is_object:
         level -= 1
-    if stack[level].wants(name) and len(stack) - 1 - level <= 2:
-        while len(stack) - 1 > level:
-            reader.close_missing(start)
+    count = len(stack) - 1 - level
+    return count if count <= 2 and stack[level].wants(name) else 0
 
 
-def _close_map_for_key(reader: Reader, name: str, start: int) -> None:
+def _is_no_member(reader: Reader, name: str) -> bool:
     """The same for an object of free keys: only when the value cannot belong to it."""
     frame, outer = reader.stack[-1], reader.stack[-2]
     if frame.shape is reader.contract or frame.shape.extra is None or not outer.wants(name):
-        return
+        return False
     opener = tokens.character_after_blanks(reader.text, reader.at)
     kind = {"[": "array", "{": "object", '"': "string"}.get(opener)
-    if kind and not frame.shape.extra.allows(kind):
-        reader.close_missing(start)
+    return kind is not None and not frame.shape.extra.allows(kind)
 
 
 def goes_on(reader: Reader, at: int) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.answers import code, gaps, keys, literals, longtext, mending, tokens
+from orchestrator.answers import code, gaps, keys, literals, longtext, mending, tokens, valid
 from orchestrator.answers.escapes import unescaped
 from orchestrator.answers.frames import CLOSERS, Duplicate, Frame, Halt, Reading, answering, child_shape, salvaged
 from orchestrator.answers.guide import Guide
@@ -31,6 +31,10 @@ class Reader:
         """Keys that had no quotes."""
         self.singly = 0
         """Offset up to which list members are read one by one."""
+        self.failures = self.valid_to = 0
+        """Containers tried in vain by the standard parser, and the offset up to which tokens are valid."""
+        self.reclosable = False
+        """Whether a key came that only an outer object awaits: another reading would close what lies between."""
         self.unclosed: set[str] = set()
         """Long delimiters that nothing closes any more."""
         self.value: Any = None
@@ -61,6 +65,7 @@ class Reader:
             shown=self.shown() if outcome == "cut" else frozenset(),
             gap=gap,
             loose=self.loose and self.bare_keys > 0,
+            reclosable=self.reclosable,
             deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
         )
 
@@ -147,7 +152,7 @@ class Reader:
 
     def item(self) -> None:
         """A list member, or the end of the list."""
-        literals.plain_items(self)
+        valid.plain_items(self)
         character = self.peek()
         if character in "]})":
             self.close_with(character)
@@ -161,7 +166,8 @@ class Reader:
         frame, start = self.stack[-1], self.at
         if character in "{[" or (character == "(" and self.keyed and longtext.opens_tuple(self)):
             frame.comma_at = -1
-            self.open(child_shape(self.stack, self.contract))
+            if not valid.whole_container(self):
+                self.open(child_shape(self.stack, self.contract))
             return
         value = self.text_value() if character in tokens.CLOSING_QUOTE or character == "~" else literals.scalar(self)
         if not frame.is_object and isinstance(value, str) and gaps.is_gap_item(value, frame):
@@ -173,7 +179,7 @@ class Reader:
 
     def key(self) -> None:
         """An object's key with its colon, or the end of the object."""
-        literals.plain_members(self)
+        valid.plain_members(self)
         character = self.peek()
         frame = self.stack[-1]
         if character in "}])":
@@ -188,8 +194,10 @@ class Reader:
         name = keys.key_name(self, character)
         keys.colon(self, name, start)
         self.keyed = True
-        if self.reclose:
-            mending.close_for_key(self, name, start)
+        unclosed = mending.unclosed_before(self, name)
+        self.reclosable = self.reclosable or unclosed > 0
+        for _ in range(unclosed if self.reclose else 0):
+            self.close_missing(start)
         return self.begin_value(name, start)
 
     def begin_value(self, name: str, start: int) -> None:

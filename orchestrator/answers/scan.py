@@ -13,7 +13,7 @@ from orchestrator.answers.guide import ended_inside
 from orchestrator.answers.model import MAX_DEPTH, too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape
-from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.strict import prefix
 from orchestrator.answers.swift import swift_reading
 from orchestrator.answers.tokens import UNSEEN
 
@@ -70,7 +70,6 @@ class Scan:
     seen: int = 0
     budget: int = 0
     """Characters that may still be read a second time."""
-    strict: StrictParser = field(default_factory=StrictParser)
     lenient: int = 0
     """How many candidates were read leniently."""
     passed: int = 0
@@ -166,23 +165,17 @@ class Scan:
         if self.failures >= MAX_STRICT_FAILURES:
             return None
         try:
-            value, end = self.strict.prefix(self.text, start)
+            value, end = prefix(self.text, start)
         except (ValueError, RecursionError):
             self.failures += 1
             return None
         found = fit(value, self.contract)
         if found is not None and not found.whole:
             return None
-        if (
-            self.strict.doubled
-            or GOES_ON.match(self.text, end)
-            or self._too_deep(value, start, end)
-            or ended_inside(self.text, end)
-        ):
+        if GOES_ON.match(self.text, end) or self._too_deep(value, start, end) or ended_inside(self.text, end):
             return None
-        return Candidate(
-            Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True), "strict"
-        )
+        reading = Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True)
+        return Candidate(reading, "strict")
 
     def _too_deep(self, value: Any, start: int, end: int) -> bool:
         """Whether the value between the offsets nests too deep; few openers cannot."""
@@ -212,7 +205,7 @@ class Scan:
         """The same in one pass over the text, while few characters were passed over for nothing."""
         if self.text[start] != "{" or self.passed > 2 * len(self.text):
             return None
-        reading = swift_reading(self.text, start, self.strict)
+        reading = swift_reading(self.text, start)
         self.passed += len(self.text) - start
         return reading
 
@@ -223,7 +216,7 @@ class Scan:
             return
         if first.outcome == "whole" and fit(first.value, self.contract) is None:
             return
-        if (first.outcome != "whole" or _reclosed(first)) and self._spend(first.end - start):
+        if (first.outcome != "whole" or _reclosed(first)) and self._spend(first.end - start) and first.reclosable:
             reading = Reader(self.text, start, self.contract, reclose=True).read()
             yield Candidate(_checked(reading, self.text), "repair")
         if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):

@@ -17,26 +17,23 @@ def document(text: str) -> Any:
         return None
 
 
-class StrictParser:
-    """Reads valid JSON only. Not finite numbers are no JSON."""
+def prefix(text: str, start: int) -> tuple[Any, int]:
+    """The value of the valid JSON at `start`, in which no key comes twice in one object, and the offset after it.
 
-    def __init__(self) -> None:
-        self.doubled = False
-        """Whether a key came twice in one object of the latest reading; the last one won."""
-        self._decoder = json.JSONDecoder(object_pairs_hook=self._paired, parse_constant=_no_constant)
+    Raises ValueError or RecursionError where there is none; not finite numbers are no JSON.
+    """
+    return _DECODER.raw_decode(text, start)
 
-    def prefix(self, text: str, start: int) -> tuple[Any, int]:
-        """The value at `start` and the offset after it. Raises ValueError or RecursionError."""
-        self.doubled = False
-        value, end = self._decoder.raw_decode(text, start)
-        return value, end
 
-    def _paired(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            self.doubled = True
-        return found
+def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key comes twice")
+    return found
 
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_paired, parse_constant=_no_constant)

@@ -12,29 +12,19 @@ from orchestrator.answers import gaps, literals
 from orchestrator.answers.code import LINE_ESCAPES
 from orchestrator.answers.escapes import unescaped
 from orchestrator.answers.frames import GOES_ON, Reading
+from orchestrator.answers.lexis import BLANKS, COMMENT, DONE, LAST, NAME, STRING, VALID
 from orchestrator.answers.mending import is_code
 from orchestrator.answers.model import MAX_DEPTH, Change
-from orchestrator.answers.strict import StrictParser
+from orchestrator.answers.strict import prefix
 from orchestrator.answers.tokens import CLOSING_QUOTE
 
-_BLANKS = r"[ \t\r\n]*+"
-_NAME = r"[\w$@/ .-]{1,100}+"
-_STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
-_LITERAL = r"(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?(?:[eE][+-]?\d{1,2})?|true|false|null)"
-_COMMENT = r"(?://[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)"
-_DONE = rf"(?={_BLANKS}[,}}\]]|[ \t\r\n]++[/\#])"
-"""Behind a value: only its end can come before this."""
-_LAST = rf"(?:[ \t\r\n]++|{_COMMENT})*+[}}\]]"
 _QUOTED = "|".join(rf"{q}[^{c}\\]*+(?:\\.[^{c}\\]*+)*+{c}" for q, c in CLOSING_QUOTE.items())
 _STRETCH = re.compile(
-    # What is valid wherever the grammar allows it, as much of it as there is …
-    rf'(?:[ \t\r\n{{\[:]++|"{_NAME}"(?={_BLANKS}:)|{_STRING}{_DONE}|,(?!{_LAST})|[}}\]](?!{_BLANKS}["{{\[])'
-    rf"|{_LITERAL}{_DONE})*+"
-    # … and one slip behind it.
-    rf"(?:(?P<trailing_comma>,)(?={_LAST})|(?P<comment>{_COMMENT})"
-    rf"|(?P<unquoted_key>[\w$@][\w$.-]{{0,199}}+)(?={_BLANKS}:)|(?P<foreign_word>[A-Za-z]{{3,9}}+){_DONE}"
-    rf"|(?P<quoted_key>['`“‘]{_NAME}['`”’])(?={_BLANKS}:)|(?P<string>{_QUOTED}){_DONE}"
-    rf'|(?P<missing_comma>{_STRING}|[}}\]])(?=[ \t\r]*+\n{_BLANKS}["{{\[]))?',
+    VALID  # as much of it as there is, and one slip behind it
+    + rf"(?:(?P<trailing_comma>,)(?={LAST})|(?P<comment>{COMMENT})"
+    rf"|(?P<unquoted_key>[\w$@][\w$.-]{{0,199}}+)(?={BLANKS}:)|(?P<foreign_word>[A-Za-z]{{3,9}}+){DONE}"
+    rf"|(?P<quoted_key>['`“‘]{NAME}['`”’])(?={BLANKS}:)|(?P<string>{_QUOTED}){DONE}"
+    rf'|(?P<missing_comma>{STRING}|[}}\]])(?=[ \t\r]*+\n{BLANKS}["{{\[]))?',
     re.DOTALL,
 )
 _BEFORE_COMMA = frozenset("\"'`”’»」＂}]")
@@ -43,7 +33,7 @@ _UNCLEAR = re.compile(r"\\(?:x|u\{)")
 """Escapes that mean something else in code than in other strings."""
 
 
-def swift_reading(text: str, start: int, strict: StrictParser) -> Reading | None:
+def swift_reading(text: str, start: int) -> Reading | None:
     """The object at `start` as a Reader that decides nothing would read it; None where only that can tell."""
     pieces: list[tuple[str, int]] = []
     changes: list[Change] = []
@@ -61,12 +51,12 @@ def swift_reading(text: str, start: int, strict: StrictParser) -> Reading | None
         pieces.append((match.group(), at))
     whole = "".join(piece for piece, _ in pieces)
     try:
-        value, length = strict.prefix(whole, 0)
+        value, length = prefix(whole, 0)
     except (ValueError, RecursionError):
         return None
     end = _source(pieces, len(whole) - length)
     deep = whole.count("{", 0, length) + whole.count("[", 0, length) > MAX_DEPTH
-    if not value or deep or strict.doubled or GOES_ON.match(text, end) or gaps.may_hold_gap(value):
+    if not value or deep or GOES_ON.match(text, end) or gaps.may_hold_gap(value):
         return None
     made = tuple(change for change in changes if change.offset < end)
     return Reading(start=start, end=end, outcome="whole", value=value, changes=made, keyed=True, fitting=True)
