@@ -1,15 +1,25 @@
 """What the inside of a string literal stands for: escapes as JSON knows them, and what else models write for them."""
 
-import json
 import re
+from functools import cache
+from json.decoder import scanstring  # type: ignore[attr-defined]  # the parser's own, in C
+from json.encoder import encode_basestring
 
 from orchestrator.answers.model import Change
 
+_FOREIGN = r"\\x[0-9a-fA-F]{2}|\\u\{[0-9a-fA-F]{1,6}\}|\\.|\\\Z"
 _SPECIAL = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}"
-    r"|\\x[0-9a-fA-F]{2}|\\u\{[0-9a-fA-F]{1,6}\}|\\.|\\\Z|[\x00-\x1f]",
+    rf"|{_FOREIGN}|[\x00-\x1f]",
     re.DOTALL,
 )
+_INVALID, _INVALID_IF_BARE = (
+    re.compile(rf'((?:[^\\"]++|\\(?:["\\/nrt{more}]|u[0-9a-fA-F]{{4}}))*+)({_FOREIGN}|"|\Z)', re.DOTALL)
+    for more in ("bf", "")
+)
+"""What is valid, and the escape or quote behind it that is not; the second one takes \\b and \\f for such."""
+_CONTROLS = re.compile(r"[\x00-\x1f]")
+_ESCAPED_CONTROL = re.compile(r"\\[\x00-\x1f]")
 _SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _OVER_ESCAPED = "'`$_"
 """Characters that models escape out of a habit from other languages; the backslash means nothing."""
@@ -28,16 +38,23 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     """
     if "\\" not in raw and raw.isprintable():
         return raw
-    if closing == '"' and (valid := _valid(raw)) is not None:
-        return valid
+    bare = "\\" in raw and _UNDER_ESCAPED.search(raw) is not None
     foreign = closing != '"' or not code
-    bare = _UNDER_ESCAPED.search(raw) is not None
+    if closing == '"' and not _ESCAPED_CONTROL.search(raw):
+        made: list[Change] = []
+        written = raw if (value := _decoded(raw)) is not None else _mended(raw, offset, bare, foreign, made)
+        made += [_control(found.group(), offset + found.start()) for found in _CONTROLS.finditer(raw)]
+        changes.extend(made)
+        return value if value is not None else scanstring(f'{written}"', 0, False)[0]
+    simple = _simple(closing, bare)
 
     def replaced(match: re.Match[str]) -> str:
         found = match.group()
+        meant = simple.get(found)
+        if meant is not None:
+            return meant
         if found[0] != "\\":
-            kind, spelled = _CONTROL.get(found, ("raw_control", f"\\u{ord(found):04x}"))
-            changes.append(Change(kind, offset + match.start(), found, spelled))
+            changes.append(_control(found, offset + match.start()))
             return found
         meant, kind = _meaning(found, closing, bare, foreign)
         if kind:
@@ -47,13 +64,39 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     return _SPECIAL.sub(replaced, raw)
 
 
-def _valid(raw: str) -> str | None:
-    """The text of a valid JSON string's inside, at the speed of the standard parser; None when it is not valid."""
+def _decoded(raw: str) -> str | None:
+    """The text of a JSON string's inside, at the speed of the standard parser; None where an escape is not valid."""
     try:
-        value = json.loads(f'"{raw}"')
+        value, end = scanstring(f'{raw}"', 0, False)
     except ValueError:
         return None
-    return value if isinstance(value, str) else None
+    return value if end > len(raw) else None
+
+
+def _mended(raw: str, offset: int, bare: bool, foreign: bool, changes: list[Change]) -> str:
+    """The inside of a string in double quotes with quotes escaped, and foreign escapes spelled as what they mean."""
+
+    def replaced(match: re.Match[str]) -> str:
+        valid, found = match.groups()
+        if found in ("", '"'):
+            return valid + found.replace('"', '\\"')
+        meant, kind = _meaning(found, '"', bare, foreign)
+        changes.append(Change(kind, offset + match.start(2), found, meant))
+        return valid + encode_basestring(meant)[1:-1]
+
+    return (_INVALID_IF_BARE if bare else _INVALID).sub(replaced, raw)
+
+
+def _control(found: str, at: int) -> Change:
+    kind, spelled = _CONTROL.get(found) or ("raw_control", f"\\u{ord(found):04x}")
+    return Change(kind, at, found, spelled)
+
+
+@cache
+def _simple(closing: str, bare: bool) -> dict[str, str]:
+    """The escapes of one letter that mean what JSON says, in a string that ends with `closing`."""
+    letters = {**_SIMPLE, closing: closing}
+    return {f"\\{letter}": meant for letter, meant in letters.items() if not (bare and letter in "bf")}
 
 
 def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:
