@@ -44,6 +44,8 @@ _OPENER = re.compile(
 _MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
+_MAY_CLOSE = re.compile(r"/(?:th|reason|scratch|reflect)", re.IGNORECASE)
+"""Looked for first: it is found much faster, and most texts have none."""
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 _EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
@@ -85,7 +87,7 @@ class Scan:
         """Find and read; time is linear in the text, because what was read is read again only within the budget."""
         self.text = without_tail(self.text)
         self.budget = 4 * len(self.text) + 200_000
-        if "</" in self.text or "[/" in self.text:
+        if _MAY_CLOSE.search(self.text):
             self.last_close = {match[1].lower(): match.start() for match in _CLOSE.finditer(self.text)}
         stray, at = self._stray_close(), 0
         while (match := _OPENER.search(self.text, at)) is not None:
