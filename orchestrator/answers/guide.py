@@ -1,11 +1,12 @@
 """Where a string with unescaped quotes ends: only where what follows is what the contract allows there."""
 
 import re
+from functools import cached_property
 from typing import NamedTuple
 
 from orchestrator.answers import tokens
 from orchestrator.answers.frames import Frame
-from orchestrator.answers.join import RESUMED
+from orchestrator.answers.join import RESUMED, may_resume
 from orchestrator.answers.model import Change
 from orchestrator.answers.shape import ANYTHING
 
@@ -93,7 +94,7 @@ class Guide:
         frame = stack[-1]
         before = _LOST_BEFORE.search(self.text, max(start + 1, quote - 80), quote)
         match = _LOST_KEY.match(self.text, quote + 1)
-        if before is None or match is None or not frame.is_object or RESUMED.search(self.text, start, quote):
+        if before is None or match is None or not frame.is_object or self._resumed(start, quote):
             return None
         own_line = "\n" in before.group() and not frame.shape.props and match[1] not in (*frame.value, frame.key)
         return before.start() if frame.wants(match[1]) or own_line else None
@@ -207,10 +208,17 @@ class Guide:
         """A member on a new line whose comma is missing."""
         return self._next_key(frame, place) if frame.is_object else self.text.startswith("{", place)
 
+    @cached_property
+    def _may_resume(self) -> bool:
+        return may_resume(self.text)
+
+    def _resumed(self, start: int, end: int) -> bool:
+        return self._may_resume and RESUMED.search(self.text, start, end) is not None
+
     def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
         """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
         text = self.text
-        if RESUMED.search(text, start, end):
+        if self._resumed(start, end):
             return True
         listed = not stack[-1].is_object and "\n" in text[start:end]
         if stack[0].shape is ANYTHING and (listed or _PIECES.search(text, start, end)):

@@ -9,8 +9,15 @@ RESUMED = re.compile(
     re.IGNORECASE,
 )
 """A line in words that says that an answer which was broken off goes on: it is part of no string."""
+_WORDS = ("continu", "cont'", "cont.", "cont)", "cont]", "resum", "picking up", "the rest", "part ")
 MAX_OVERLAP = 2000
 """Characters of repeated text that are looked for at the seam; models repeat a line or two, not pages."""
+
+
+def may_resume(text: str) -> bool:
+    """Whether RESUMED can match somewhere: it is slow, and most texts have none of its words."""
+    small = text.lower()
+    return any(word in small for word in _WORDS)
 
 
 def join(cut: str, continuation: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.answers import tokens
 from orchestrator.answers.code import PATH_OF
-from orchestrator.answers.join import RESUMED, overlap
+from orchestrator.answers.join import RESUMED, may_resume, overlap
 from orchestrator.answers.model import Change, Decoded, excerpt, pieced
 from orchestrator.answers.shape import Shape
 
@@ -28,6 +28,8 @@ _MARKS = (
     re.compile(r"[ \t]*+(?://|\#|\*|\|)[ \t]?"),
 )
 """What may stand before every line of a quoted text: a line number, a diff's plus, a quotation or comment mark."""
+_OPENED = re.compile(r"(?<!\[)(?<!\[\s)\{\s*\Z")
+"""An object begins right here; as the item of a list it may be looked at by itself."""
 _LINE = re.compile(r"[^\n]*+(?:\n|\Z)")
 _SEAM = re.compile(
     rf"\n(?:```|~~~)[^\n]*\n[^{{}}\[\]`~]{{0,400}}\n(?:```|~~~)[^\n]*\n|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n]*\n)?\n*",
@@ -99,6 +101,8 @@ def joined_chunks(text: str, shape: Shape) -> Decoded | None:
 
 def _joined(text: str, safe: tuple[str, ...]) -> Decoded | None:
     """See joined_chunks; `safe` are ends of a chunk at which no string is cut."""
+    if "```" not in text and "~~~" not in text and not may_resume(text):
+        return None
     pieces: list[tuple[str, int]] = []
     at, first = 0, None
     for seam in _SEAM.finditer(text):
@@ -120,7 +124,7 @@ def with_opener(text: str, shape: Shape) -> Decoded | None:
     """The text with a brace before the first key that the contract requires, when its object was never opened."""
     names = "|".join(re.escape(name) for name in sorted(shape.required_names))
     first = re.search(rf"(?m)^[ \t]*[\"'](?:{names})[\"']\s*:", text) if names else None
-    if first is None:
+    if first is None or _OPENED.search(text, max(0, first.start() - 400), first.start()):
         return None
     at = first.start()
     change = Change("missing_opener", at, "", "{")

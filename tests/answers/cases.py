@@ -1,5 +1,6 @@
 """Texts with one fault each, and the value a careful reader takes from them."""
 
+import json
 from typing import Any
 
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
@@ -123,6 +124,8 @@ TRUNCATED: dict[str, tuple[str, Any, Any]] = {
     "after a whole draft": (f'{PLAN_TEXT}\nBetter:\n{{"story_id": "US-004", "tasks": [{{"task_id": "T', BreakdownAnswer,
                             {"story_id": "US-004"}),
     "in a wrapper": ('{"response": ' + _ONE + '{"pa', DeliveryAnswer, files("a")),
+    "in a wrapper, after a whole draft": (
+        json.dumps(files("draft")) + '\nBetter:\n{"data": {\n  ' + _ONE[1:] + '{"pa', DeliveryAnswer, files("a")),
     "ellipsis": (_ONE + "..., ]}", DeliveryAnswer, files("a")),
     "ellipsis as a string": (_ONE + '"..."]}', DeliveryAnswer, files("a")),
     "ellipsis as a comment": (_ONE + "\n// ... 3 more files\n]}", DeliveryAnswer, files("a")),
