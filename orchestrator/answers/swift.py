@@ -16,7 +16,7 @@ from orchestrator.answers.lexis import BLANKS, COMMENT, DONE, LAST, NAME, STRING
 from orchestrator.answers.mending import is_code
 from orchestrator.answers.model import MAX_DEPTH, Change
 from orchestrator.answers.strict import prefix
-from orchestrator.answers.tokens import CLOSING_QUOTE
+from orchestrator.answers.tokens import CLOSING_QUOTE, UNSEEN
 
 _QUOTED = "|".join(rf"{q}[^{c}\\]*+(?:\\.[^{c}\\]*+)*+{c}" for q, c in CLOSING_QUOTE.items())
 _STRETCH = re.compile(
@@ -24,11 +24,13 @@ _STRETCH = re.compile(
     + rf"(?:(?P<trailing_comma>,)(?={LAST})|(?P<comment>{COMMENT})"
     rf"|(?P<unquoted_key>[\w$@][\w$.-]{{0,199}}+)(?={BLANKS}:)|(?P<foreign_word>[A-Za-z]{{3,9}}+){DONE}"
     rf"|(?P<quoted_key>['`“‘]{NAME}['`”’])(?={BLANKS}:)|(?P<string>{_QUOTED}){DONE}"
-    rf'|(?P<missing_comma>{STRING}|[}}\]])(?=[ \t\r]*+\n{BLANKS}["{{\[]))?',
+    rf"|(?P<missing_comma>{STRING}|[}}\]])(?={BLANKS}[{{\[]|[ \t\r\n]++{STRING}(?!{BLANKS}:)|[ \t\r]*+\n{BLANKS}\")"
+    rf"|(?P<concatenation>{STRING}(?:{BLANKS}\+{BLANKS}{STRING})++){DONE}|(?P<unseen_character>{UNSEEN.pattern}))?",
     re.DOTALL,
 )
 _BEFORE_COMMA = frozenset("\"'`”’»」＂}]")
 """What a value may end with."""
+_PART = re.compile(rf"(\+?){BLANKS}(?={STRING})\"((?:[^\"\\]++|\\.)*+)\"")
 _UNCLEAR = re.compile(r"\\(?:x|u\{)")
 """Escapes that mean something else in code than in other strings."""
 
@@ -118,12 +120,29 @@ def _trailing_comma(found: str, at: int, text: str, changes: list[Change]) -> st
     return ""
 
 
+def _concatenation(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    if not text[max(0, at - 80) : at].rstrip().endswith(":") or "\\ud" in found.lower():
+        return None
+    parts = []
+    for part in _PART.finditer(found):
+        parts.append(part[2])
+        if part[1]:
+            changes.append(Change("concatenation", at + part.start(1), "+", ""))
+    return f'"{"".join(parts)}"'
+
+
+def _unseen(found: str, at: int, text: str, changes: list[Change]) -> str | None:
+    changes.append(Change("unseen_character", at, found, ""))
+    return ""
+
+
 def _missing_comma(found: str, at: int, text: str, changes: list[Change]) -> str | None:
     changes.append(Change("missing_comma", at + len(found), "", ","))
     return found + ","
 
 
 _MEND = {
-    "string": _string, "quoted_key": _quoted_key, "unquoted_key": _unquoted_key, "foreign_word": _foreign_word,
-    "comment": _comment, "trailing_comma": _trailing_comma, "missing_comma": _missing_comma,
+    "string": _string, "concatenation": _concatenation, "quoted_key": _quoted_key, "unquoted_key": _unquoted_key,
+    "foreign_word": _foreign_word, "comment": _comment, "unseen_character": _unseen,
+    "trailing_comma": _trailing_comma, "missing_comma": _missing_comma,
 }  # fmt: skip

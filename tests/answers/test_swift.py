@@ -26,6 +26,8 @@ SLOPPY = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(lambda items: "[" + ", ".join(items) + "]"),
         st.lists(inner, max_size=3).map(lambda items: "[" + "\n".join(items) + ",]"),
+        st.lists(inner, max_size=3).map(lambda items: "[" + " ".join(items) + "]"),
+        st.lists(inner, min_size=1, max_size=3).map(" + ".join),
         st.tuples(
             st.lists(st.tuples(st.sampled_from(['"a"', "'b'", "c", '"content"', '"path"', '"d e"', '"f:"', "`g`"]),
                                inner), max_size=4),
@@ -62,6 +64,8 @@ def same_or_none(text: str, contract: Shape) -> bool:
         '{“a”: “x "y"”}',
         '{"a": "line\nline\t", "b": "it\\\'s \\d"}',
         '{"a": "x"\n "b": {"c": [{}\n{}]}\n "d": 1}',
+        '{"a": "x" +\n "y" + "z", /* why */ "b": ["x" "y" {} []]}',
+        '{\u200b"a":\u00a01}',
     ],
 )
 def test_slips_that_need_no_decision_are_read_swiftly(text: str) -> None:
