@@ -16,7 +16,7 @@ from orchestrator.answers.shape import Shape
 from orchestrator.domain.findings import major
 
 _TASK_NAMES = frozenset({"task_id", "description", "files_to_create"})
-_HINT = re.compile(r"END[ _-]?TASK|FILES?\b", re.IGNORECASE)
+_HINT = re.compile(r"[EeFf](?i:(?<=E)ND[ _-]?TASK|(?<=F)ILES?\b)")
 _LISTS = (("FILES", "files_to_create"), ("DEPENDENCIES", "dependencies"))
 
 

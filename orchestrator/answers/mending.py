@@ -237,7 +237,9 @@ def concatenate(reader: Reader, before: int) -> None:
         parts.append(reader.string())
         end = reader.at
         reader.changes.append(Change("concatenation", plus, reader.text[plus], ""))
-    while reader.changes and reader.changes[-1].offset >= end:  # what was skipped to see that no part follows is read again
+    while (
+        reader.changes and reader.changes[-1].offset >= end
+    ):  # what was skipped to see that no part follows is read again
         reader.changes.pop()
     reader.at = end
     frame.put("".join(parts))

@@ -66,13 +66,8 @@ class Extraction(Value):
     problems: tuple[Finding, ...] = ()
 
 
-class Change(NamedTuple):
-    """A repair while it is being collected: cheap, unshortened."""
-
-    kind: str
-    offset: int
-    before: str
-    after: str
+Change = Repair
+"""A repair while it is being collected: unshortened."""
 
 
 def excerpt(text: str, limit: int = EXCERPT) -> str:
@@ -81,14 +76,19 @@ def excerpt(text: str, limit: int = EXCERPT) -> str:
     return short.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _shown(text: str) -> str:
-    return text if len(text) <= EXCERPT and text.isascii() else excerpt(text)
+def _is_short(change: Change) -> bool:
+    _, _, before, after = change
+    return len(before) <= EXCERPT and len(after) <= EXCERPT and before.isascii() and after.isascii()
+
+
+def _shortened(change: Change) -> Repair:
+    return change._replace(before=excerpt(change.before), after=excerpt(change.after))
 
 
 def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
     """The changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
     ordered = sorted(changes, key=_OFFSET)
-    repairs = [Repair(kind, at, _shown(before), _shown(after)) for kind, at, before, after in ordered[:MAX_REPAIRS]]
+    repairs = [change if _is_short(change) else _shortened(change) for change in ordered[:MAX_REPAIRS]]
     rest = ordered[MAX_REPAIRS:]
     if rest:
         repairs.append(Repair(kind="more", offset=rest[0].offset, before="", after=f"{len(rest)} more repairs"))

@@ -28,6 +28,8 @@ _MARKS = (
     re.compile(r"[ \t]*+(?://|\#|\*|\|)[ \t]?"),
 )
 """What may stand before every line of a quoted text: a line number, a diff's plus, a quotation or comment mark."""
+_MARKED = re.compile(r"\n[ \t]*+(?:\d{1,6}|[+>#*|]|//)[^\n{\[]{0,200}+[{\[]")
+"""A line whose mark has a bracket behind it: looked for first, because most texts have none."""
 _OPENED = re.compile(r"(?<!\[)(?<!\[\s)\{\s*\Z")
 """An object begins right here; as the item of a list it may be looked at by itself."""
 _LINE = re.compile(r"[^\n]*+(?:\n|\Z)")
@@ -40,7 +42,7 @@ _SEAM = re.compile(
 
 def without_entities(text: str, shape: Shape) -> Decoded | None:
     """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
-    first = _ENTITY_JSON.search(text)
+    first = _ENTITY_JSON.search(text) if "&" in text else None
     if first is None:
         return None
     changed = ((match.start(), match.end(), html.unescape(match.group())) for match in _ENTITY.finditer(text))
@@ -49,7 +51,7 @@ def without_entities(text: str, shape: Shape) -> Decoded | None:
 
 def without_string(text: str, shape: Shape) -> Decoded | None:
     """The text inside the first string literal that holds JSON, decoded once; None without one."""
-    first = _STRING_JSON.search(text)
+    first = _STRING_JSON.search(text) if '\\"' in text else None
     if first is None or _CODE_BEFORE.search(text, max(0, first.start() - 500), first.start()):
         return None
     start = first.start()
@@ -68,7 +70,7 @@ def without_string(text: str, shape: Shape) -> Decoded | None:
 
 def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
     """The text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
-    first = _DOUBLED.search(text)
+    first = _DOUBLED.search(text) if '""' in text else None
     if first is None:
         return None
     changed = ((match.start(), match.end(), '"') for match in re.finditer('""', text))
@@ -77,7 +79,7 @@ def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
 
 def without_marks(text: str, shape: Shape) -> Decoded | None:
     """The text without the marks before consecutive lines, where these lines hold a bracket; None without such."""
-    lines = list(_LINE.finditer(text)) if "\n" in text else []
+    lines = list(_LINE.finditer(text)) if "\n" in text and _MARKED.search(f"\n{text}") else []
     for marks in _MARKS:
         cuts = [cut for run in _runs(lines, marks) for cut in run]
         if cuts:
