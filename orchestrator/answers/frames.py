@@ -46,6 +46,11 @@ class Frame:
     last_string_at: int = -1
     """Offset of the latest member when it was a string, else -1."""
 
+    def state(self) -> tuple[Any, ...]:
+        """All of it, as a new frame takes it."""
+        return (self.is_object, self.value, self.shape, self.start, self.closer, self.key, self.pending, self.indent,
+                self.comma_at, self.last_string_at)  # fmt: skip
+
     def put(self, value: Any) -> None:
         """Add a whole member."""
         if self.is_object:
@@ -126,6 +131,12 @@ def answering(stack: list[Frame], contract: Shape) -> int:
         if not frame.is_object and "array" in contract.kinds:
             return index
     return -1
+
+
+def shown(stack: list[Frame]) -> frozenset[str]:
+    """The keys of the outermost object, the one whose value is cut included."""
+    outermost = stack[0]
+    return frozenset({*outermost.value, outermost.key or ""}) if outermost.is_object else frozenset()
 
 
 def salvaged(stack: list[Frame], contract: Shape) -> Any:

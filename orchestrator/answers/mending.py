@@ -98,6 +98,20 @@ def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
     return not frame.shape.kinds and bool(others) and all(isinstance(item, dict) for item in others)
 
 
+def extra_comma(reader: Reader) -> None:
+    """Drop a comma that separates nothing."""
+    reader.changes.append(Change("extra_comma", reader.at, ",", ""))
+    reader.at += 1
+
+
+def close_before_item(reader: Reader) -> None:
+    """The next list item begins although this one was not closed."""
+    comma = reader.stack[-1].comma_at
+    reader.close_missing(comma if comma >= 0 else reader.at)
+    reader.stack[-1].comma_at = comma
+    reader.step = reader.item
+
+
 def unclosed_before(reader: Reader, name: str) -> int:
     """How many containers were not closed before a key that the innermost does not know and one around it awaits."""
     stack = reader.stack

@@ -1,11 +1,22 @@
 """Reads one object or list leniently, without recursion, and lists every change that was needed."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from orchestrator.answers import code, gaps, keys, literals, longtext, mending, tokens, valid
+from orchestrator.answers import code, gaps, keys, literals, longtext, marks, mending, tokens, valid
 from orchestrator.answers.escapes import unescaped
-from orchestrator.answers.frames import CLOSERS, Duplicate, Frame, Halt, Reading, answering, child_shape, salvaged
+from orchestrator.answers.frames import (
+    CLOSERS,
+    Duplicate,
+    Frame,
+    Halt,
+    Reading,
+    answering,
+    child_shape,
+    salvaged,
+    shown,
+)
 from orchestrator.answers.guide import Guide
 from orchestrator.answers.model import MAX_DEPTH, Change
 from orchestrator.answers.shape import Shape
@@ -31,6 +42,8 @@ class Reader:
         """Keys that had no quotes."""
         self.singly = 0
         """Offset up to which list members are read one by one."""
+        self.marks: deque[marks.Mark] = deque(maxlen=marks.MAX_MARKS)
+        """Where a guided reading stood before the latest strings."""
         self.failures = self.valid_to = 0
         """Containers tried in vain by the standard parser, and the offset up to which tokens are valid."""
         self.reclosable = False
@@ -41,9 +54,10 @@ class Reader:
         self.step: Callable[[], None] | None = None
 
     def read(self) -> Reading:
-        """Read from `start`, which must hold `{` or `[`. Never raises; time is linear in what is read."""
+        """Read from `start`, which must hold `{` or `[`, or go on. Never raises; time is linear in what is read."""
         outcome, why, kept, gap = "whole", "", None, False
-        self.open(self.contract)
+        if not self.stack:
+            self.open(self.contract)
         try:
             while self.step is not None:
                 self.step()
@@ -62,17 +76,12 @@ class Reader:
             keyed=self.keyed,
             fitting=outcome == "whole" or answering(self.stack, self.contract) >= 0,
             ends=tuple(self.guide.ends) if self.guided else (),
-            shown=self.shown() if outcome == "cut" else frozenset(),
+            shown=shown(self.stack) if outcome == "cut" else frozenset(),
             gap=gap,
             loose=self.loose and self.bare_keys > 0,
             reclosable=self.reclosable,
             deep=outcome == "broken" and len(self.stack) >= MAX_DEPTH,
         )
-
-    def shown(self) -> frozenset[str]:
-        """The keys of the outermost object, the one whose value is cut included."""
-        outermost = self.stack[0]
-        return frozenset({*outermost.value, outermost.key or ""}) if outermost.is_object else frozenset()
 
     def may_end(self, at: int) -> bool:
         """Whether the text from `at` on can follow a string in the innermost container."""
@@ -157,7 +166,7 @@ class Reader:
         if character in "]})":
             self.close_with(character)
         elif character == ",":
-            self.extra_comma()
+            mending.extra_comma(self)
         else:
             self.member(character)
 
@@ -185,9 +194,9 @@ class Reader:
         if character in "}])":
             return self.close_with(character)
         if character == ",":
-            return self.extra_comma()
+            return mending.extra_comma(self)
         if character == "{" and frame.value and len(self.stack) > 1 and not self.stack[-2].is_object:
-            return self.close_missing_before_item()
+            return mending.close_before_item(self)
         if tokens.ELLIPSIS.match(self.text, self.at):
             raise gaps.gap(self, self.at)
         start = self.at
@@ -235,18 +244,6 @@ class Reader:
         elif not (character == ":" and mending.key_in_list(self)) and not mending.stray(self, before):
             mending.missing_comma(self, before, character)
 
-    def extra_comma(self) -> None:
-        """Drop a comma that separates nothing."""
-        self.changes.append(Change("extra_comma", self.at, ",", ""))
-        self.at += 1
-
-    def close_missing_before_item(self) -> None:
-        """The next list item begins although this one was not closed."""
-        comma = self.stack[-1].comma_at
-        self.close_missing(comma if comma >= 0 else self.at)
-        self.stack[-1].comma_at = comma
-        self.step = self.item
-
     # -- tokens
 
     def peek(self, expected: str = "more") -> str:
@@ -262,10 +259,11 @@ class Reader:
 
     def text_value(self) -> str:
         """The string that begins here, in whatever delimiters."""
+        place = marks.mark(self)
         found = longtext.long_text(self)
-        return self.string() if found is None else found
+        return self.string(place) if found is None else found
 
-    def string(self) -> str:
+    def string(self, place: marks.Mark | None = None) -> str:
         """The string in quotes that begins here."""
         opening, start = self.text[self.at], self.at
         closing = tokens.CLOSING_QUOTE.get(opening)
@@ -274,6 +272,8 @@ class Reader:
         end = after = -1
         if self.guided:
             end, after = self.guide.string_end(self.stack, start, closing, self.changes)
+            if place is not None and len(self.guide.ends) > place.counts[2]:
+                self.marks.append(place._replace(end=self.guide.ends[-1]))
             if end < -1:
                 raise Halt("broken", start, "it cannot be decided where this string ends")
         else:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.answers.chat import FINAL, without_tail
@@ -10,10 +10,12 @@ from orchestrator.answers.code import broken_code
 from orchestrator.answers.fit import fit
 from orchestrator.answers.frames import GOES_ON, Reading
 from orchestrator.answers.guide import ended_inside
+from orchestrator.answers.marks import back_to
 from orchestrator.answers.model import MAX_DEPTH, too_deep
 from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import prefix
+from orchestrator.answers.surroundings import checked, reclosed, settled
 from orchestrator.answers.swift import swift_reading
 from orchestrator.answers.tokens import UNSEEN
 
@@ -27,8 +29,6 @@ MAX_LENIENT = 2000
 """Objects and lists that are read leniently; a text with more is no answer."""
 MAX_STRICT_FAILURES = 100
 """Failures of the strict parser after which it is not asked again: each one counts the lines before it."""
-MIN_LEFT = 40
-"""Characters behind an object that can be a part of it."""
 MAX_RESTARTS = 16
 """Places after an object that never closes where a fresh one is looked for."""
 
@@ -46,8 +46,6 @@ _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _MAY_CLOSE = re.compile(r"/(?:th|reason|scratch|reflect)", re.IGNORECASE)
 """Looked for first: it is found much faster, and most texts have none."""
-_LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
-_PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 _EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 
 
@@ -188,7 +186,7 @@ class Scan:
         """The best lenient reading: without decisions first, then with those the contract can make."""
         self.lenient += 1
         reading = self._swiftly(start) or Reader(self.text, start, self.contract).read()
-        best = Candidate(_checked(reading, self.text), "repair")
+        best = Candidate(checked(reading, self.text), "repair")
         if best.reading.outcome == "template" or self._fits(best.reading):
             return best
         if self.contract is ANYTHING and best.reading.outcome != "broken":
@@ -218,22 +216,25 @@ class Scan:
             return
         if first.outcome == "whole" and fit(first.value, self.contract) is None:
             return
-        if (first.outcome != "whole" or _reclosed(first)) and self._spend(first.end - start) and first.reclosable:
+        if (first.outcome != "whole" or reclosed(first)) and self._spend(first.end - start) and first.reclosable:
             reading = Reader(self.text, start, self.contract, reclose=True).read()
-            yield Candidate(_checked(reading, self.text), "repair")
+            yield Candidate(checked(reading, self.text), "repair")
         if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
             return
         banned: frozenset[int] = frozenset()
+        reader = Reader(self.text, start, self.contract, banned)
         for _ in range(MAX_GUESSES):
             if self.budget <= 0:
                 return
-            reading = Reader(self.text, start, self.contract, banned).read()
+            reading = reader.read()
             self._spend(reading.end - start)
-            yield Candidate(_settled(reading, self.text, self.contract), "guided")
+            yield Candidate(settled(reading, self.text, self.contract), "guided")
             fresh = [end for end in reading.ends if end not in banned]
             if reading.gap or not fresh:
                 return
             banned |= {fresh[-1]}
+            if not back_to(reader, fresh[-1]):
+                reader = Reader(self.text, start, self.contract, banned)
 
     def _spend(self, characters: int) -> bool:
         self.budget -= characters
@@ -270,39 +271,3 @@ class Scan:
 
 def _rank(reading: Reading) -> int:
     return {"whole": 3, "cut": 2}.get(reading.outcome, 1)
-
-
-def _reclosed(reading: Reading) -> bool:
-    return any(change.kind in ("missing_closer", "wrong_closer") for change in reading.changes)
-
-
-def _checked(reading: Reading, text: str) -> Reading:
-    """A reading that ended inside a string is broken: its closer goes on, or it closed more than the text did."""
-    if reading.outcome == "whole" and ended_inside(text, reading.end):
-        why = "the closer before this stands in a string"
-        return replace(reading, outcome="broken", value=None, why=why, changes=())
-    if reading.outcome != "whole" or not _reclosed(reading) or len(text) - reading.end < MIN_LEFT:
-        return reading
-    tail = text[max(reading.end, len(text) - 400) :].rstrip().rstrip("`~").rstrip()
-    if not tail.endswith(("}", "]")) and _LEFT.search(text, reading.end, reading.end + 4000) is None:
-        return reading
-    why = "what is closed here goes on behind it"
-    return replace(reading, outcome="broken", value=None, why=why, changes=())
-
-
-def _settled(reading: Reading, text: str, contract: Shape) -> Reading:
-    """A guided reading that ran off the end of a text that does end with a closer lost its way: it is broken.
-
-    Without a contract so is one behind which pieces of JSON are left: a string was ended too early.
-    """
-    if contract is ANYTHING and reading.outcome == "whole":
-        left = _PIECE.search(text, reading.end, reading.end + 4000)
-        why = "it cannot be decided where a string ends"
-        return replace(reading, outcome="broken", value=None, why=why, changes=()) if left else reading
-    if reading.outcome != "cut" or reading.end < len(text):
-        return reading
-    tail = text[max(0, len(text) - 400) :].rstrip().rstrip("`~").rstrip()
-    if not tail.endswith(("}", "]")):
-        return reading
-    why = "it cannot be decided where a string ends"
-    return replace(reading, end=reading.start + 1, outcome="broken", value=None, why=why, changes=())
