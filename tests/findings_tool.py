@@ -31,6 +31,10 @@ TOLD = {
     "breakdown": ("Breakdown", "Said of the architect's plan of a story."),
     "delivery": ("Delivery", "Said of the files a developer delivers, before one is written."),
     "contract": ("Architecture contract", "Said of a delivery before it is written, and of the whole diff of a story."),
+    "plan": (
+        "Action plan",
+        "Said of an action plan before anything is written: of its form, then of what it would do.",
+    ),
     "suite": ("Test suite", "Said of the tester's suite before it is run."),
     "analysis": ("Failure analysis", "Said of the tester's instructions after a red run."),
     "command": ("Commands and tests", "Said of what was run."),
