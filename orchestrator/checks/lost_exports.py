@@ -16,6 +16,7 @@ from orchestrator.syntax import (
     javascript_source,
     javascript_tree,
     python_endpoints,
+    python_imports,
     python_source,
 )
 from orchestrator.syntax.check import check_syntax
@@ -176,7 +177,7 @@ def _speaks(text: str, one: Lost) -> bool:
 
 def _modules(path: str, text: str) -> list[tuple[str, bool]]:
     if path.lower().endswith(_PYTHON):
-        return [(item.module, item.relative) for item in python_source.imports(text) or ()]
+        return [(item.module, item.relative) for item in python_imports.imports(text) or ()]
     return [(item.module, True) for item in javascript_source.imports(text, path)] if _is_code(path) else []
 
 
