@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from posixpath import basename
 
+from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.syntax.install_runs import run_script
 from orchestrator.syntax.install_sources import set_by_variable
 from orchestrator.syntax.install_state import Fed, Reading, State
@@ -217,6 +218,9 @@ def _sed(reading: Reading, words: Sequence[str], fed: Fed | None) -> None:
             reading.line(re.sub(r"[/|#,;{}]|\be\b", ";", word))
     else:
         reading.state.data.append(" ".join(words))
+    if any(re.match(r"-\w*i|--in-place", word) for word in words[1:]):
+        for word in words[1:]:
+            reading.state.write(word if is_manifest(word) else "", None, fetched=True)
 
 
 def _fetch(reading: Reading, words: Sequence[str], fed: Fed | None) -> None:

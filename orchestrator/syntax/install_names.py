@@ -40,6 +40,8 @@ def _python(word: str) -> Sequence[str]:
     if _LOCAL_ARCHIVE.search(word) or word.endswith("/"):
         return ()
     match = _PYTHON_NAME.match(word)
+    if match is not None and match["rest"][:1] == "@" and _NPM_SPEC.match(match["rest"][1:]):
+        return (str(canonicalize_name(match["name"])),)
     if match is None or not (match["rest"] == "" or match["rest"][0] in "<>=!~;(,\"'/ "):
         return (word.lower(),)
     if match["rest"].startswith("/"):

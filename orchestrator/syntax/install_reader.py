@@ -124,7 +124,7 @@ class InstallReader(CommandReader):
             if token.sign == "<<<":
                 return Fed(variables.text(token.pieces))
             if token.sign in {"<", "<>"}:
-                path = variables.text(token.pieces)
+                path = " ".join(variables.fields(token.pieces))
                 held = self.state.file(path)
                 if OUTPUT.search(path):
                     return Fed(shown=item.text)
@@ -139,7 +139,7 @@ class InstallReader(CommandReader):
         words = [field for token in item.words for field in variables.fields(token.pieces)]
         bodies = [token for token in item.redirections if token.sign in {"<<", "<<-", "<<<", "<"}]
         texts = [variables.text(token.held or token.pieces) for token in bodies if token.sign != "<"]
-        files = [self.state.file(variables.text(token.pieces)) for token in bodies if token.sign == "<"]
+        files = [self.state.file(" ".join(variables.fields(token.pieces))) for token in bodies if token.sign == "<"]
         texts += [held.text for held in files if held is not None and held.text is not None]
         return literal_output(words, texts, self.state) if item.source is None else None
 
@@ -161,7 +161,7 @@ class InstallReader(CommandReader):
             said = self._output_of(item) if words else ""
             fetched = bool(_FETCHES.match(item.text))
             for token in written:
-                path = self.state.variables.text(token.pieces)
+                path = " ".join(self.state.variables.fields(token.pieces))
                 self.state.write(path, said, fetched=fetched, more=token.sign.endswith(">>"))
         if words[:1] == ["tee"]:
             for word in words[1:]:

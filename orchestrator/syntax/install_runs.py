@@ -15,6 +15,7 @@ from orchestrator.syntax.shell_expand import FETCHED, OUTPUT, printed_by
 
 _INPUT = re.compile(r"^(-|/dev/stdin|/dev/fd/\d+|/proc/self/fd/\d+)$")
 _NO_SCRIPT = re.compile(r"\.(txt|md|rst|log|json|csv|html?|xml|dat|tmp|bak|ya?ml|toml|ini|cfg)$|^https?:")
+_ALSO_RUN = frozenset({"bun", "deno"})
 _ITS_PIP = re.compile(r"^(get-pip\.py|pip[\w.-]*\.pyz)$")
 
 
@@ -130,6 +131,8 @@ def _program(reading: Reading, code: str, *, python: bool) -> None:
 def use_tool(reading: Reading, tool: str, words: Sequence[str], *, piped: bool) -> None:
     """A package manager: the names it is given, and what it runs."""
     state = reading.state
+    if tool in _ALSO_RUN:
+        run_interpreter(reading, tool, words, None)
     use = use_of(tool, words)
     if piped and (use.takes_more or not words):
         state.tell([*use.names, FROM_INPUT])

@@ -12,6 +12,8 @@ FROM_INPUT = "names read from standard input"
 """Stands for the packages that `xargs` would hand on."""
 TOO_INTRICATE = "commands too intricate to follow"
 """Stands for what a text runs beyond the depth and the amount that are followed."""
+_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", "pip.ini", "uv.toml", "bunfig.toml", ".pypirc"})
+"""Files that say where packages come from."""
 _SHOWN = 160
 
 
@@ -83,6 +85,8 @@ class State:
 
     def write(self, path: str, text: str | None, *, fetched: bool = False, more: bool = False) -> None:
         """Note that the text writes a file; `more`: behind what it holds."""
+        if basename(path).lower() in _SETTINGS:
+            self.refuse(f"write {path}")
         if path and not path.startswith("/dev/") and not path.isdigit():
             held = self.brought.get(normpath(path))
             if more and held is not None:

@@ -53,13 +53,15 @@ VERBS: Mapping[str, frozenset[str]] = {
     "dnf": _SYSTEM,
     "zypper": frozenset({"install", "in"}),
     "pacman": frozenset(),
+    "nix-env": frozenset(),
+    "nix-shell": frozenset(),
     "port": frozenset({"install"}),
     "snap": frozenset({"install"}),
     "flatpak": frozenset({"install"}),
     "choco": _SYSTEM,
     "winget": frozenset({"install", "add"}),
     "scoop": frozenset({"install"}),
-    "asdf": frozenset({"plugin-add"}),
+    "asdf": frozenset({"plugin-add", "add"}),
 }
 """Tool → the verbs that bring packages; "" where the tool has none and names come at once."""
 SAME_AS: Mapping[str, str] = {
@@ -119,14 +121,14 @@ PACKAGE_OPTIONS: Mapping[bool, frozenset[str]] = {
 _PYTHON_VALUED = frozenset(
     {"-r", "--requirement", "--requirements", "-c", "--constraint", "-e", "--editable", "-t", "--target", "-i", "-f"}
     | {"--index-url", "--extra-index-url", "--find-links", "--prefix", "--root", "--python", "--python-version", "-p"}
-    | {"--platform", "--src", "--implementation", "--abi", "--group", "-G", "--cache-dir", "--log", "--proxy", "-d"}
+    | {"--platform", "--src", "--implementation", "--abi", "--group", "-G", "--cache-dir", "--log", "--proxy"}
     | {"--timeout", "--retries", "--cert", "--trusted-host", "--progress-bar", "--upgrade-strategy", "--no-binary"}
     | {"--only-binary", "--index", "--dest", "--wheel-dir", "--directory", "--project", "--extra", "--suffix", "-C"}
     | {"--default-index", "--source", "--with-requirements", "--env-file", "--config-settings", "--global-option"}
     | {"--only-group", "--no-group", "--cwd", "--no-binary-package", "--exclude-newer", "--index-strategy", "--env"}
     | {"--link-mode", "--color", "--config-file", "--only", "--without", "--use-feature", "--exists-action", "--report"}
 )
-_PIP_VALUED = _PYTHON_VALUED | {"-w"}
+_PIP_VALUED = _PYTHON_VALUED | {"-w", "-d"}
 _CONDA_VALUED = frozenset({"-n", "--name", "-c", "--channel", "-p", "--prefix", "--file", "--solver"})
 _NPM_VALUED = frozenset(
     {"--prefix", "--registry", "-w", "--workspace", "--cache", "-C", "--dir", "--filter", "-F", "--cwd", "--tag"}
@@ -143,7 +145,9 @@ _APT_VALUED = frozenset({"-t", "--target-release", "-o", "--option", "-c", "--co
 _NONE: frozenset[str] = frozenset()
 _OWN_VALUED: Mapping[str, frozenset[str]] = {
     "pip": _PIP_VALUED, "conda": _CONDA_VALUED, "apk": _APK_VALUED, "apt": _APT_VALUED, "brew": _NONE, "dnf": _NONE,
-    "pacman": _NONE, "go": frozenset({"-modfile", "-tags", "-ldflags", "-C", "-o"}), "snap": frozenset({"--channel"}),
+    "pacman": _NONE,
+    "nix-shell": _NONE,
+    "go": frozenset({"-modfile", "-tags", "-ldflags", "-C", "-o"}), "snap": frozenset({"--channel"}),
 }  # fmt: skip
 
 

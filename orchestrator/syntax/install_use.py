@@ -16,6 +16,7 @@ from orchestrator.syntax.install_tools import (
     NPM_LIKE,
     ONE_ONLY,
     PACKAGE_OPTIONS,
+    PYTHON_LIKE,
     RUNNERS,
     SAME_AS,
     VALUED,
@@ -24,7 +25,12 @@ from orchestrator.syntax.install_tools import (
 from orchestrator.syntax.shell_expand import UNKNOWN, shown
 
 _PIP = re.compile(r"^pip(3(\.\d+)?)?$")
-_OPTION_VERB: Mapping[str, re.Pattern[str]] = {"pacman": re.compile(r"^-(S[yuw]*|U)$")}
+_OPTION_VERB: Mapping[str, re.Pattern[str]] = {
+    "pacman": re.compile(r"^-(S[yuw]*|U)$"),
+    "nix-env": re.compile(r"^(-[a-zA-Z]*i[A-Za-z]*|--install)$"),
+    "nix-shell": re.compile(r"^(-p|--packages)$"),
+}
+_CLUSTER = re.compile(r"^-([qvUI]+)([refitcdw].*)$")
 _PACKAGE_OPTION_TOOLS = NPM_LIKE | {"uv", "uvx", "pipx", "pixi"}
 _OTHER_VERBS = frozenset(
     {"run", "run-script", "test", "t", "start", "stop", "view", "show", "list", "ls", "uninstall", "remove", "version"}
@@ -58,7 +64,7 @@ def tool_of(name: str) -> str:
 
 def use_of(tool: str, words: Sequence[str]) -> Use:
     """What `tool` brings when it is called with `words`."""
-    tool, words = _settled(tool, list(words))
+    tool, words = _settled(tool, _apart(words) if tool in PYTHON_LIKE else list(words))
     if told := set_by_command(tool, words):
         return Use(names=(told,))
     found = _sorted(tool, words)
@@ -105,6 +111,12 @@ def _called(words: Sequence[str]) -> list[str]:
     """What `npx -c "…"` runs."""
     found = [word.partition("=")[2] for word in words if word.startswith("--call=")]
     return found + [words[place + 1] for place, word in enumerate(words[:-1]) if word in {"-c", "--call"}]
+
+
+def _apart(words: Sequence[str]) -> list[str]:
+    """`-qr file` as `-q -r file`."""
+    parts = ((match, word) for word in words for match in [_CLUSTER.match(word)])
+    return [part for match, word in parts for part in ((f"-{match[1]}", f"-{match[2]}") if match else (word,))]
 
 
 def _settled(tool: str, words: list[str]) -> tuple[str, list[str]]:
