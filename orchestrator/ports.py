@@ -173,12 +173,17 @@ class Workspace(Protocol):
         """Commit at the tip of the story's branch."""
         ...
 
-    async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
-        """Write all files or none into the worktree, never through a link. Raises WorkspaceError."""
+    async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
+        """Write all files into the worktree and take those of `removed` away, or do nothing; never through a link.
+
+        Raises WorkspaceError, also for a file to be removed that is not there.
+        """
         ...
 
-    async def commit(self, story_id: str, changes: Sequence[FileChange], note: CommitNote) -> str:
-        """Commit exactly these contents of these paths; returns the commit id.
+    async def commit(
+        self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
+    ) -> str:
+        """Commit exactly these contents of these paths, without those of `removed`; returns the commit id.
 
         Finds its own earlier commit by the step trailer. No change to the tree: the branch's head, no new commit.
         """

@@ -105,19 +105,26 @@ async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | No
     return None
 
 
-async def build_tree(mirror: Mirror, head: str, changes: Sequence[FileChange], scratch: Path) -> str:
-    """Write the tree of `head` with `changes` applied and return its id; `scratch` is a folder for our use alone.
+async def build_tree(
+    mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str], scratch: Path
+) -> str:
+    """Write the tree of `head` with `changes` applied and without those of `removed`, and return its id.
 
-    Raises WorkspaceError when a change would replace a link, a submodule or a folder, or lie below a file.
+    `scratch` is a folder for our use alone. Raises WorkspaceError when a change would replace a link, a submodule or a
+    folder, or lie below a file, or when what is to go is no regular file of the branch.
     """
-    contents = encoded(changes)
-    if not contents:
+    contents, gone = encoded(changes), frozenset(removed)
+    if not contents and not gone:
         return (await mirror.git("rev-parse", f"{head}^{{tree}}")).text
     entries = await tree_entries(mirror, head)
     modes = _modes(entries, contents)
+    absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
+    if absent is not None:
+        raise WorkspaceError(f"{absent} cannot be removed: it is no regular file of the branch")
     try:
         oids = await _store(mirror, contents, scratch)
-        lines = [f"{entry.mode:o} {entry.oid}\t{path}" for path, entry in entries.items() if path not in contents]
+        kept = {path: entry for path, entry in entries.items() if path not in contents and path not in gone}
+        lines = [f"{entry.mode:o} {entry.oid}\t{path}" for path, entry in kept.items()]
         lines += [f"{modes[path]:o} {oid}\t{path}" for path, oid in oids.items()]
         stdin = b"".join(os.fsencode(line) + b"\0" for line in lines)
         await mirror.git("update-index", "-z", "--index-info", stdin=stdin, index=scratch / "index")

@@ -1,7 +1,6 @@
 """The git side of one sprint, on real git (port `Workspace`)."""
 
 import asyncio
-import os
 import secrets
 import shlex
 from collections import defaultdict
@@ -13,7 +12,7 @@ from orchestrator.adapters import commits, publish
 from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.git import require_git
 from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
-from orchestrator.adapters.safe_files import open_root, write_all
+from orchestrator.adapters.safe_files import write_below
 from orchestrator.adapters.sqlite_schema import read_schemas
 from orchestrator.adapters.sweep import prune
 from orchestrator.domain.backlog_text import id_problem
@@ -183,22 +182,16 @@ class GitWorkspace:
         """SQL of the tables of those `paths` that are SQLite files on the branch."""
         return await read_schemas(self._mirror, self._ref("heads", _checked_id(story_id)), paths)
 
-    async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
-        """Reset the worktree, then write all files or none into it, never through a link. Raises WorkspaceError."""
+    async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
+        """Reset the worktree, then do all or nothing in it; see the port. Raises WorkspaceError."""
         contents = list(commits.encoded(changes).items())
-
-        def write() -> None:
-            root = open_root(self.root(story_id))
-            try:
-                write_all(root, contents)
-            finally:
-                os.close(root)
-
         async with self._stories[story_id]:
             await self._reset(story_id)
-            await asyncio.to_thread(write)
+            await asyncio.to_thread(write_below, self.root(story_id), contents, removed)
 
-    async def commit(self, story_id: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+    async def commit(
+        self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
+    ) -> str:
         """Commit exactly these contents; the worktree stays as it is. See the port for repeated steps."""
         async with self._stories[story_id]:
             await self._mirror.mend()
@@ -207,7 +200,7 @@ class GitWorkspace:
             if earlier is not None:
                 return earlier
             scratch = self._checkout(story_id).scratch
-            tree = await commits.build_tree(self._mirror, head.commit, changes, scratch)
+            tree = await commits.build_tree(self._mirror, head.commit, changes, removed, scratch)
             if tree == head.tree:
                 return head.commit
             made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.adapters.safe_files import open_root, write_all
+from orchestrator.adapters.safe_files import write_below
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
@@ -118,19 +117,19 @@ class MemoryWorkspace:
         tree = self._branch(story_id).base.tree
         return {path: tree[path] for path in dict.fromkeys(paths) if path in tree}
 
-    async def write(self, story_id: str, changes: Sequence[FileChange]) -> None:
+    async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """See the port."""
-        tree = self._branch(story_id).head.tree
-        _with(tree, changes)
-        await self._lay_out(self.root(story_id), tree, changes)
+        await self._lay_out(self.root(story_id), _with(self._branch(story_id).head.tree, changes, removed))
 
-    async def commit(self, story_id: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+    async def commit(
+        self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
+    ) -> str:
         """See the port."""
         branch = self._branch(story_id)
         earlier = branch.find(note.step)
         if earlier is not None:
             return earlier.id
-        tree = _with(branch.head.tree, changes)
+        tree = _with(branch.head.tree, changes, removed)
         if tree != branch.head.tree:
             branch.head = _Commit(_digest(branch.head.id, tree, note.message), tree, note.step, branch.head)
         return branch.head.id
@@ -206,10 +205,9 @@ class MemoryWorkspace:
         finally:
             await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
 
-    async def _lay_out(self, place: Path, tree: Tree, changes: Sequence[FileChange] = ()) -> None:
+    async def _lay_out(self, place: Path, tree: Tree) -> None:
         if self.folder is not None:
-            contents: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
-            await asyncio.to_thread(_fill, place, contents)
+            await asyncio.to_thread(_fill, place, tree)
 
 
 def _temporary(folder: Path) -> Path:
@@ -222,16 +220,19 @@ def _fill(place: Path, contents: Tree) -> None:
         place.unlink()
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    root = open_root(place)
-    try:
-        write_all(root, [(path, text.encode()) for path, text in contents.items()])
-    finally:
-        os.close(root)
+    write_below(place, [(path, text.encode()) for path, text in contents.items()])
 
 
-def _with(tree: Tree, changes: Sequence[FileChange]) -> dict[str, str]:
-    """The tree with the changes applied. Raises WorkspaceError when a file would also have to be a folder."""
+def _with(tree: Tree, changes: Sequence[FileChange], removed: Sequence[str]) -> dict[str, str]:
+    """The tree with the changes applied.
+
+    Raises WorkspaceError when a file would also have to be a folder, or one to be removed is not there.
+    """
+    gone = next((path for path in removed if path not in tree), None)
+    if gone is not None:
+        raise WorkspaceError(f"{gone} cannot be removed: it is not on the branch")
     made: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
+    made = {path: text for path, text in made.items() if path not in removed}
     for path in made:
         parts = path.split("/")
         blocked = next((above for n in range(1, len(parts)) if (above := "/".join(parts[:n])) in made), None)

@@ -70,25 +70,28 @@ class _Staged:
     """One file on its way: a temporary beside its target, and the old content under a second temporary name."""
 
     path: str
-    content: bytes
+    content: bytes | None
+    """None: the file is to go."""
     new: str
     old: str
     placed: bool = False
     kept: bool = False
 
 
-def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]]) -> None:
-    """Write all files or none; missing folders are made, a later entry for the same path replaces an earlier one.
+def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
+    """Write all files and take those of `removed` away, or do nothing; missing folders are made, emptied ones stay, a
+    later entry for the same path replaces an earlier one.
 
-    An existing target must be a regular file with a single name; its permissions are kept, as far as they are no more
-    than permissions and let us read and write it. Raises WorkspaceError
-    for unsafe paths, links, folders and special files in the way, and any failure of the file system, after putting
-    back what was there.
+    What is removed must be there. An existing target must be a regular file with a single name; its permissions are
+    kept, as far as they are no more than permissions and let us read and write it. Raises WorkspaceError for unsafe
+    paths, links, folders and special files in the way, and any failure of the file system, after putting back what was
+    there.
     """
     token = secrets.token_hex(6)
+    wanted: dict[str, bytes | None] = {**dict(changes), **dict.fromkeys(removed)}
     staged = [
         _Staged(_checked(path), content, f".{token}-{number}.new", f".{token}-{number}.old")
-        for number, (path, content) in enumerate(dict(changes).items())
+        for number, (path, content) in enumerate(wanted.items())
     ]
     made: list[str] = []
     current = ""
@@ -110,6 +113,15 @@ def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]]) -> None:
             _forget(root_fd, item, item.old)
 
 
+def write_below(folder: Path, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
+    """`write_all` below a folder that must be a directory and no link."""
+    root = open_root(folder)
+    try:
+        write_all(root, changes, removed)
+    finally:
+        os.close(root)
+
+
 def _existing(parent: int, item: _Staged) -> os.stat_result | None:
     try:
         found = os.stat(_split(item.path)[1], dir_fd=parent, follow_symlinks=False)
@@ -120,9 +132,13 @@ def _existing(parent: int, item: _Staged) -> os.stat_result | None:
 
 
 def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
-    parent = open_folder(root_fd, _split(item.path)[0], made=made)
+    parent = open_folder(root_fd, _split(item.path)[0], made=None if item.content is None else made)
     try:
         found = _existing(parent, item)
+        if item.content is None:
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), item.path)
+            return
         fd = os.open(item.new, _NEW_FILE, 0o666, dir_fd=parent)
         with os.fdopen(fd, "wb") as stream:
             if found is not None:
@@ -139,6 +155,8 @@ def _place(root_fd: int, item: _Staged) -> None:
         if _existing(parent, item) is not None:
             os.rename(name, item.old, src_dir_fd=parent, dst_dir_fd=parent)
             item.kept = True
+        if item.content is None:
+            return
         os.rename(item.new, name, src_dir_fd=parent, dst_dir_fd=parent)
         item.placed = True
     finally:

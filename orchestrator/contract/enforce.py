@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from orchestrator.contract.content import check_text, must_be_read
-from orchestrator.contract.places import ABSENT, check_kind, check_path, only
+from orchestrator.contract.places import ABSENT, check_kind, check_path, check_removal, may_go, only
 from orchestrator.contract.world import World
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
@@ -23,8 +23,8 @@ def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: M
     """What a delivery does outside the contract; `before` holds the base texts of the files that exist.
 
     Critical: a file outside, a test file, a clash of names, a setting that chooses tests or sources, a dependency or
-    import outside, a check that crashed. Major: a file of the contract that is not the task's (`contract.other_task`),
-    what could not be read (`contract.unreadable`).
+    import outside, a file taken away that is not the task's (`contract.deletion`), a check that crashed. Major: a file
+    of the contract that is not the task's (`contract.other_task`), what could not be read (`contract.unreadable`).
     """
     findings = _seal(contract)
     world = World(contract, {change.path: change.content for change in delivery.files})
@@ -41,6 +41,9 @@ def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: M
     for change in delivery.files:
         where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
         findings += _whole(partial(one, change.path, change.content, where), where)
+    for path in delivery.removed:
+        where = Where(file=path, story=delivery.story_id, task=delivery.task_id)
+        findings += _whole(partial(check_removal, path, where, own), where)
     return findings
 
 
@@ -55,12 +58,15 @@ def check_diff(
 
     `after` and `before` hold the texts of the changed files at the head and at the base, where they are regular UTF-8
     files. `suite_files` are the tester's: allowed by name, as regular files. A changed file that must be read and has
-    no text in `after` could not be checked and is a violation.
+    no text in `after` could not be checked and is a violation. A task may take its own files away.
     """
     findings = _seal(contract)
     world = World(contract, after, complete=True)
+    owned = frozenset(path for files in contract.task_files.values() for path in files)
 
     def one(entry: DiffEntry, where: Where) -> Iterable[Finding]:
+        if entry.path not in suite_files and may_go(entry, owned):
+            return
         yield from check_kind(entry, where)
         if entry.path in suite_files or entry.new_mode == ABSENT:
             return

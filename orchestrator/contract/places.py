@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from orchestrator.contract.manifests import is_manifest
 from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling
 from orchestrator.domain.findings import Finding, Where, critical
@@ -50,6 +51,27 @@ def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[
     if above is not None or path in world.folders:
         message = f"`{above or path}` cannot be a file and a folder"
         yield critical("contract.clash", message, where=where, fix="Write only one of the two.")
+
+
+def check_removal(path: str, where: Where, own: Sequence[str]) -> Iterator[Finding]:
+    """A task takes away only what it names itself, and never a test or a manifest."""
+    fix = f"Leave the file; this task may take away: {', '.join(own) or 'nothing'}."
+    if is_test_file(path):
+        message = f"`{path}` is a test file; the tester decides what becomes of those"
+        yield critical("contract.test_file", message, where=where, fix=only(own))
+    elif is_manifest(path):
+        message = f"`{path}` is a manifest, and would take its dependencies with it"
+        yield critical("contract.deletion", message, where=where, fix=fix)
+    elif path not in own:
+        message = f"`{path}` may not be taken away: it is not among the task's files"
+        yield critical("contract.deletion", message, where=where, fix=fix)
+
+
+def may_go(entry: DiffEntry, owned: frozenset[str]) -> bool:
+    """Whether an entry is a plain file that a task of the plan took away, as it may."""
+    plain = _PLAIN.get(entry.old_mode, entry.old_mode) in {"100644", "100755"}
+    gone = entry.new_mode == ABSENT and entry.status == "D" and plain
+    return gone and entry.path in owned and not is_test_file(entry.path) and not is_manifest(entry.path)
 
 
 def check_kind(entry: DiffEntry, where: Where) -> Iterator[Finding]:

@@ -127,7 +127,7 @@ class Execute(_Action):
     """Below the root."""
     env: dict[VariableName, VariableValue] = Field(default_factory=dict)
     expected_outcome: Words = ""
-    timeout_s: float | None = None
+    timeout_s: float | None = Field(default=None, gt=0)
     """None: the configured limit."""
     allow_failure: bool = False
     """Whether what comes behind goes on when the command fails."""

@@ -17,8 +17,10 @@ class Delivery(Value):
     story_id: str
     task_id: str
     files: tuple[FileChange, ...]
+    removed: tuple[RepoPath, ...] = ()
+    """Files that are taken away; none of them is among `files`. JSON deliveries cannot say this."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The delivered paths in order."""
+        """The paths of the delivered files in order."""
         return tuple(change.path for change in self.files)

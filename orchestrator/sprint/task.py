@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from orchestrator.checks.around import Around
 from orchestrator.checks.delivery import check_content, check_whole
@@ -10,7 +11,7 @@ from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, major
 from orchestrator.domain.stages import Delivered, TaskBrief
@@ -60,9 +61,9 @@ class TaskRun:
 
         delivered = await self._stage.developer.deliver(brief, judge)
         delivered = await self._amended(order, delivered, before)
-        files, status = await self._settle(order, delivered, before)
-        if files:
-            await self._commit(task, files)
+        kept, status = await self._settle(order, delivered, before)
+        if kept is not None and (kept.files or kept.removed):
+            await self._commit(task, kept)
         return await self._ended(task, status)
 
     def _own(self, task: Task) -> tuple[str, ...]:
@@ -125,11 +126,13 @@ class TaskRun:
         ]
         if blocking(findings) or task.command is None:
             return findings
-        return [*findings, *await self._try_command(task, task.command, delivery.files)]
+        return [*findings, *await self._try_command(task, task.command, delivery)]
 
-    async def _try_command(self, task: Task, command: str, files: Sequence[FileChange]) -> list[Finding]:
+    async def _try_command(self, task: Task, command: str, delivery: Delivery | None) -> list[Finding]:
+        files, removed = (delivery.files, delivery.removed) if delivery else ((), ())
+
         async def work(_step_id: str) -> CommandResult:
-            await self._stage.workspace.write(self._stage.story_id, files)
+            await self._stage.workspace.write(self._stage.story_id, files, removed)
             root = self._stage.workspace.root(self._stage.story_id)
             return await self._stage.runner.command(root, command, key=self._stage.environment_key)
 
@@ -154,7 +157,7 @@ class TaskRun:
         ]
 
     async def _command_only(self, task: Task) -> TaskStatus:
-        findings = await self._try_command(task, task.command, ()) if task.command else []
+        findings = await self._try_command(task, task.command, None) if task.command else []
         self._progress.note_findings(findings)
         return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
 
@@ -174,12 +177,12 @@ class TaskRun:
 
     async def _settle(
         self, order: Order, delivered: Delivered, before: dict[str, str]
-    ) -> tuple[tuple[FileChange, ...], TaskStatus]:
-        """Which files are committed and what the task has become (spec 1 B4)."""
+    ) -> tuple[Delivery | None, TaskStatus]:
+        """What of the delivery is committed and what the task has become (spec 1 B4)."""
         progress, task = self._progress, order.task
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
-            return delivered.delivery.files, TaskStatus.DONE
+            return delivered.delivery, TaskStatus.DONE
         blocked = blocking(delivered.findings)
         violations = [finding for finding in blocked if _violates(finding)]
         if violations:
@@ -187,32 +190,38 @@ class TaskRun:
             raise StoryStopped(StoryStatus.FAILED, violations)
         progress.note_findings([_softened(finding) for finding in delivered.findings])
         if delivered.delivery is None:
-            return (), TaskStatus.PARTIAL
+            return None, TaskStatus.PARTIAL
         if {finding.code for finding in blocked} == {OTHER_TASK}:
             return await self._accept_other(task, delivered.delivery)
         faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
-        kept = delivered.delivery.model_copy(update={"files": valid})
+        # What goes is kept only with all that comes: a file moved is not to vanish with its new half left out.
+        removed = delivered.delivery.removed if len(valid) == len(delivered.delivery.files) else ()
+        left_over = tuple(path for path in removed if path not in faulty)
+        kept = delivered.delivery.model_copy(update={"files": valid, "removed": left_over})
         left = [*check_delivery(self.contract, kept, before), *await self._content(order, kept, before)]
-        return (() if blocking(f for f in left if f.code != OTHER_TASK) else valid), TaskStatus.PARTIAL
+        return (None if blocking(f for f in left if f.code != OTHER_TASK) else kept), TaskStatus.PARTIAL
 
-    async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[tuple[FileChange, ...], TaskStatus]:
-        failed = await self._try_command(task, task.command, delivery.files) if task.command else []
+    async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
+        failed = await self._try_command(task, task.command, delivery) if task.command else []
         self._progress.note_findings(failed)
-        return delivery.files, TaskStatus.PARTIAL if failed else TaskStatus.DONE
+        return delivery, TaskStatus.PARTIAL if failed else TaskStatus.DONE
 
-    async def _commit(self, task: Task, files: Sequence[FileChange]) -> None:
+    async def _commit(self, task: Task, kept: Delivery) -> None:
         async def work(step_id: str) -> str:
             note = self._stage.note(_subject(task), step_id, task.task_id)
-            return await self._stage.workspace.commit(self._stage.story_id, files, note)
+            return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
         commit = await self._stage.step.step("commit", work, str)
+        more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
+        told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
         await self._stage.step.emit(
             "task_committed",
-            f"{task.task_id} committed: {', '.join(change.path for change in files)}",
+            f"{task.task_id} committed: {', '.join(told)}",
             task=task.task_id,
             commit=commit,
-            files=[change.path for change in files],
+            files=list(kept.paths),
+            **more,
         )
 
     async def _ended(self, task: Task, status: TaskStatus) -> TaskStatus:

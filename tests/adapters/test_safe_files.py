@@ -39,6 +39,25 @@ def test_writes_and_reads(tmp_path: Path, root: int) -> None:
     write_all(root, [])
 
 
+def test_removals_happen_with_the_rest_or_not_at_all(tmp_path: Path, root: int) -> None:
+    folder, outside = tmp_path / "root", tmp_path / "outside"
+    fill(outside, {"victim": "precious"})
+    fill(folder, {"a/one": "1", "two": "2", "three": "3"})
+    (folder / "link").symlink_to(outside / "victim")
+    (folder / "out").symlink_to(outside)
+    before = snapshot(folder)
+    for trap in ("link", "out/victim", "a", "absent", "absent/too", "../outside/victim"):
+        for removed in ([trap, "two"], ["two", trap]):
+            with pytest.raises(WorkspaceError):
+                write_all(root, [("new/four", b"4"), ("three", b"x")], removed)
+    assert snapshot(folder) == before
+    assert not (folder / "new").exists()
+    assert snapshot(outside) == {"victim": b"precious"}
+    write_all(root, [("new/four", b"4")], ["a/one", "two"])
+    assert {path for path in snapshot(folder) if path != "link"} == {"three", "new/four"}
+    assert [name for name in os.listdir(folder) if name.startswith(".")] == []
+
+
 def test_traps_are_refused_and_leave_everything_as_it_was(tmp_path: Path, root: int) -> None:
     folder, outside = tmp_path / "root", tmp_path / "outside"
     fill(outside, {"victim": "precious"})
@@ -179,23 +198,29 @@ def test_a_folder_swapped_with_a_link_all_the_time_never_leads_outside(tmp_path:
 
 
 NAMES = st.sampled_from(["a", "b", "a/a", "a/b", "b/a/c", "c", "c/d"])
+WRITES = st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4), max_size=5))
+@given(
+    st.lists(
+        st.tuples(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4), st.sets(NAMES, max_size=2)), max_size=5
+    )
+)
 def test_every_batch_happens_whole_or_not_at_all(
-    tmp_path_factory: pytest.TempPathFactory, batches: list[list[tuple[str, bytes]]]
+    tmp_path_factory: pytest.TempPathFactory, batches: list[tuple[list[tuple[str, bytes]], set[str]]]
 ) -> None:
     folder = tmp_path_factory.mktemp("batch")
     root = open_root(folder)
     try:
-        for batch in batches:
+        for batch, removed in batches:
             before = snapshot(folder)
             try:
-                write_all(root, batch)
+                write_all(root, batch, sorted(removed))
             except WorkspaceError:
                 assert snapshot(folder) == before
             else:
-                assert snapshot(folder) == before | dict(batch)
+                after = before | dict(batch)
+                assert snapshot(folder) == {path: after[path] for path in after if path not in removed}
     finally:
         os.close(root)

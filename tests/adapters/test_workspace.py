@@ -85,6 +85,31 @@ async def test_write_starts_from_the_branch_and_is_all_or_nothing(workspace: Wor
     assert "c.txt" not in tree(workspace)
 
 
+async def test_files_are_taken_away_with_what_comes_or_not_at_all(workspace: Workspace) -> None:
+    branch = await workspace.open("US-1")
+    moved = [change("lib/app.py", "x = 1\n")]
+    await workspace.write("US-1", moved, ["src/app.py"])
+    assert tree(workspace) == {"README.md": "hello\n", "lib/app.py": "x = 1\n"}
+    head = await workspace.commit("US-1", moved, note("step-1"), ["src/app.py"])
+    assert head != branch.head
+    assert await workspace.commit("US-1", moved, note("step-1"), ["src/app.py"]) == head
+    assert await workspace.files("US-1") == ("README.md", "lib/app.py")
+    assert {(entry.path, entry.status) for entry in await workspace.diff("US-1")} == {
+        ("src/app.py", "D"), ("lib/app.py", "A"),
+    }  # fmt: skip
+    for absent in ("src/app.py", "lib", "../x"):
+        with pytest.raises(WorkspaceError):
+            await workspace.write("US-1", [change("a.txt", "1")], [absent])
+        with pytest.raises(WorkspaceError):
+            await workspace.commit("US-1", [change("a.txt", "1")], note("step-2"), [absent])
+    assert (await workspace.open("US-1")).head == head
+    assert "a.txt" not in tree(workspace)
+    await workspace.commit("US-1", [], note("step-3"), ["README.md"])
+    assert (await workspace.merge("US-1", note("m"), agree)).merged
+    await workspace.open("after")
+    assert await workspace.files("after") == ("lib/app.py",)
+
+
 async def test_read_sees_the_branch_not_the_worktree(workspace: Workspace) -> None:
     await workspace.open("US-1")
     await workspace.commit("US-1", [change("a b.txt", "committed")], note("step-1"))

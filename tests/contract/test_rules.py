@@ -263,3 +263,25 @@ def test_a_contract_of_before_has_the_hash_it_had() -> None:
     old = WORLD.model_dump(exclude={"local_names", "amendments", "hash"})
     assert ArchitectureContract.model_validate(old).digest() == WORLD.model_copy(update={"local_names": ()}).digest()
     assert WORLD.digest() != WORLD.model_copy(update={"local_names": ()}).digest()
+
+
+def test_a_task_takes_away_its_own_files_and_nothing_else() -> None:
+    own = frozen("app/old.py", "app/new.py", "package.json", "README.md")
+
+    def gone(path: str, world: ArchitectureContract) -> set[str]:
+        delivery = Delivery(story_id="US-001", task_id="T1", files=(), removed=(path,))
+        found = check_delivery(world, delivery, {})
+        assert all(finding.severity is Severity.CRITICAL and finding.fix for finding in found)
+        return codes(found)
+
+    def diff(path: str, world: ArchitectureContract, **more: str) -> set[str]:
+        return codes(check_diff(world, [entry(path, "D", new="000000", **more)], {}, {}, frozenset()))
+
+    for path, code in (
+        ("README.md", set()), ("app/old.py", set()), ("bin/tool", {"deletion"}), ("package.json", {"deletion"}),
+    ):  # fmt: skip
+        assert gone(path, own) == diff(path, own) == code
+    assert gone("tests/test_a.py", own) == {"test_file"}
+    assert diff("tests/test_a.py", own) == {"deletion"}
+    assert diff("README.md", own, old="120000") == {"deletion"}
+    assert gone("README.md", WORLD) == {"deletion"}
