@@ -46,17 +46,31 @@ def _walked(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(found)[:MAX_FILES])
 
 
-def read_texts(folder: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Path → text of those `paths` that are regular files, UTF-8 and not too large; no link is followed."""
+def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> dict[str, str]:
+    """Path → text of those `paths` that are regular files, UTF-8 and of at most `limit` bytes; no link is followed."""
     texts: dict[str, str] = {}
     for path in paths:
         try:
             status = (folder / path).lstat()
-            if stat.S_ISREG(status.st_mode) and status.st_size <= MAX_BYTES:
+            if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
                 texts[path] = (folder / path).read_bytes().decode("utf-8")
         except (OSError, ValueError):
             continue
     return texts
+
+
+def _below_link(folder: Path, path: str) -> bool:
+    parts = path.split("/")
+    return any((folder / "/".join(parts[:end])).is_symlink() for end in range(1, len(parts)))
+
+
+def those_there(folder: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
+    return frozenset(
+        path
+        for path in paths
+        if os.path.lexists(folder / path) and ((folder / path).is_symlink() or not (folder / path).is_dir())
+    )
 
 
 def write_new(files: dict[Path, str]) -> None:

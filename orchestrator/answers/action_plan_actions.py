@@ -103,8 +103,8 @@ def _is_lost(block: Block) -> bool:
 def _unknown(block: Block) -> Finding:
     said = words(block.text)
     near = process.extractOne(said.split(" ")[0].upper(), list(Verb), score_cutoff=70) if said else None
-    hint = f"; is `{near[0]}` meant?" if near else ""
-    message = f"`{said[:60]}` is no action{hint}"
+    hint = f"; is `{near[0]}` meant?" if near and near[1] < 100 else ""
+    message = f"`{said[:60]}` is no heading of an action{hint}"
     fix = f"Write each action as a heading `### ` with one of {_VERBS} and nothing else."
     return major("plan.verb", message, where=at(block.line), fix=fix)
 

@@ -13,12 +13,14 @@ from orchestrator.domain.findings import Finding, Where, major, minor
 
 LIKELY = 80
 """Per cent of likeness from which a field's name counts as another's, written wrongly."""
+_WORDS = frozenset({None, "Description", "Expected Outcome"})
+"""Fields that may be of several lines."""
 _TAKEN = {
     Verb.CREATE: {"File Path", "Description", "Overwrite"},
     Verb.EDIT: {"File Path", "Description"},
     Verb.READ: {"Resource", "Description"},
     Verb.PRUNE: {"Resource", "Description"},
-    Verb.EXECUTE: {"Description", "Expected Outcome", "cwd", "env", "Timeout", "Allow Failure"},
+    Verb.EXECUTE: {"Description", "Expected Outcome", "cwd", "env", "Timeout", "Allow Failure", "Command"},
     Verb.DELETE: {"File Path", "Description"},
     Verb.MOVE: {"File Path", "Target", "Description"},
 }
@@ -130,6 +132,8 @@ def _item(body: Body, block: Block, parent: Field | None) -> Field | None:
     if found is None:
         _stray(body, block)
         return None if block.depth == 1 else parent
+    if "\n" in found.raw and found.name not in _WORDS:
+        found = _first_line(body, block, found)
     form = []
     if block.mark != "-":
         form.append(f"the bullet is `{block.mark}`")
@@ -137,6 +141,21 @@ def _item(body: Body, block: Block, parent: Field | None) -> Field | None:
         form.append("its name is not bold")
     _field(body, found, form)
     return found
+
+
+def _first_line(body: Body, block: Block, found: Field) -> Field:
+    """A value is one line; Markdown adds the lines that follow without a blank one, which are fields or words."""
+    value, *others = [line for line in lines_of(block) if line[0].strip()]
+    begun = field_of(value[0], value[1])
+    if begun is not None and not begun.raw and others:
+        begun = begun._replace(raw=others.pop(0)[0].strip())
+    for text, line in others:
+        other = field_of(text, line)
+        if other is not None and other.name:
+            _field(body, other, ["it is no bullet"])
+        else:
+            _stray(body, block._replace(line=line))
+    return begun or found
 
 
 def _paragraph(body: Body, block: Block) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from orchestrator.answers.action_plan_body import Body, at
-from orchestrator.answers.action_plan_document import Block
+from orchestrator.answers.action_plan_document import Block, pieces_of
 from orchestrator.answers.action_plan_fields import path_of, seconds_of, switch_of
 from orchestrator.answers.action_plan_words import looks_like_path
 from orchestrator.domain.action_plan import (
@@ -200,20 +200,36 @@ def _move(body: Body) -> Action | Unfinished | None:
 
 
 def _execute(body: Body) -> Action | Unfinished | None:
-    block = _one_block(body, "the command")
+    command = _command(body)
     allow_failure, timeout, cwd = _switch(body, "Allow Failure"), _timeout(body), _cwd(body)
-    if not isinstance(block, Block) or cwd is None:
-        return _worse(block, cwd)
+    if not isinstance(command, str) or cwd is None:
+        return _worse(command, cwd)
     return Execute(
         line=body.line,
         description=body.value("Description"),
-        command=block.text,
+        command=command,
         cwd=cwd,
         env=body.env,
         expected_outcome=body.value("Expected Outcome"),
         timeout_s=timeout,
         allow_failure=allow_failure,
     )
+
+
+def _command(body: Body) -> str | Unfinished | None:
+    """The block, or where there is none the one code span of a field."""
+    spans = [piece for piece in pieces_of(body.value("Command")) if piece.kind == "code"]
+    if body.fences or not spans:
+        block = _one_block(body, "the command")
+        return block.text if isinstance(block, Block) else block
+    line = body.fields["Command"].line
+    if len(spans) > 1:
+        fix = "Write the command in one code block."
+        body.say(major("plan.block", "`Command` holds more than one command", where=at(line), fix=fix))
+        return None
+    message = "the command stands in a field"
+    body.say(minor("plan.block_form", message, where=at(line), fix="Write the command in a code block."))
+    return spans[0].text
 
 
 def _timeout(body: Body) -> float | None:

@@ -107,6 +107,8 @@ def _plain(text: str) -> Path:
         return Path(problem="is empty")
     if text.count("[") != text.count("]") or text.count("(") != text.count(")") or re.search(r'[`*?<>|"]', path):
         return Path(problem="is no path that could be read")
+    if re.search(r"[,;]\s|\s(?:and|or|&)\s", path):
+        return Path(problem="names more than one path")
     if " " in path and not (re.search(r"\.[A-Za-z0-9_]{1,16}$", path) and path.count(" ") <= 4):
         return Path(problem="holds more than a path")
     return Path(path, linked=False)

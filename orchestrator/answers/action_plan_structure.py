@@ -73,6 +73,7 @@ def structure_of(blocks: Sequence[Block]) -> Structure:
     stop = next((at for at in range(acts + 1, len(body)) if _ends_actions(body[at])), len(body))
     findings += _outside([*body[:acts], *body[stop:]])
     findings += short_fences(body[acts + 1 : stop])
+    findings += _comments(body[acts + 1 : stop])
     return Structure(
         title=own[0].text.rstrip("#").strip() if titled else "",
         metadata=tuple(_metadata(body)),
@@ -162,9 +163,18 @@ def _outside(blocks: Sequence[Block]) -> Iterator[Finding]:
     for block in blocks:
         found = action_heading(block.text) if block.kind == "heading" and block.level == 3 else None
         if found is not None and (found.exact or found.rest or block.text.strip("`*: ").isupper()):
-            message = f"`{block.text[:60]}` stands outside of the section `## Action Plan`"
+            message = f"`{words(block.text)[:60]}` stands outside of the section `## Action Plan`"
             fix = "Move every action below `## Action Plan`."
             yield major("plan.outside", message, where=Where(line=block.line), fix=fix)
+
+
+def _comments(blocks: Sequence[Block]) -> Iterator[Finding]:
+    """A comment over several blocks hides actions from whoever reads the page, and not from the parser."""
+    for block in blocks:
+        if block.kind in {"paragraph", "item"} and block.text.rfind("<!--") > block.text.rfind("-->"):
+            message = "an HTML comment begins here, so nobody can tell which actions are meant"
+            fix = "Leave the comment out, and every action that is not meant."
+            yield major("plan.comment", message, where=Where(line=block.line), fix=fix)
 
 
 def _metadata(body: Sequence[Block]) -> Iterator[Block]:

@@ -83,7 +83,7 @@ def mark_of(text: str) -> Mark | None:
 
 FIELDS = (
     "File Path", "Resource", "Description", "Overwrite", "Expected Outcome", "cwd", "env", "Timeout", "Allow Failure",
-    "Target",
+    "Target", "Command",
 )  # fmt: skip
 """The fields of actions, as the format spells them."""
 _SPELLED = {name.casefold(): name for name in FIELDS}

@@ -1,16 +1,18 @@
 """`check`: what a run's checks say about one answer, for people and CI; no engine, provider or network."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.cli.common import Exit, JsonOption, print_json, say, told
+from orchestrator.answers.action_plan import is_task_plan
+from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.domain.redaction import redact
 from orchestrator.sprint.by_hand import Judged
 from orchestrator.wiring.check import CheckOptions, check
+from orchestrator.wiring.plans import check_plan
 
 check_app = typer.Typer(no_args_is_help=True, help="Judge one answer by the checks of a run; exit 1 if one fails.")
 StoryOption = Annotated[
@@ -23,6 +25,10 @@ RepoOption = Annotated[
 ContextOption = Annotated[
     str | None,
     typer.Option("--context", metavar="F,…", help="The files of the task; without it all that is delivered."),
+]
+ShownOption = Annotated[
+    str | None,
+    typer.Option("--context", metavar="F,…", help="The files and pages that were shown in full before the plan."),
 ]
 BreakdownOption = Annotated[
     str | None,
@@ -92,19 +98,73 @@ def suite_command(file: FileArgument, story: StoryOption = None, as_json: JsonOp
     _tell(check("suite", text_of(file), CheckOptions(story=story)), as_json)
 
 
-def _tell(judged: Judged, as_json: bool) -> None:
+@check_app.command("plan")
+@told
+def plan_command(
+    file: FileArgument,
+    story: StoryOption = None,
+    repo: RepoOption = None,
+    context: ShownOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Structure, actions and effect of an action plan: nothing is written and nothing run.
+
+    Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. Structure comes first, then the actions,
+    then what they would do to the files of --repo; a stage with something major ends the checking.
+
+    Not checked: without --repo what the actions would do; without --context whether what is changed was shown before;
+    without --story the contents of files and what the story's contract allows. Pages are not fetched.
+
+    Example: orchestrator check plan plan.md --repo ./app
+
+    Example: orchestrator check plan answer.md --repo ./app --context src/shop.py,README.md --json
+    """
+    text = plan_text(file)
+    judged = check_plan(text, repo, shown(context), story).judged
+    _tell(judged, as_json, kind="action plan")
+
+
+def plan_text(file: str) -> str:
+    """The text of a plan of actions; ends with exit code 2 for a plan of tasks, which cannot be checked yet."""
+    text = text_of(file)
+    if is_task_plan(text):
+        fail(f"{file} is a task plan (`### Task N`); only action plans (`## Action Plan`) can be checked so far")
+    return text
+
+
+def shown(context: str | None) -> tuple[str, ...] | None:
+    """The files named by --context, None when it is not given: nothing is known then."""
+    return None if context is None else tuple(name.strip() for name in context.split(",") if name.strip())
+
+
+def judged_json(judged: Judged) -> dict[str, Any]:
+    """What was said, for programs."""
+    return {
+        "valid": judged.valid,
+        "severity": judged.severity.value,
+        "findings": [finding.model_dump(mode="json") for finding in judged.findings],
+    }
+
+
+def say_findings(judged: Judged, kind: str = "") -> None:
+    """What was said, for people."""
+    for finding in judged.findings:
+        print(redact(str(finding)))
+        print(redact(f"    to do: {finding.fix}"))
+    count = len(judged.findings)
+    what = f"{kind}: " if kind else ""
+    valid = "valid" if judged.valid else "not valid"
+    say(f"{what}{valid}; {judged.status}, {count} finding{'' if count == 1 else 's'}")
+
+
+def exit_of(judged: Judged) -> Exit:
+    """The exit code that says how an answer was judged."""
+    return EXIT_OF.get(judged.status, Exit.GOOD if judged.valid else Exit.NOT_DONE)
+
+
+def _tell(judged: Judged, as_json: bool, kind: str = "") -> None:
     if as_json:
-        print_json(
-            {
-                "valid": judged.valid,
-                "severity": judged.severity.value,
-                "findings": [finding.model_dump(mode="json") for finding in judged.findings],
-            }
-        )
+        print_json({**({"kind": kind} if kind else {}), **judged_json(judged)})
     else:
-        for finding in judged.findings:
-            print(redact(str(finding)))
-            print(redact(f"    to do: {finding.fix}"))
-        count = len(judged.findings)
-        say(f"{'valid' if judged.valid else 'not valid'}; {judged.status}, {count} finding{'' if count == 1 else 's'}")
-    raise typer.Exit(EXIT_OF.get(judged.status, Exit.GOOD if judged.valid else Exit.NOT_DONE))
+        say_findings(judged, kind)
+    raise typer.Exit(exit_of(judged))

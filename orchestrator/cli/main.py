@@ -11,6 +11,7 @@ import typer
 
 from orchestrator import __version__
 from orchestrator.cli.answers import answers_app
+from orchestrator.cli.apply import apply_command
 from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.demo import demo_command
@@ -56,6 +57,7 @@ for command_name, command in (
     ("reset", reset_command),
     ("replan", replan_command),
     ("extract", extract_command),
+    ("apply", apply_command),
 ):
     app.command(command_name)(command)
 app.add_typer(check_app, name="check")

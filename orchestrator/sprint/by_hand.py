@@ -113,9 +113,14 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
     task = stated if isinstance(stated, str) else ""
     delivery, said = read_delivery(value, story, task, around.examples)
     yield from said
-    if delivery is None:
-        return
+    if delivery is not None:
+        yield from judge_delivery(delivery, around)
+
+
+def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding]:
+    """Contents and contract of a well-formed delivery, however it came."""
     contract = _contract(delivery, around)
+    task = delivery.task_id
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
@@ -131,13 +136,12 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
     files = around.files or ()
     manifests = {path: text for path, text in around.texts.items() if is_manifest(path) and path in files}
+    named = (*delivery.paths, *delivery.removed)
     plan = around.plan or Breakdown(
         story_id=delivery.story_id,
         architectural_conflict=ArchitecturalConflict(detected=False),
         task_count=1,
-        tasks=(
-            Task(task_id=delivery.task_id, description="by hand", files_to_create=around.task_files or delivery.paths),
-        ),
+        tasks=(Task(task_id=delivery.task_id, description="by hand", files_to_create=around.task_files or named),),
     )
     return freeze(breakdown=plan, base_commit="", files=files, manifests=manifests)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan
 from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.answers.model import Status
-from orchestrator.domain.action_plan import ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
+from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
 from orchestrator.domain.paths import unsafe_reason
 from tests.answers import plans
 
@@ -162,6 +162,9 @@ FIND, REPLACE = "#### FIND:\n\n```\na\n```\n\n", "#### REPLACE:\n\n```\nb\n```\n
         (HEAD + A.replace("x = 1", "x = '\udc80'"), "plan.encoding", 14),
         ("> " + (HEAD + A).replace("\n", "\n> "), "plan.none", 1),
         (HEAD + "1. a\n   ```\n\tx\n   ```\n" + A, "plan.block", 10),
+        (HEAD + "<!-- not now\n\n" + B + "\n-->\n\n" + A, "plan.comment", 9),
+        (HEAD + B.replace("[b.py](/b.py)", "a.py, b.py"), "plan.path", 11),
+        (HEAD + "### `EXECUTE`\n\n- **Command:** `a` and `b`\n", "plan.block", 11),
         (HEAD + "- a\n" * 30_000, "plan.too_many", None),
     ],
 )  # fmt: skip
@@ -276,3 +279,31 @@ def test_no_text_raises(lines: list[str]) -> None:
     assert (found.plan is None) == (found.status is Status.REFUSED)
     assert (found.cut is None) == (found.status is not Status.TRUNCATED)
     is_plan(text)
+
+
+@pytest.mark.parametrize(
+    ("body", "action"),
+    [
+        ("### `DELETE`\n- **File Path:** [a](/a)\nDone!\n", Delete(path="a")),
+        ("### `DELETE`\n- **File Path:**\n  [a](/a)\n", Delete(path="a")),
+        ("### `DELETE`\n- **File Path:** [a](/a)\nDescription: why\n", Delete(path="a", description="why")),
+        ("### `DELETE` a.py\n", Delete(path="a.py")),
+        ("### `DELETE`\n- **File Path:** `a` (old)\n", Delete(path="a")),
+        ("### `EXECUTE`\n- **Command:** `ls -l`\n", Execute(command="ls -l")),
+        ("### `EXECUTE`\n- **env:** `A=1`, `B=2`\n```\nls\n```\n", Execute(command="ls", env={"A": "1", "B": "2"})),
+        ("### `CREATE`\n```python src/a.py\nx\n```\n", Create(path="src/a.py", content="x\n")),
+        (
+            "### `CREATE`\n- **File Path:** [a](/a)\n- **Content:**\n\n  ~~~\n  x\n    y\n  ~~~\n",
+            Create(path="a", content="x\n  y\n"),
+        ),
+        (
+            "### `EDIT`\n- **File Path:** [a](/a)\n- **FIND:**\n  ```\n  a\n  ```\n- **REPLACE:**\n  ```\n  ```\n",
+            Edit(path="a", pairs=(Pair(find="a", replace=""),)),
+        ),
+    ],
+)
+def test_more_slips_that_leave_no_doubt(body: str, action: Action) -> None:
+    found = parse_plan(HEAD + body)
+    assert found.plan is not None, found.findings
+    assert plans.plain(found.plan).actions == (action,)
+    assert (found.status is Status.REPAIRED) == bool(found.findings)

@@ -1,0 +1,108 @@
+"""`apply`: a plan that a person hands in, checked, shown and carried out in a folder."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from orchestrator.cli.check import ShownOption, exit_of, judged_json, plan_text, say_findings, shown
+from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, fail, print_json, say, told
+from orchestrator.cli.extract import FileArgument
+from orchestrator.domain.action_plan import ActionPlan
+from orchestrator.domain.execution import ExecutionReport
+from orchestrator.domain.redaction import redact
+from orchestrator.prompts.action_plan import render_execution_report
+from orchestrator.sprint.plan_by_hand import JudgedPlan
+from orchestrator.wiring.plans import apply, check_plan, differences
+
+_STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))
+
+
+@told
+def apply_command(
+    file: FileArgument,
+    repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The folder; default: this one.")] = Path(),
+    context: ShownOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: write the files and run the commands.")] = False,
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check an action plan, show what it changes, ask, and carry it out in a folder: all files or none.
+
+    Commands of EXECUTE run behind the files, in the limits of the configuration, after a question of their own; behind
+    the first that fails the rest is skipped.
+
+    Exit 0: done; 1: not valid, not confirmed, or something failed; 3: cut off; 4: no plan in the text.
+
+    Example: orchestrator apply plan.md --repo ./app
+
+    Example: orchestrator apply plan.md --yes --json
+    """
+    settings, environment = configured(config, overrides)
+    judged = check_plan(plan_text(file), repo, shown(context))
+    plan = judged.extraction.plan
+    if plan is None or not judged.judged.valid:
+        _tell_invalid(judged, as_json)
+        raise typer.Exit(exit_of(judged.judged))
+    if as_json and not yes:
+        fail("--json asks nothing: give --yes with it")
+    if not as_json:
+        say_findings(judged.judged, "action plan")
+        _show(judged, plan)
+    if not yes and not _confirmed("Write these changes?" if _changes(judged) else "Carry this plan out?"):
+        say("nothing was written")
+        raise typer.Exit(Exit.NOT_DONE)
+    commands = bool(plan.commands) and (yes or _confirmed(f"Run these commands ({len(plan.commands)})?"))
+    report = asyncio.run(apply(judged, repo, settings, environment, commands=commands))
+    _tell(judged, report, as_json)
+    raise typer.Exit(Exit.GOOD if report.ok else Exit.NOT_DONE)
+
+
+def _tell(judged: JudgedPlan, report: ExecutionReport, as_json: bool) -> None:
+    if as_json:
+        print_json({**judged_json(judged.judged), "changes": _changes(judged), **report.model_dump(mode="json")})
+    else:
+        print(redact(render_execution_report(report)), end="")
+
+
+def _tell_invalid(judged: JudgedPlan, as_json: bool) -> None:
+    if as_json:
+        print_json({**judged_json(judged.judged), "changes": [], "actions": []})
+    else:
+        say_findings(judged.judged, "action plan")
+        say("nothing was written")
+
+
+def _changes(judged: JudgedPlan) -> list[dict[str, str]]:
+    """What happens to which file."""
+    if judged.applied is None or judged.world is None:
+        return []
+    there = judged.world.paths
+    return [
+        {"path": path, "change": "removed" if text is None else "changed" if path in there else "created"}
+        for path, text in judged.applied.changes.items()
+    ]
+
+
+def _show(judged: JudgedPlan, plan: ActionPlan) -> None:
+    """The difference, coloured where a person looks at it, and the commands."""
+    console = Console(soft_wrap=True, highlight=False)
+    for line in differences(judged):
+        style = next((style for start, style in _STYLES if line.startswith(start)), "")
+        console.print(Text(line, style=style))
+    for action in plan.commands:
+        where = "" if action.cwd == "." else f" (in {action.cwd})"
+        console.print(Text(f"$ {action.command}{where}", style="bold"))
+
+
+def _confirmed(question: str) -> bool:
+    """Yes, said by a person; an end of the input says no."""
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort:
+        say("no (--yes answers for you)")
+        return False
