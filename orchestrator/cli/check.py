@@ -9,6 +9,7 @@ from orchestrator.answers import Status
 from orchestrator.answers.action_plan import is_task_plan
 from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
+from orchestrator.domain.findings import blocking
 from orchestrator.domain.redaction import redact
 from orchestrator.sprint.by_hand import Judged
 from orchestrator.wiring.check import CheckOptions, check
@@ -34,6 +35,8 @@ BreakdownOption = Annotated[
     str | None,
     typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
 ]
+NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
+"""What is said of a text in which there is no plan to be judged."""
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
@@ -158,7 +161,10 @@ def say_findings(judged: Judged, kind: str = "") -> None:
 
 
 def exit_of(judged: Judged) -> Exit:
-    """The exit code that says how an answer was judged."""
+    """The exit code that says how an answer was judged; a plan that is there and faulty is no text without one."""
+    faulty = {finding.code for finding in blocking(judged.findings) if finding.code.startswith("plan.")} - NO_PLAN
+    if judged.status is Status.REFUSED and faulty:
+        return Exit.NOT_DONE
     return EXIT_OF.get(judged.status, Exit.GOOD if judged.valid else Exit.NOT_DONE)
 
 

@@ -81,7 +81,9 @@ def test_a_plan_is_checked_stage_by_stage(repo: Path) -> None:
     code, found = said("check", "plan", "-", *where, stdin=broken)
     assert (code, [f["code"] for f in found["findings"] if f["severity"] == "major"]) == (1, ["plan.not_found"])
     code, found = said("check", "plan", "-", *where, stdin=broken.replace("### `MOVE`", "### `SHIFT`"))
-    assert (code, [f["code"] for f in found["findings"]]) == (4, ["plan.verb"])
+    assert (code, [f["code"] for f in found["findings"]]) == (1, ["plan.verb"])
+    code, found = said("check", "plan", "-", *where, stdin="Sorry, I cannot.")
+    assert (code, [f["code"] for f in found["findings"]]) == (4, ["plan.none"])
     assert said("check", "plan", "-", *where, stdin=broken[:-20])[0] == 3
     assert files(repo) == {path: text.encode() for path, text in FILES.items()}
 
