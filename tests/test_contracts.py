@@ -12,8 +12,10 @@ from orchestrator.checks.suite import read_analysis
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.domain.findings import Finding, blocking
 from orchestrator.sprint.by_hand import KINDS, Surroundings, judge
+from orchestrator.wiring.check import PROMPTS
 from tests.contracts_tool import FOLDER, TYPES, schema_text
 from tests.example_project import FILES, STORY, task_files
+from tests.prompts.packaged import packaged_library
 
 ACCEPTED = sorted((FOLDER / "examples" / "accepted").glob("*.json"))
 REFUSED = sorted((FOLDER / "examples" / "refused").glob("*.json"))
@@ -21,6 +23,9 @@ REFUSED = sorted((FOLDER / "examples" / "refused").glob("*.json"))
 
 def validator(path: Path) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema_text(path.name.split(".")[0])))
+
+
+EXAMPLES = {kind: packaged_library().worked(name) for kind, name in PROMPTS.items()}
 
 
 def said(path: Path, value: Any) -> list[Finding]:
@@ -32,7 +37,9 @@ def said(path: Path, value: Any) -> list[Finding]:
         )
         return merge_missing(empty, value)[1]
     if stem in KINDS:
-        around = Surroundings(story=STORY, files=tuple(FILES), texts=FILES, task_files=task_files(path) or None)
+        around = Surroundings(
+            story=STORY, files=tuple(FILES), texts=FILES, task_files=task_files(path) or None, worked=EXAMPLES[stem]
+        )
         return list(judge(stem, json.dumps(value), around).findings)
     return list(read_analysis(value)[1]) if stem == "analysis" else []
 

@@ -1,15 +1,24 @@
 """Does a test assert anything that could fail? Judged by syntax tree (spec 1 C2)."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from orchestrator.checks.always_true import always_true, always_true_call
+from orchestrator.checks.reached import reached
 from orchestrator.syntax.python_source import dotted
-from orchestrator.syntax.python_tests import Function
+from orchestrator.syntax.python_tests import Function, nodes_of
 
-_RAISING = frozenset({"raises", "warns", "deprecated_call", "fail", "assertRaises", "assertWarns", "assertLogs"})
-_SWALLOWING = frozenset({"AssertionError", "Exception", "BaseException"})
-_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_RAISING = frozenset({"raises", "warns", "deprecated_call", "assertRaises", "assertWarns", "assertLogs"})
+_NAMED_LIKE = re.compile(r"^_*(assert|check|verify|expect|ensure|should|must)")
+_HELPING = re.compile(r"(^|[._])(tests?|testing|test_?utils?|helpers?|support|conftest|assertions?|utils?)([._]|$)")
+_CHECKING = re.compile(r"_regression$|^(snapshot|golden|approvaltests|benchmark)$")
+"""Fixtures and packages whose `check` and `verify` compare with what is recorded."""
+_NEVER_CALL = frozenset(
+    {"setattr", "setitem", "patch", "object", "multiple", "Mock", "MagicMock", "AsyncMock", "Thread", "Process"}
+)
+"""What takes a function without calling it at once, or swallows what it raises."""
 
 
 @dataclass(frozen=True)
@@ -20,168 +29,127 @@ class Assertion:
     always_true: str = ""
 
 
-def asserting(functions: Mapping[str, Function]) -> dict[str, bool]:
-    """Name → whether a call of that function asserts something, itself or through others of these functions."""
-    found = {name: False for name in functions}
-    callers: dict[str, set[str]] = {}
-    for name, function in functions.items():
-        found[name] = any(not made.always_true for made in assertions(function, dict.fromkeys(functions, False)))
-        for node in _reached(function.body):
-            if isinstance(node, ast.Call) and _called(node) in functions:
-                callers.setdefault(_called(node), set()).add(name)
-    waiting = [name for name, asserts in found.items() if asserts]
-    while waiting:
-        for caller in callers.get(waiting.pop(), ()):
-            if not found[caller]:
-                found[caller] = True
-                waiting.append(caller)
-    return found
+class Assertions:
+    """Reads the functions of one file. A function that asserts makes its callers assert."""
 
+    def __init__(self, nodes: Collection[ast.AST]) -> None:
+        """`nodes`: everything in the file."""
+        self._imported = frozenset(_imported_helpers(nodes))
+        functions = [node for node in nodes if isinstance(node, Function)]
+        self._known = frozenset(function.name for function in functions)
+        self._asserting: frozenset[str] = frozenset()
+        self._asserting = self._spread(functions)
 
-def assertions(test: Function, helpers: Mapping[str, bool]) -> tuple[Assertion, ...]:
-    """Assertions that are reached in `test`, also one for each call of a helper that asserts (see `asserting`).
+    def of(self, function: Function) -> tuple[Assertion, ...]:
+        """Assertions that are reached in `function`, also one for each call of a helper that asserts.
 
-    Code behind a return, inside `if False`, in a `try` that swallows AssertionError, or in an inner function that
-    nobody calls does not count.
-    """
-    return tuple(_found(test.body, helpers))
+        Code that no run comes to (see `reached`) does not count, nor do inner functions that nobody calls.
+        """
+        return tuple(self._found(function.body))
 
+    def _spread(self, functions: list[Function]) -> frozenset[str]:
+        """Names of the functions that assert, themselves or through others of these."""
+        callers: dict[str, set[str]] = {}
+        waiting: list[str] = []
+        for function in functions:
+            if any(not made.always_true for made in self.of(function)):
+                waiting.append(function.name)
+            for name in (*self._used(function.body), *_handed_out(function)):
+                callers.setdefault(name, set()).add(function.name)
+        found = set(waiting)
+        while waiting:
+            for caller in callers.get(waiting.pop(), ()):
+                if caller not in found:
+                    found.add(caller)
+                    waiting.append(caller)
+        return frozenset(found)
 
-def _found(body: Iterable[ast.stmt], helpers: Mapping[str, bool]) -> Iterator[Assertion]:
-    for node in _reached(body):
-        if isinstance(node, ast.Assert):
-            yield Assertion(node.lineno, _never_fails(node.test))
-        elif isinstance(node, ast.Call):
-            name = _called(node)
-            if name in helpers:
-                yield from [Assertion(node.lineno)] if helpers[name] else []
-            elif name in _RAISING or name.startswith("assert") or name == "expect":
-                yield Assertion(node.lineno, _never_fails_call(name, node.args))
+    def _used(self, body: Iterable[ast.stmt]) -> Iterator[str]:
+        for node in reached(body):
+            if isinstance(node, ast.Call):
+                yield from (name for name in (_called(node), *_handed_over(node)) if name in self._known)
+
+    def _found(self, body: Iterable[ast.stmt]) -> Iterator[Assertion]:
+        for node in reached(body):
+            if isinstance(node, ast.Assert):
+                yield Assertion(node.lineno, always_true(node.test))
+            elif isinstance(node, ast.Raise):
+                yield from [Assertion(node.lineno)] if node.exc is not None else []
+            elif isinstance(node, ast.With | ast.AsyncWith):
+                yield from _raised_by_itself(node)
+            elif isinstance(node, ast.Expr):
+                yield from _without_effect(node)
+            elif isinstance(node, ast.Call):
+                yield from self._call(node)
+
+    def _call(self, node: ast.Call) -> Iterator[Assertion]:
+        name = _called(node)
+        if name in self._asserting or not self._asserting.isdisjoint(_handed_over(node)):
+            yield Assertion(node.lineno)
+        elif name in self._known:
+            return
+        elif name in _RAISING or name == "fail" or name.startswith("assert"):
+            yield Assertion(node.lineno, always_true_call(name, node.args))
+        elif self._by_name(node, name) or not self._asserting.isdisjoint(_handed_over(node)):
+            yield Assertion(node.lineno)
+
+    def _by_name(self, node: ast.Call, name: str) -> bool:
+        """Whether something from elsewhere is called that asserts by its name and origin."""
+        if isinstance(node.func, ast.Name):
+            return name in self._imported or name == "expect"
+        owner = dotted(node.func).rpartition(".")[0]
+        if owner in self._imported or owner == "self" or _HELPING.search(owner):
+            return bool(_NAMED_LIKE.match(name))
+        return _CHECKING.search(owner) is not None and bool(_NAMED_LIKE.match(name))
 
 
 def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
 
 
-def _reached(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
-    """Every node that a run of these statements could come to; a stack, because hostile code nests deeply."""
-    waiting: list[ast.AST] = list(_alive(body))
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += _children(node)
+def _handed_over(node: ast.Call) -> list[str]:
+    """Functions given by name to a call that may call them."""
+    if _called(node) in _NEVER_CALL:
+        return []
+    return [argument.id for argument in node.args if isinstance(argument, ast.Name)]
 
 
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, ast.Try) and any(_swallows(handler) for handler in node.handlers):
-        for handler in node.handlers:
-            yield from _alive(handler.body)
-        yield from _alive([*node.orelse, *node.finalbody])
-        return
-    if isinstance(node, ast.If | ast.While) and isinstance(node.test, ast.Constant):
-        yield from _alive(node.body if node.test.value else node.orelse)
-        return
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return  # counts where it is called
-    for _, value in ast.iter_fields(node):
-        if isinstance(value, ast.AST):
-            yield value
-        elif isinstance(value, list):
-            yield from _alive(value)
+def _handed_out(function: Function) -> Iterator[str]:
+    """Functions that a function (a fixture, most often) makes and returns or yields."""
+    for node in nodes_of(function):
+        if isinstance(node, ast.Return | ast.Yield) and isinstance(node.value, ast.Name):
+            yield node.value.id
 
 
-def _alive(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def _imported_helpers(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Names bound by imports that stand for helpers of tests: by name, and from a module of that kind."""
     for node in nodes:
-        yield node
-        if isinstance(node, _ENDS):
-            return
+        if isinstance(node, ast.ImportFrom):
+            helping = node.level > 0 or bool(_HELPING.search(node.module or ""))
+            for alias in node.names:
+                if alias.name.startswith("assert") or (helping and _NAMED_LIKE.match(alias.name)):
+                    yield alias.asname or alias.name
 
 
-def _swallows(handler: ast.ExceptHandler) -> bool:
-    """Whether the handler catches a failed assertion and goes on as if nothing had happened."""
-    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-    if not any(kind is None or dotted(kind).split(".")[-1] in _SWALLOWING for kind in caught):
-        return False
-    for part in ast.walk(handler):
-        if isinstance(part, ast.Raise | ast.Assert):
-            return False
-        if isinstance(part, ast.Call) and dotted(part.func).split(".")[-1] in {"fail", "skip", "xfail"}:
-            return False
-    return True
+def _raised_by_itself(node: ast.With | ast.AsyncWith) -> Iterator[Assertion]:
+    """`with pytest.raises(E): raise E`"""
+    calls = [item.context_expr for item in node.items if item.optional_vars is None]
+    expects = any(isinstance(call, ast.Call) and _called(call) in _RAISING for call in calls)
+    if expects and isinstance(node.body[0], ast.Raise):
+        yield Assertion(node.body[0].lineno, "the test raises itself what it expects")
 
 
-def _never_fails(test: ast.expr) -> str:
-    """Why this condition is true whatever the program does; "" when it may be false."""
-    if isinstance(test, ast.Constant):
-        return "it asserts a constant" if test.value else ""
-    if isinstance(test, ast.Tuple | ast.List | ast.Set):
-        return "it asserts a collection that is never empty" if test.elts else ""
-    if isinstance(test, ast.Dict):
-        return "it asserts a collection that is never empty" if test.keys else ""
-    if isinstance(test, ast.Lambda | ast.GeneratorExp):
-        return "it asserts a function or generator, which is always true"
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        falsy = isinstance(test.operand, ast.Constant) and not test.operand.value
-        return "it asserts a constant" if falsy else ""
-    if isinstance(test, ast.BoolOp):
-        reasons = [_never_fails(value) for value in test.values]
-        if isinstance(test.op, ast.Or):
-            return next(filter(None, reasons), "")
-        return reasons[0] if all(reasons) else ""
-    return _never_fails_comparison(test) if isinstance(test, ast.Compare) else ""
+def _without_effect(node: ast.Expr) -> Iterator[Assertion]:
+    """`mock.assert_called_once` without a call, `pytest.raises(E)` without `with`."""
+    value = node.value
+    if isinstance(value, ast.Attribute) and value.attr.startswith("assert_"):
+        yield Assertion(node.lineno, f"`{value.attr}` is named, not called")
+    if isinstance(value, ast.Call) and _called(value) in _RAISING and len(value.args) == 1 and not value.keywords:
+        yield Assertion(node.lineno, f"`{_called(value)}` stands without `with` and a body, so it checks nothing")
 
 
-def _never_fails_comparison(test: ast.Compare) -> str:
-    if len(test.ops) != 1:
-        return ""
-    left, operator, right = test.left, test.ops[0], test.comparators[0]
-    if isinstance(operator, ast.Eq | ast.Is | ast.LtE | ast.GtE) and _same(left, right):
-        return "it compares something with itself"
-    if (
-        isinstance(operator, ast.NotEq | ast.IsNot)
-        and isinstance(left, ast.Constant)
-        and isinstance(right, ast.Constant)
-    ):
-        return "it compares two constants" if left.value != right.value else ""
-    length = isinstance(left, ast.Call) and dotted(left.func) == "len"
-    zero = isinstance(right, ast.Constant) and right.value == 0
-    return "a length is never below zero" if length and zero and isinstance(operator, ast.GtE) else ""
-
-
-def _same(left: ast.expr, right: ast.expr) -> bool:
-    """The same expression twice, without a call: two calls may well differ."""
-    first, second = [_shape(node) for node in ast.walk(left)], [_shape(node) for node in ast.walk(right)]
-    return first == second and not any(isinstance(node, ast.Call | ast.Await) for node in ast.walk(left))
-
-
-def _shape(node: ast.AST) -> tuple[object, ...]:
-    """A node without its place and its children, so that equal walks mean equal trees."""
-    parts: list[object] = [type(node)]
-    for name, value in ast.iter_fields(node):
-        if isinstance(value, list):
-            parts.append((name, len(value), *(item for item in value if not isinstance(item, ast.AST))))
-        else:
-            parts.append((name, type(value) if isinstance(value, ast.AST) else (type(value), value)))
-    return tuple(parts)
-
-
-def _never_fails_call(name: str, arguments: list[ast.expr]) -> str:
-    if name == "assertTrue" and arguments:
-        return _never_fails(arguments[0])
-    first = arguments[0] if arguments else None
-    if name in {"assertFalse", "assertIsNone"} and isinstance(first, ast.Constant):
-        fits = first.value is None if name == "assertIsNone" else not first.value
-        return "it asserts a constant" if fits else ""
-    if name == "assertIsNotNone" and isinstance(first, ast.Constant) and first.value is not None:
-        return "it asserts a constant"
-    pair = name in {
-        "assertEqual",
-        "assertEquals",
-        "assertIs",
-        "assertAlmostEqual",
-        "assertCountEqual",
-        "assertListEqual",
-    }
-    if pair and len(arguments) > 1 and _same(arguments[0], arguments[1]):
-        return "it compares something with itself"
-    return ""
+def compared_for_nothing(function: Function) -> int | None:
+    """The line of a comparison that stands alone, where an `assert` was forgotten; None when there is none."""
+    nodes: Collection[ast.AST] = list(reached(function.body))
+    lines = [node.lineno for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare)]
+    return min(lines, default=None)

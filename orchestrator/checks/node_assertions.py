@@ -1,20 +1,19 @@
 """Does a Node test assert anything, and can that fail (spec 1 C2)? By syntax tree."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from orchestrator.checks.node_always_true import always_true
+from orchestrator.checks.node_reached import DECLARED, run_nodes
 from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments
 from orchestrator.syntax.javascript_tree import below, node_text
 
 _MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
-_COMPARING = frozenset({"equal", "strictEqual", "deepEqual", "deepStrictEqual", "partialDeepStrictEqual"})
-_TRUTH = frozenset({"ok", "assert"})
-_DECLARED = frozenset({"function_declaration", "generator_function_declaration"})
-_ALWAYS = frozenset({"true", "array", "object", "regex", "arrow_function", "function_expression", "class"})
-_WRAPPING = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
-_EFFECTS = frozenset({"call_expression", "await_expression", "new_expression", "yield_expression", "update_expression"})
+_CHECKING = re.compile(r"^(check|verify|ensure|should|must|compare)")
+_PLANNED = re.compile(r"\.plan\(|\bplan\s*:")
 
 
 @dataclass(frozen=True)
@@ -29,25 +28,34 @@ class Assertions:
     """Reads the tests of one file. A function of the file that asserts makes its callers assert."""
 
     def __init__(self, tree: Node) -> None:
-        self._names = {found.name: found.export for found in bindings(tree) if found.module in _MODULES}
+        found = tuple(bindings(tree))
+        self._names = {one.name: one.export for one in found if one.module in _MODULES}
+        helpers = (one.name for one in found if one.module.startswith((".", "#")) and _CHECKING.match(one.name))
+        self._imported = frozenset(helpers)
         self._helpers = _helpers(tree)
-        self._memo: dict[str, bool] = {}
+        self._asserting: dict[str, bool] = {}
 
     def of(self, body: Node) -> list[Assertion]:
         """What the function asserts itself or by functions of the same file."""
+        planned = bool(_PLANNED.search(node_text(body)))
+        plans = _plans(body)
         found: list[Assertion] = []
-        for node in _run_nodes(body):
-            if node.type == "throw_statement":
-                found.append(Assertion(node.start_point.row + 1))
+        for node in run_nodes(body, planned=planned):
+            line = node.start_point.row + 1
+            if node.type == "throw_statement" or _should_be(node):
+                found.append(Assertion(line))
             elif node.type == "call_expression":
-                verb = self._verb(node)
+                verb = self.verb(node)
                 if verb:
-                    found.append(Assertion(node.start_point.row + 1, _always_true(verb, node)))
-                elif self._by_helper(node_text(node.child_by_field_name("function"))):
-                    found.append(Assertion(node.start_point.row + 1))
+                    reason = always_true(verb, node)
+                    # With a plan an assertion of the context counts by being reached, not by what it compares.
+                    counted = planned and ".assert." in node_text(node.child_by_field_name("function"))
+                    found.append(Assertion(line, "" if counted else reason))
+                elif self._otherwise(node, plans):
+                    found.append(Assertion(line))
         return found
 
-    def _verb(self, call: Node) -> str:
+    def verb(self, call: Node) -> str:
         """Which assertion the call is (`ok`, `equal`, `expect` …), "" for none."""
         head, *members = node_text(call.child_by_field_name("function")).split(".")
         if head in self._names:
@@ -57,114 +65,77 @@ class Assertions:
             return members[-1]
         if head.startswith(("expect(", "expect ")):
             return "expect"
-        return "other" if "assert" in head.lower() or head.lower().startswith(("expect", "should", "verify")) else ""
+        if head == "expect" and not members:
+            # alone it asserts nothing; `expect(x).to.be.true` asserts by naming a member
+            return "expect" if call.parent is not None and _asked_of(call.parent) else ""
+        if members and members[-1] == "expect" and "(" in node_text(call.child_by_field_name("function")):
+            return "other"  # a request's: request(app).get("/").expect(200)
+        known = "assert" in head.lower() or head.lower().startswith(("expect", "should", "verify"))
+        return "other" if known or "should" in members[:-1] else ""
+
+    def _otherwise(self, call: Node, plans: frozenset[str]) -> bool:
+        """Whether a helper, a plan, or a function that is given an assertion asserts here."""
+        name = node_text(call.child_by_field_name("function"))
+        if name in self._imported or name.partition(".")[0] in plans or self._by_helper(name):
+            return True
+        given = [node_text(argument) for argument in call_arguments(call)]
+        return any(self._names.get(text.partition(".")[0]) and "(" not in text for text in given)
 
     def _by_helper(self, name: str) -> bool:
         """Whether calling the file's function `name` comes to an assertion; walks without recursion."""
+        if name not in self._asserting:
+            self._asserting[name] = self._comes_to_one(name)
+        return self._asserting[name]
+
+    def _comes_to_one(self, name: str) -> bool:
         waiting, seen = [name], set[str]()
         while waiting:
             here = waiting.pop()
             if here in seen or here not in self._helpers:
                 continue
             seen.add(here)
-            for node in _run_nodes(self._helpers[here]):
-                if node.type == "throw_statement" or (node.type == "call_expression" and self._verb(node)):
+            for node in run_nodes(self._helpers[here]):
+                if node.type == "throw_statement" or (node.type == "call_expression" and self.verb(node)):
                     return True
                 if node.type == "call_expression":
                     waiting.append(node_text(node.child_by_field_name("function")))
         return False
 
 
+def _should_be(node: Node) -> bool:
+    """`(value).should.be.true;` as a statement of its own"""
+    if node.type != "expression_statement" or not node.named_children:
+        return False
+    held = node.named_children[0]
+    return held.type == "member_expression" and ".should." in node_text(held)
+
+
+def _asked_of(node: Node) -> bool:
+    """Whether a member chain ends there, as in `expect(x).to.be.true`; one that is called is read where it is."""
+    while node.parent is not None and node.type == "member_expression" and node.parent.type == "member_expression":
+        node = node.parent
+    return node.type == "member_expression" and node.parent is not None and node.parent.type == "expression_statement"
+
+
+def _plans(body: Node) -> frozenset[str]:
+    """Names that are made from the test's context and assert for it: `const plan = tspl(t, { plan: 2 })`."""
+    found = set[str]()
+    for node in below(body):
+        value = node.child_by_field_name("value") if node.type == "variable_declarator" else None
+        if value is not None and value.type == "call_expression":
+            arguments = [node_text(argument) for argument in call_arguments(value)]
+            if arguments[:1] == ["t"] and len(arguments) > 1 and "plan" in arguments[1]:
+                found.add(node_text(node.child_by_field_name("name")))
+    return frozenset(found)
+
+
 def _helpers(tree: Node) -> Mapping[str, Node]:
     found: dict[str, Node] = {}
     for node in below(tree):
-        if node.type in _DECLARED:
+        if node.type in DECLARED:
             found[node_text(node.child_by_field_name("name"))] = node
         elif node.type == "variable_declarator":
             value = node.child_by_field_name("value")
             if value is not None and value.type in FUNCTIONS:
                 found[node_text(node.child_by_field_name("name"))] = value
     return found
-
-
-def _run_nodes(function: Node) -> Iterator[Node]:
-    """Nodes that run when the function does, as far as the tree shows.
-
-    Left out: functions that only get a name here, and the body of a `try` whose `catch` swallows what is thrown.
-    """
-    waiting = [function]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        children = list(node.children)
-        if node.type == "try_statement" and _swallows(node):
-            body = node.child_by_field_name("body")
-            children = [child for child in children if child != body]
-        elif node.type == "variable_declarator":
-            children = [child for child in children if child.type not in FUNCTIONS]
-        waiting.extend(child for child in reversed(children) if child.type not in _DECLARED)
-
-
-def _swallows(statement: Node) -> bool:
-    handler = statement.child_by_field_name("handler")
-    if handler is None:
-        return False
-    return not any(node.type in {"throw_statement", "call_expression"} for node in below(handler))
-
-
-def _always_true(verb: str, call: Node) -> str:
-    if verb == "expect":
-        return _expectation(call)
-    arguments = call_arguments(call)
-    if verb in _TRUTH and arguments:
-        return _truth(arguments[0])
-    if verb in _COMPARING and len(arguments) > 1 and _same(arguments[0], arguments[1]):
-        return "a value is compared with itself"
-    return ""
-
-
-def _truth(value: Node) -> str:
-    while value.type in _WRAPPING and value.named_children:
-        value = value.named_children[0]
-    text = node_text(value)
-    if value.type in _ALWAYS or text in {"!false", "!0", "!null", "!undefined"}:
-        return f"`{text[:60]}` is true"
-    if value.type in {"string", "template_string"} and len(text) > 2:
-        return "a text is true"
-    if value.type == "number" and text.strip("0.") != "":
-        return f"`{text[:60]}` is true"
-    if value.type == "binary_expression":
-        return _operation(value)
-    return ""
-
-
-def _operation(value: Node) -> str:
-    left, right = value.child_by_field_name("left"), value.child_by_field_name("right")
-    operator = node_text(value.child_by_field_name("operator"))
-    if left is None or right is None:
-        return ""
-    if operator == "||" and (_truth(left) or _truth(right)):
-        return "one side of `||` is true"
-    if operator in {"==", "===", ">=", "<="} and _same(left, right):
-        return "a value is compared with itself"
-    if operator == ">=" and node_text(left).endswith(".length") and node_text(right) == "0":
-        return "no length is below 0"
-    return ""
-
-
-def _expectation(call: Node) -> str:
-    """`expect(x).toBe(x)` and the like."""
-    callee = call.child_by_field_name("function")
-    expected = call_arguments(call)
-    inner = [node for node in below(callee) if node.type == "call_expression"] if callee is not None else []
-    given = call_arguments(inner[0]) if inner else []
-    negated = ".not." in node_text(callee)
-    if given and expected and not negated and _same(given[0], expected[0]):
-        return "a value is compared with itself"
-    return ""
-
-
-def _same(left: Node, right: Node) -> bool:
-    if node_text(left) != node_text(right):
-        return False
-    return not any(node.type in _EFFECTS for node in below(left))

@@ -1,21 +1,18 @@
 """A tester's answers → TestSuite and failure instructions (spec 1 C1, C2, C4, C6)."""
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from posixpath import basename
 
-from orchestrator.checks.assertions import asserting, assertions
 from orchestrator.checks.file_paths import tidy
 from orchestrator.checks.suite_node import check_node_suite, whole_name
-from orchestrator.checks.suite_reach import reach
+from orchestrator.checks.suite_project import UNKNOWN, Project
+from orchestrator.checks.suite_python import check_python_suite
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
-from orchestrator.syntax import python_source
-from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.javascript_tests import test_names
-from orchestrator.syntax.python_tests import Function, doubled_names, find_tests, test_functions
+from orchestrator.syntax.python_tests import test_functions
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 _PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
@@ -56,33 +53,15 @@ def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Fin
     return TestSuite(test_file=file, test_content=content, test_cases=cases, expected_names=names), findings
 
 
-def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
+def check_suite(suite: TestSuite, *, required_criteria: int | None, project: Project = UNKNOWN) -> list[Finding]:
     """What is wrong with the tests themselves.
 
-    `required_criteria` is the number of test functions wanted at least, None for a smoke test. A suite that does
-    not parse has that one finding: nothing else can be said about it.
+    `required_criteria` is the number of test functions wanted at least, None for a smoke test; `project` is what they
+    are to test. A suite that does not parse has that one finding: nothing else can be said about it.
     """
     if _is_node(suite.test_file):
-        return check_node_suite(suite, required_criteria=required_criteria)
-    broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
-    tree = python_source.parse(suite.test_content)
-    if broken or tree is None:
-        return broken
-    where = Where(file=suite.test_file)
-    tests = find_tests(tree)
-    if not tests:
-        fix = "Write functions named test_*."
-        return [major("suite.no_tests", "the file has no test function", where=where, fix=fix)]
-    findings = list(_assertions(tree, where))
-    for name, line in doubled_names(tree):
-        place = where.model_copy(update={"line": line})
-        message = f"`{name}` is defined again further down, which hides this one"
-        findings.append(major("suite.duplicate_test", message, where=place, fix="Give each its own name."))
-    count = len({(test.owner, test.name) for test in tests})
-    if required_criteria is not None and count < required_criteria:
-        message = f"{count} tests for {required_criteria} acceptance criteria"
-        findings.append(major("suite.criteria", message, where=where, fix="Write a test for each criterion."))
-    return [*findings, *reach(tree, suite.test_file)]
+        return check_node_suite(suite, required_criteria=required_criteria, project=project)
+    return check_python_suite(suite, required_criteria=required_criteria, project=project)
 
 
 def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[Finding]]:
@@ -156,19 +135,3 @@ def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: W
         if case.name not in names:
             message = f"the test case `{case.name[:100]}` names no test function"
             yield minor("suite.unknown_case", message, where=where, fix="Name the function that tests it.")
-
-
-def _assertions(tree: ast.Module, where: Where) -> Iterator[Finding]:
-    helpers = asserting({node.name: node for node in ast.walk(tree) if isinstance(node, Function)})
-    once = {test.node: test for test in find_tests(tree)}  # an inherited test stands under every class
-    for test in once.values():
-        found = assertions(test.node, helpers)
-        if not found:
-            place = where.model_copy(update={"line": test.node.lineno})
-            message = f"`{test.name}` asserts nothing"
-            yield major("suite.no_assertion", message, where=place, fix="Assert what the criterion promises.")
-        for assertion in found:
-            if assertion.always_true:
-                place = where.model_copy(update={"line": assertion.line})
-                message = f"an assertion in `{test.name}` is always true: {assertion.always_true}"
-                yield major("suite.always_true", message, where=place, fix="Assert what the program returns or stores.")

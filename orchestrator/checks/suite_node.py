@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 from tree_sitter import Node
 
 from orchestrator.checks.node_assertions import Assertions
+from orchestrator.checks.node_awaits import awaits
 from orchestrator.checks.node_resources import resources
+from orchestrator.checks.node_runs import runs, waits
+from orchestrator.checks.node_subject import subject
+from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.domain.testing import TestSuite
 from orchestrator.syntax.check import check_syntax
@@ -14,7 +18,7 @@ from orchestrator.syntax.javascript_tests import JOIN, FoundTest, find_tests
 from orchestrator.syntax.javascript_tree import root
 
 
-def check_node_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
+def check_node_suite(suite: TestSuite, *, required_criteria: int | None, project: Project) -> list[Finding]:
     """As `suite.check_suite`, for JavaScript and TypeScript. Only literal titles count: a report must name them."""
     broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
     if broken:
@@ -23,13 +27,19 @@ def check_node_suite(suite: TestSuite, *, required_criteria: int | None) -> list
     tests = find_tests(tree)
     named = [test for test in tests if test.name is not None]
     if not named:
-        fix = "Import `test` from 'node:test' and write tests with literal titles: test('adds a row', …)."
+        fix = (
+            "Import `test` from 'node:test' (no other test framework is run) and write tests with literal titles "
+            "outside loops and functions: test('adds a row', …)."
+        )
         return [major("suite.no_tests", "the file has no test with a title of its own", where=where, fix=fix)]
-    findings = [*_assertions(tree, tests, where), *_doubled(named, where)]
+    findings = [*_assertions(tree, tests, where), *_doubled(named, where), *runs(tests, where)]
+    findings += [*awaits(tree, tests, project, where), *waits(tree, where), *subject(tree, tests, project, where)]
     count = len({test.name for test in named})
     if required_criteria is not None and count < required_criteria:
         message = f"{count} tests for {required_criteria} acceptance criteria"
-        findings.append(major("suite.criteria", message, where=where, fix="Write a test for each criterion."))
+        findings.append(
+            major("suite.criteria", message, where=where, fix="Write a test of its own for each criterion.")
+        )
     return [*findings, *resources(tree, suite.test_file, min(test.line for test in tests))]
 
 
@@ -54,10 +64,16 @@ def _assertions(tree: Node, tests: tuple[FoundTest, ...], where: Where) -> Itera
     told: set[tuple[int, str]] = set()
     for test in tests:
         name, place = test.name or "…", where.model_copy(update={"line": test.line})
-        found = assertions.of(test.body) if test.body is not None else []
+        if test.body is None:
+            continue  # it is switched off, which is told
+        found = assertions.of(test.body)
         if not found:
-            message = f"the test `{name}` asserts nothing"
-            yield major("suite.no_assertion", message, where=place, fix="Assert what the criterion promises.")
+            message = f"the test `{name}` asserts nothing that a run would reach"
+            fix = (
+                "Assert what the criterion promises, in the test itself or in a function it calls; "
+                "for an expected error use assert.throws or `await assert.rejects`."
+            )
+            yield major("suite.no_assertion", message, where=place, fix=fix)
         for assertion in found:
             key = (assertion.line, assertion.always_true)
             if assertion.always_true and key not in told:  # a subtest's stands in its parent too

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from orchestrator.domain.findings import Finding, Where, major, minor
@@ -15,9 +15,7 @@ _LOOPBACK = re.compile(
 _LOOPBACK_IN_TEXT = re.compile(r"127\.0\.0\.1|localhost|::1|testserver|server_address|server_port")
 _URL = re.compile(r"^(https?|wss?|ftp)://", re.IGNORECASE)
 _CLIENTS = frozenset({"requests", "httpx", "aiohttp", "urllib3"})
-_VERBS = frozenset(
-    {"get", "post", "put", "patch", "delete", "head", "options", "request", "stream", "urlopen", "Request"}
-)
+_VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request", "stream", "urlopen"})
 _CALLS = frozenset(
     {f"{client}.{verb}" for client in _CLIENTS for verb in _VERBS}
     | {"urllib.request.urlopen", "urllib.request.urlretrieve", "urllib.request.Request", "socket.create_connection"}
@@ -28,20 +26,36 @@ _CALLS = frozenset(
 _SLEEPS = frozenset({"time.sleep", "asyncio.sleep", "trio.sleep", "anyio.sleep", "gevent.sleep", "eventlet.sleep"})
 
 
-def reach(tree: ast.Module, path: str) -> list[Finding]:
-    """Network calls to anything but this machine (major) and sleeps (major above half a second, else minor)."""
-    names = _bound_names(tree)
-    constants = _constants(tree)
-    visible = any(_LOOPBACK_IN_TEXT.search(word) for word in _words(tree))
-    clients = not _CLIENTS.isdisjoint(name.split(".")[0] for name in _imported(tree))
+_STANDING_IN = frozenset(
+    {"responses", "respx", "requests_mock", "pytest_httpx", "httpretty", "aioresponses", "vcr", "pook", "pyvcr"}
+)
+"""Packages that answer requests before they leave the process."""
+_FIXTURES = frozenset({"requests_mock", "httpx_mock", "respx_mock", "aioresponses", "responses", "vcr"})
+_IN_PROCESS = frozenset({"MockTransport", "ASGITransport", "WSGITransport", "TestClient", "test_client", "MockAdapter"})
+
+
+def reach(nodes: Collection[ast.AST], path: str) -> list[Finding]:
+    """Network calls to anything but this machine (major) and sleeps (major above half a second, else minor).
+
+    `nodes`: everything in the file.
+    """
+    names = _bound_names(nodes)
+    constants = _constants(nodes)
+    imported = {name.split(".")[0] for name in _imported(nodes)}
+    given = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    answered = not _STANDING_IN.isdisjoint(imported) or not _FIXTURES.isdisjoint(given)
+    words = set(_words(nodes))
+    visible = any(_LOOPBACK_IN_TEXT.search(word) for word in words)
+    clients = not _CLIENTS.isdisjoint(imported) and _IN_PROCESS.isdisjoint(words | set(names))
     findings: list[Finding] = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Call):
             called = _resolved(dotted(node.func), names)
             where = Where(file=path, line=node.lineno)
-            findings += _network(node, called, constants, visible, clients, where)
+            if not answered and not _given(node, given):
+                findings += _network(node, called, constants, visible, clients, where)
             if called in _SLEEPS:
-                findings.append(_sleep(node, called, where))
+                findings += _sleep(node, called, where)
     return findings
 
 
@@ -64,22 +78,36 @@ def _network(
         yield major("suite.network", message, where=where, fix=fix)
 
 
+def _given(node: ast.Call, names: set[str]) -> bool:
+    """Whether the address comes from a fixture or parameter: whoever gives it knows what it is."""
+    arguments = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in {"url", "host", "address"})]
+    for argument in arguments:
+        parts = (
+            [part.value for part in argument.values if isinstance(part, ast.FormattedValue)]
+            if isinstance(argument, ast.JoinedStr)
+            else [argument.left if isinstance(argument, ast.BinOp) else argument]
+        )
+        if parts and dotted(parts[0]).partition(".")[0] in names:
+            return True
+    return False
+
+
 def _connects(attribute: str, node: ast.Call) -> bool:
     """`sock.connect((host, port))`"""
     return attribute in {"connect", "connect_ex"} and len(node.args) == 1 and isinstance(node.args[0], ast.Tuple)
 
 
-def _words(tree: ast.Module) -> Iterator[str]:
+def _words(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every text and attribute name of the file."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.Attribute):
             yield node.attr
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -123,10 +151,10 @@ def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
             return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
-def _constants(tree: ast.Module) -> dict[str, str]:
+def _constants(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Names that are only ever bound to one literal text."""
     found: dict[str, str | None] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             text = _text(node.value, {})
@@ -134,10 +162,10 @@ def _constants(tree: ast.Module) -> dict[str, str]:
     return {name: text for name, text in found.items() if text is not None}
 
 
-def _bound_names(tree: ast.Module) -> dict[str, str]:
+def _bound_names(nodes: Iterable[ast.AST]) -> dict[str, str]:
     """Local name → what it was imported as."""
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update({alias.asname: alias.name for alias in node.names if alias.asname})
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -151,10 +179,12 @@ def _resolved(name: str, names: dict[str, str]) -> str:
     return f"{full}.{rest}" if rest else full
 
 
-def _sleep(node: ast.Call, called: str, where: Where) -> Finding:
+def _sleep(node: ast.Call, called: str, where: Where) -> Iterator[Finding]:
     first = node.args[0] if node.args else None
     seconds = first.value if isinstance(first, ast.Constant) else None
+    if seconds == 0:
+        return  # lets others run, and waits for nothing
     short = isinstance(seconds, int | float) and seconds <= SHORT_SLEEP_S
     make = minor if short else major
-    fix = "Wait for a condition, or give the time as an argument."
-    return make("suite.sleep", f"the test sleeps (`{called}`)", where=where, fix=fix)
+    fix = "Wait for the condition itself, or replace the clock: monkeypatch what the program asks for the time."
+    yield make("suite.sleep", f"the test sleeps (`{called}`)", where=where, fix=fix)

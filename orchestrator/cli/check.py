@@ -11,7 +11,7 @@ from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, tol
 from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.redaction import redact
-from orchestrator.sprint.by_hand import Judged
+from orchestrator.sprint.by_hand import Judged, suite_of_file
 from orchestrator.wiring.check import CheckOptions, check
 from orchestrator.wiring.plans import check_plan
 
@@ -37,6 +37,8 @@ BreakdownOption = Annotated[
 ]
 NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
 """What is said of a text in which there is no plan to be judged."""
+TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+"""Files that are a suite themselves and no answer with one."""
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
@@ -82,23 +84,49 @@ def delivery_command(
 
     Example: orchestrator check delivery answer.txt --repo ./app --breakdown plan.json --json
     """
-    named = tuple(name.strip() for name in (context or "").split(",") if name.strip())
     plan = text_of(breakdown) if breakdown is not None else None
-    _tell(check("delivery", text_of(file), CheckOptions(story=story, repo=repo, context=named, plan=plan)), as_json)
+    _tell(
+        check("delivery", text_of(file), CheckOptions(story=story, repo=repo, context=_named(context), plan=plan)),
+        as_json,
+    )
 
 
 @check_app.command("suite")
 @told
-def suite_command(file: FileArgument, story: StoryOption = None, as_json: JsonOption = False) -> None:
-    """Shape, name, syntax and test patterns of a tester's answer.
+def suite_command(
+    file: FileArgument,
+    story: StoryOption = None,
+    repo: RepoOption = None,
+    context: ContextOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Shape, name, syntax and test patterns of a tester's answer, or of a test file: *.py, *.js, *.mjs, *.cjs, *.ts …
 
-    Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text.
+    Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text. With --repo it is seen whether the
+    tests use the project at all and what runs them; with --context too, the files under test, whether they test copies
+    of these.
 
     Not checked: whether each acceptance criterion has its test, and older tests of the project; nothing is run.
 
+    Example: orchestrator check suite tests/test_prices.py --repo . --context src/shop/prices.py
+
     Example: orchestrator check suite answer.txt --json
     """
-    _tell(check("suite", text_of(file), CheckOptions(story=story)), as_json)
+    text = text_of(file)
+    if file.lower().endswith(TEST_SOURCES):
+        text = suite_of_file(_path_in(repo, file), text)
+    _tell(check("suite", text, CheckOptions(story=story, repo=repo, context=_named(context))), as_json)
+
+
+def _path_in(repo: Path | None, file: str) -> str:
+    """The file's path from the project's root; its name alone when it lies elsewhere."""
+    path = Path(file).resolve()
+    root = (repo or Path()).resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+
+def _named(context: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in (context or "").split(",") if name.strip())
 
 
 @check_app.command("plan")

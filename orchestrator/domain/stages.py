@@ -97,6 +97,8 @@ class SuiteBrief(Value):
     surface: Surface
     files: dict[str, str]
     """Full text of the files the story delivered."""
+    settings: dict[str, str] = {}
+    """Text of the project's files that may configure pytest."""
 
 
 class Written(Value):

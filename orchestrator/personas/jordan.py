@@ -3,7 +3,11 @@
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from packaging.utils import canonicalize_name
+
+from orchestrator.checks.prompt_example import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.suite_project import Project
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding
@@ -26,10 +30,12 @@ class Jordan:
 
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """See ports.Tester: a suite within the answer budget that satisfies every check."""
-        wanted = self._required_tests(brief.breakdown)
+        wanted, project = self._required_tests(brief.breakdown), _project(brief)
+        examples = self._desk.library.worked("tester/suite")
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
-            return [*check_suite(suite, required_criteria=wanted), *await judge(suite)]
+            copied = copied_suite(suite, examples)
+            return copied or [*check_suite(suite, required_criteria=wanted, project=project), *await judge(suite)]
 
         asked = await ask(
             self._desk,
@@ -64,7 +70,7 @@ class Jordan:
                     "history": "\n".join(brief.history),
                 },
             ),
-            read=_read_analysis,
+            read=self._read_analysis,
         )
         return Analysed(instructions=asked.value or () if asked.accepted else (), findings=asked.findings)
 
@@ -74,6 +80,11 @@ class Jordan:
         if mode == "smoke" or (mode == "auto" and not breakdown.acceptance_tests):
             return None
         return len(breakdown.acceptance_tests) or len(self._brief.story.acceptance_criteria) or None
+
+    def _read_analysis(self, value: object) -> tuple[tuple[FailureInstruction, ...] | None, Sequence[Finding]]:
+        instructions, findings = read_analysis(value)
+        copied = copied_analysis(instructions, self._desk.library.worked("tester/analysis"))
+        return (None if copied else instructions or None), [*findings, *copied]
 
     def _rule(self, wanted: int | None) -> str:
         if wanted is None:
@@ -92,6 +103,11 @@ class Jordan:
         )
 
 
-def _read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...] | None, Sequence[Finding]]:
-    instructions, findings = read_analysis(value)
-    return instructions or None, findings
+def _project(brief: SuiteBrief) -> Project:
+    declared = brief.breakdown.dependencies
+    return Project(
+        files=frozenset(brief.surface.files) | frozenset(brief.files),
+        sources=brief.files,
+        packages=frozenset(brief.surface.dependencies) | {canonicalize_name(name) for name in declared.names},
+        settings=brief.settings,
+    )

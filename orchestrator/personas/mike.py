@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.checks.prompt_example import copied_plan
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.exchange import Purpose
@@ -41,7 +42,7 @@ class Mike:
                 slots=self._slots(surface),
                 feedback=feedback,
             ),
-            read=partial(read_breakdown, story_id=self._brief.story.id),
+            read=self._read,
             complete=partial(self._complete, surface),
         )
         findings = asked.findings
@@ -49,6 +50,15 @@ class Mike:
             # What was left out of a sound structure (an entry that is no path) is told, and the plan is judged (A5).
             findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in findings)
         return Planned(breakdown=asked.value, findings=findings, previous=asked.previous)
+
+    def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:
+        """A plan that copies the prompt's example is none of this story."""
+        plan, findings = read_breakdown(value, self._brief.story.id)
+        copied = self._copied(plan) if plan is not None else []
+        return (None if copied else plan), [*findings, *copied]
+
+    def _copied(self, plan: Breakdown) -> list[Finding]:
+        return copied_plan(plan, self._desk.library.worked("architect/breakdown"))
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""
@@ -100,7 +110,9 @@ class Mike:
             spent += 1
             if more.extraction.value is not None:
                 before = len(plan.tasks)
-                plan, said = merge_missing(plan, more.extraction.value)
+                merged, said = merge_missing(plan, more.extraction.value)
+                copied = self._copied(merged)
+                plan, said = (plan, copied) if copied else (merged, said)
                 # What is wrong with the rest leaves the plan as good as it was: it is told, and the plan is judged.
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
                 cut_off = more.cut_off and not (_announced(heard) and len(plan.tasks) >= plan.task_count)
@@ -129,7 +141,7 @@ class Mike:
         if not isinstance(rest, dict):
             return None, [], True
         whole = {**rest, **{name: value for name, value in head.items() if name != "tasks"}}
-        plan, said = read_breakdown(whole, story_id=self._brief.story.id)
+        plan, said = self._read(whole)
         return plan, said, more.cut_off
 
     def _missing_request(self, surface: Surface, known: Sequence[Task], announced: int) -> Request:

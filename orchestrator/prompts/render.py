@@ -10,6 +10,7 @@ from rapidfuzz import process
 from orchestrator.domain.exchange import Segment
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.examples import examples
+from orchestrator.prompts.includes import expand, fenced
 
 _PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
     "overridden_conflict",
@@ -112,7 +113,8 @@ def _split(name: str, text: str) -> list[tuple[str, list[str]]]:
         if marker := _MARKER.fullmatch(line):
             segments.append((marker.group(1), []))
         elif line.lstrip().startswith("<!--"):
-            raise ConfigError(f"prompt {name}.md, line {number}: a marker is written <!-- segment: NAME -->")
+            how = "<!-- segment: NAME --> or <!-- include: shared/NAME -->"
+            raise ConfigError(f"prompt {name}.md, line {number}: a marker is written {how}")
         elif segments:
             segments[-1][1].append(line)
         elif line.strip():
@@ -151,16 +153,18 @@ class PromptLibrary:
     """Every prompt of the product, parsed and checked once; rendering is pure."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        """`texts`: prompt name → Markdown, exactly the names of PROMPT_SLOTS.
+        """`texts`: prompt name → Markdown, exactly the names of PROMPT_SLOTS, and the shared texts they include.
 
-        Raises ConfigError, naming file and place, for a missing or unknown prompt, a segment that is unknown or out of
-        order, and a slot that is unknown or unused.
+        Raises ConfigError, naming file and place, for a missing or unknown prompt or shared text, a segment that is
+        unknown or out of order, and a slot that is unknown or unused.
         """
+        texts = expand(texts)
         for name in sorted(set(texts) - set(PROMPT_SLOTS)):
             raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
         self._examples = {name: examples(text) for name, text in texts.items()}
+        self._worked = {name: fenced(text) for name, text in texts.items()}
         self._templates = {name: _parse(name, text) for name, text in texts.items()}
         self._versions = {
             name: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16] for name, text in texts.items()
@@ -177,6 +181,11 @@ class PromptLibrary:
         _check_slots(name, frozenset(slots), PROMPT_SLOTS[name], ("no place for the given", "nothing given for the"))
         rendered = ((template.name, template.render(slots)) for template in self._templates[name])
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
+
+    def worked(self, name: str) -> tuple[str, ...]:
+        """The worked examples in the prompt, which no answer may be. Raises ConfigError for an unknown name."""
+        self._known(name)
+        return self._worked[name]
 
     def version(self, name: str) -> str:
         """Hash of the prompt's text (16 hexadecimal digits), for records. Raises ConfigError for an unknown name."""

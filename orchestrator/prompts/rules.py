@@ -20,7 +20,9 @@ def _told(phrase_of: dict[str, str], *prompts: str) -> tuple[Rule, ...]:
 
 
 _SHAPE = 'every field that the shape under "Answer shape" requires'
+_EXAMPLE = "an answer with its text, names or paths is refused"
 _PLAN = {
+    "breakdown.prompt_example": _EXAMPLE,
     "breakdown.shape": _SHAPE,
     "breakdown.tasks": _SHAPE,
     "breakdown.filled": _SHAPE,
@@ -60,7 +62,7 @@ _BUILD = {
     "delivery.manifest_loss": "never loses a dependency or a script",
     "contract.file": "Deliver only the task's files",
     "contract.other_task": "Every other file is refused",
-    "contract.test_file": "No test files: the tester writes and runs them",
+    "contract.test_file": "No test files: the tester writes them",
     "contract.test_settings": "test configuration, also where it stands in another file",
     "contract.dependency": "add nothing else to a manifest",
     "contract.import": "Import nothing else",
@@ -79,7 +81,7 @@ _SUITE = {
     "suite.case": "Every entry of `test_cases` has a name",
     "suite.unknown_case": "names one test function exactly as it is written in the file",
     "suite.criteria": "One test per acceptance criterion where that is asked for",
-    "suite.shape": "one JSON object, never a list",
+    "suite.shape": "one JSON object and nothing else",
     "suite.file_name": "named test_*.py",
     "suite.older_test": "`test_file` is a new path",
     "suite.no_tests": "functions named test_*",
@@ -87,6 +89,13 @@ _SUITE = {
     "suite.always_true": "No assertion that is always true",
     "suite.network": "No network",
     "suite.sleep": "No sleep",
+    "suite.prompt_example": _EXAMPLE,
+    "suite.skipped": "No skipped or expected-to-fail tests, no todo and no only",
+    "suite.always_fails": "it fails when the criterion is not met and only then",
+    "suite.not_awaited": "Whatever is asynchronous is awaited",
+    "suite.no_subject": "Import the code under test and call it, or start its program",
+    "suite.own_copy": "never a copy of it in the test",
+    "suite.mocked": "never the code under test itself",
     "suite.duplicate_test": "Each test function has a name of its own",
     "suite.database_import": "never import an open database at file level",
     "suite.database_open": "close the database",
@@ -94,7 +103,8 @@ _SUITE = {
     "suite.undrained": "drain the response of every request",
 }
 _ANALYSIS = {
-    "analysis.shape": "one JSON object, never a list",
+    "analysis.shape": "one JSON object and nothing else",
+    "analysis.prompt_example": _EXAMPLE,
 }
 
 RULES: tuple[Rule, ...] = (

@@ -1,5 +1,6 @@
 """One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -8,7 +9,9 @@ from orchestrator.answers import Extraction, Status, extract
 from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
+from orchestrator.checks.prompt_example import copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
+from orchestrator.checks.suite_project import SETTINGS_FILES, UNKNOWN, Project
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.manifests import dependencies_of, is_manifest
@@ -17,7 +20,10 @@ from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.syntax.javascript_tests import test_names
+from orchestrator.syntax.python_tests import test_functions
 
 UNNAMED = "STORY"
 """The story's id where neither the caller nor the answer names one."""
@@ -37,9 +43,11 @@ class Surroundings:
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
     examples: frozenset[str] = frozenset()
-    """What the developer's prompt shows as examples."""
+    """What the prompt for such an answer shows: no file has that content."""
     plan: Breakdown | None = None
     """The accepted breakdown that a delivery's contract is frozen from."""
+    worked: tuple[str, ...] = ()
+    """That prompt's worked examples: none of them is an answer."""
 
 
 class Judged(NamedTuple):
@@ -100,6 +108,7 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
     yield from said
     if plan is None:
         return
+    yield from copied_plan(plan, around.worked)
     if plan.architectural_conflict.detected:
         fix = "Decide which gives way: change the story or the architecture, or plan the story anew with a comment."
         where = Where(story=story, field="architectural_conflict")
@@ -150,7 +159,26 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     suite, said = read_suite(value, story)
     yield from said
     if suite is not None:
-        yield from check_suite(suite, required_criteria=None)
+        yield from copied_suite(suite, around.worked)
+        yield from check_suite(suite, required_criteria=None, project=_project(suite, around))
+
+
+def _project(suite: TestSuite, around: Surroundings) -> Project:
+    if around.files is None:
+        return UNKNOWN
+    shown = around.task_files if around.task_files is not None else around.files
+    return Project(
+        files=frozenset(around.files) - {suite.test_file},
+        sources={path: around.texts[path] for path in shown if path in around.texts and path != suite.test_file},
+        packages=_dependencies(around),
+        settings={path: around.texts[path] for path in SETTINGS_FILES if path in around.texts},
+    )
+
+
+def suite_of_file(path: str, text: str) -> str:
+    """The answer that a test file is by itself: its name, its text, and its tests as cases."""
+    names = test_functions(text) if path.endswith(".py") else test_names(text, path)
+    return json.dumps({"test_file": path, "test_content": text, "test_cases": list(names)})
 
 
 Check = Callable[[Any, str, Surroundings], Iterator[Finding]]

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from orchestrator.checks.suite_older import check_older
+from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
@@ -45,10 +46,12 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
     """A committed suite. Raises StoryStopped (failed) when no valid one came."""
 
     async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, story_files(plan))
+        return await stage.workspace.read(stage.story_id, [*story_files(plan), *SETTINGS_FILES])
 
-    files = await stage.step.step("read", read, dict[str, str])
-    brief = SuiteBrief(breakdown=plan, surface=surface, files=files)
+    texts = await stage.step.step("read", read, dict[str, str])
+    files = {path: texts[path] for path in story_files(plan) if path in texts}
+    settings = {path: texts[path] for path in SETTINGS_FILES if path in texts}
+    brief = SuiteBrief(breakdown=plan, surface=surface, files=files, settings=settings)
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface))
     suite = written.suite
     if suite is None:

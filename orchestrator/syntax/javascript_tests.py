@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
@@ -32,6 +32,8 @@ class FoundTest:
     name: str | None
     line: int
     body: Node | None
+    switch: str = ""
+    """skip, todo or only, when it or what stands around it says so; `maybe` when a condition decides; else ""."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +58,49 @@ def find_tests(tree: Node) -> tuple[FoundTest, ...]:
     """Every call of `test` or `it` that comes from `node:test`, subtests of a test's context included, in order."""
     known = _test_functions(tree)
     found: list[FoundTest] = []
-    waiting: list[tuple[Node, tuple[str | None, ...], frozenset[str]]] = [(tree, (), frozenset())]
+    waiting = [(tree, _Place())]
     while waiting:
-        node, path, contexts = waiting.pop()
-        kind = _kind(node, known, contexts) if node.type == "call_expression" else ""
-        if kind:
-            title, body = _title(node), _callback(node)
-            whole = (*path, title)
-            if kind == "test":
-                name = JOIN.join(part for part in whole if part is not None) if None not in whole else None
-                found.append(FoundTest(name, node.start_point.row + 1, body))
-            if body is not None:
-                inner = contexts | _first_parameter(body) if kind == "test" else contexts
-                waiting.extend((child, whole, inner) for child in reversed(body.children))
+        node, place = waiting.pop()
+        kind = _kind(node, known, place.contexts) if node.type == "call_expression" else ""
+        if not kind:
+            # What stands in another function runs when and as often as that is called: its names are not sure.
+            inside = replace(place, path=(*place.path, None)) if node.type in FUNCTIONS else place
+            waiting.extend((child, inside) for child in reversed(node.children))
             continue
-        # What stands in another function runs when and as often as that is called: its names are not sure.
-        inside = (*path, None) if node.type in FUNCTIONS else path
-        waiting.extend((child, inside, contexts) for child in reversed(node.children))
+        title, body, switch = _title(node), _callback(node), _switch(node) or place.switch
+        whole = (*place.path, title)
+        if kind == "test":
+            name = JOIN.join(part for part in whole if part is not None) if None not in whole else None
+            found.append(FoundTest(name, node.start_point.row + 1, body, switch))
+        if body is not None:
+            contexts = place.contexts | _first_parameter(body) if kind == "test" else place.contexts
+            inside = _Place(path=whole, contexts=contexts, switch=switch)
+            waiting.extend((child, inside) for child in reversed(body.children))
     return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """What stands around a node: titles, names of test contexts, and a switch."""
+
+    path: tuple[str | None, ...] = ()
+    contexts: frozenset[str] = frozenset()
+    switch: str = ""
+
+
+def _switch(call: Node) -> str:
+    """skip, todo or only of `test.skip(…)` and `test("a", { skip: true }, …)`; `maybe` for a computed one."""
+    last = node_text(call.child_by_field_name("function")).rpartition(".")[2]
+    if last in _VARIANTS:
+        return last
+    for options in (one for one in call_arguments(call) if one.type == "object"):
+        for pair in options.named_children:
+            key, value = node_text(pair.child_by_field_name("key")).strip("\"'"), pair.child_by_field_name("value")
+            if pair.type == "shorthand_property_identifier" and node_text(pair) in _VARIANTS:
+                return "maybe"
+            if key in _VARIANTS and value is not None and value.type not in {"false", "undefined", "null"}:
+                return key if value.type in {"true", "string", "template_string"} else "maybe"
+    return ""
 
 
 def bindings(tree: Node) -> Iterator[Binding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from orchestrator.syntax.python_source import dotted, parse, top_level
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_BARE = ast.expr_context | ast.operator | ast.cmpop | ast.boolop | ast.unaryop
 _CASE_CLASSES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "SimpleTestCase", "TransactionTestCase"})
 
 
@@ -21,6 +22,23 @@ class FoundTest:
     def name(self) -> str:
         """The bare function name, as a report names it without parameters."""
         return self.node.name
+
+
+@dataclass(frozen=True, eq=False)
+class PythonSuite:
+    """A test file read once, for all who look at it."""
+
+    tree: ast.Module
+    nodes: tuple[ast.AST, ...]
+    """Everything in it (see `nodes_of`)."""
+    tests: tuple[FoundTest, ...]
+    """Each test function once: one that several classes inherit stands under the last of them."""
+
+    @classmethod
+    def read(cls, tree: ast.Module, tests: tuple[FoundTest, ...]) -> "PythonSuite":
+        """Of the tree and what `find_tests` says of it."""
+        once = {test.node: test for test in tests}
+        return cls(tree=tree, nodes=tuple(nodes_of(tree)), tests=tuple(once.values()))
 
 
 def test_functions(text: str) -> tuple[str, ...]:
@@ -48,7 +66,7 @@ def find_tests(tree: ast.Module) -> tuple[FoundTest, ...]:
 def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     """(name, line) of tests and test classes that are hidden by a later one of the same name in the same block."""
     found: list[tuple[str, int]] = []
-    bodies = [tree.body, *(node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef))]
+    bodies = [tree.body, *(node.body for node in nodes_of(tree) if isinstance(node, ast.ClassDef))]
     for body in bodies:
         seen: set[str] = set()
         for node in reversed(body):
@@ -114,3 +132,18 @@ def _switched_off(node: ast.ClassDef) -> bool:
         and not part.value.value
         for part in node.body
     )
+
+
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
+    """The node and all below it, a node before those in it; contexts and operators left out. Quicker than ast.walk."""
+    found, waiting = list[ast.AST](), [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        for value in vars(node).values():
+            if isinstance(value, ast.AST):
+                if not isinstance(value, _BARE):
+                    waiting.append(value)
+            elif isinstance(value, list):
+                waiting.extend(item for item in value if isinstance(item, ast.AST) and not isinstance(item, _BARE))
+    return found

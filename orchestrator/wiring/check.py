@@ -6,15 +6,19 @@ from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
+from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
-from orchestrator.prompts.examples import examples
+from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
 from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
 from orchestrator.sprint.scan import scan_paths
+
+PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
+"""Kind of answer → the prompt that asks for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,24 +38,24 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
-    wanted = {path for path in files or () if is_manifest(path)}
+    wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
     if kind == "delivery":
         changed = set(delivered_paths(text)) & set(files or ())
         wanted |= changed | set(scan_paths(files or ()) if changed else ())
+    elif kind == "suite":
+        wanted |= set(options.context) & set(files or ())
+    # The packaged prompts: an answer to others is judged in its run.
+    library = PromptLibrary(load_prompts(packaged("system_prompts"), None))
     around = Surroundings(
         story=options.story,
         files=files,
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
         task_files=options.context or None,
-        examples=_examples() if kind == "delivery" else frozenset(),
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
+        examples=library.examples(PROMPTS[kind]),
+        worked=library.worked(PROMPTS[kind]),
     )
     return judge(kind, text, around)
-
-
-def _examples() -> frozenset[str]:
-    """Those of the packaged prompt; an answer to another one is judged in its run."""
-    return examples(load_prompts(packaged("system_prompts"), None)["developer/delivery"])
 
 
 def _files(repo: Path) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from orchestrator.domain.findings import Finding, blocking
 from orchestrator.domain.testing import TestSuite as Suite
 
 HEAD = "import { test, describe, it, before, after } from 'node:test';\nimport assert from 'node:assert/strict';\n"
+HEAD += "import { f } from '../src/f.js';\n"
 OK = "test('a', () => assert.ok(f()));\n"
 
 

@@ -12,7 +12,7 @@ from orchestrator.domain.stages import FailureBrief, SuiteBrief
 from orchestrator.domain.testing import TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
-from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, suite
 
 CONTENT = "from a import A\n\n\ndef test_a():\n    assert A == 1\n"
@@ -95,3 +95,28 @@ async def test_an_analysis_that_is_none_is_empty_and_says_why() -> None:
     assert result.instructions == ()
     assert result.findings
     assert [one for one in at.asked if "analysis" in one] == ["analysis 1", "analysis 2", "analysis 3"]
+
+
+async def test_the_prompt_s_own_examples_are_no_answers() -> None:
+    (text,) = LIBRARY.worked("tester/suite")
+    at = bench(says(text), says(suite(STORY, CONTENT)))
+    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
+    assert written.suite is not None
+    assert at.asked == ["suite 1", "suite 2"]
+    assert "the prompt's own example" in at.segment(1, "feedback")
+    (text,) = LIBRARY.worked("tester/analysis")
+    at = bench(*[says(text, "analysis")] * 3)
+    assert {finding.code for finding in (await analysed(at)).findings} == {"analysis.prompt_example"}
+
+
+async def test_a_suite_is_held_against_the_files_it_is_to_test() -> None:
+    own = "import json\n\n\ndef test_a():\n    assert json.loads('1') == 1\n"
+    waits = "import asyncio\nfrom a import A\n\n\nasync def test_a():\n    assert A == 1\n"
+    at = bench(says(suite(STORY, own)), says(suite(STORY, waits)), says(suite(STORY, CONTENT)))
+    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
+    assert written.suite is not None
+    assert at.asked == ["suite 1", "suite 2", "suite 3"]
+    settings = {"pytest.ini": "[pytest]\nasyncio_mode = auto\n"}
+    at = bench(says(suite(STORY, waits)))
+    told = a_brief().model_copy(update={"settings": settings})
+    assert (await Jordan(at.desk, brief()).suite(told, agrees)).suite is not None

@@ -6,7 +6,7 @@ from typing import Any
 from orchestrator.domain.findings import major
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
-from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, task
 
 TASKS = [task(STORY, number, [f"shop/part{number}.py"]) for number in (1, 2, 3)]
@@ -137,3 +137,14 @@ async def test_a_head_whose_tasks_do_not_come_is_asked_for_anew() -> None:
     planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
     assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown 2"]
     assert len(ids(planned)) == 3
+
+
+async def test_the_prompt_s_own_example_is_no_plan() -> None:
+    (text,) = LIBRARY.worked("architect/breakdown")
+    copy = text.replace("EXAMPLE", STORY)
+    at = bench(says("breakdown", copy), says("breakdown", WHOLE))
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
+    assert "the prompt's own example" in at.segment(1, "feedback")
+    at = bench(*[says("breakdown", copy)] * 4)
+    assert (await Mike(at.desk, brief()).breakdown(SURFACE, "")).breakdown is None

@@ -1,13 +1,18 @@
 """The prompt files of this repository, for the tests of this folder."""
 
 from orchestrator.adapters.prompt_files import load_prompts
+from orchestrator.prompts.includes import expand
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
 
 
-def packaged_texts() -> dict[str, str]:
+def packaged_files() -> dict[str, str]:
     return load_prompts(packaged("system_prompts"), None)
 
 
+def packaged_texts() -> dict[str, str]:
+    return expand(packaged_files())
+
+
 def packaged_library() -> PromptLibrary:
-    return PromptLibrary(packaged_texts())
+    return PromptLibrary(packaged_files())

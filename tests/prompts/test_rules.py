@@ -8,12 +8,13 @@ import pytest
 
 from orchestrator.checks.delivery import PLACEHOLDER
 from orchestrator.checks.file_paths import plan_problem
+from orchestrator.prompts.includes import SHARED, without_examples
 from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.prompts.rules import OWN_CODES, RULES, Rule
-from tests.prompts.packaged import packaged_texts
+from tests.prompts.packaged import packaged_files, packaged_texts
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
-TEXTS = packaged_texts()
+TEXTS, FILES = packaged_texts(), packaged_files()
 FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.")
 JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "tester/suite")
 
@@ -61,7 +62,9 @@ def test_the_never_list_stands_right_under_the_output_rule() -> None:
 def test_prompts_that_ask_for_code_in_json_speak_of_escapes(name: str) -> None:
     field = "test_content" if name.startswith("tester") else "content"
     assert f"`{field}` is a JSON string" in told(name)
-    assert 'inside it line breaks are written \\n, tabs \\t, double quotes \\" and backslashes \\\\' in told(name)
+    assert 'Inside a JSON string line breaks are written \\n, tabs \\t, double quotes \\" and backslashes \\\\' in told(
+        name
+    )
 
 
 def test_the_tester_is_told_to_clean_up() -> None:
@@ -76,4 +79,39 @@ def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
 @pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
 def test_the_format_is_described_by_the_schema_alone(name: str) -> None:
     assert TEXTS[name].count("{{schema}}") == 1
-    assert not re.search(r'"\w+"\s*:', TEXTS[name]), "a second description of the answer's shape"
+    words = without_examples(TEXTS[name])
+    assert not re.search(r'"\w+"\s*:', words), "a second description of the answer's shape"
+    assert not re.search(r"(fields|keys) (are|named)|an object with|has the (fields|keys)", words, re.IGNORECASE)
+
+
+RUN = 12
+"""Words in a row that no two files share: what is said twice will one day be said differently."""
+
+
+def runs_of_words(text: str) -> set[str]:
+    found = set()
+    for line in without_examples(text).splitlines():
+        words = re.sub(r"^\W+", "", line).split()
+        found |= {" ".join(words[start : start + RUN]) for start in range(len(words) - RUN + 1)}
+    return found
+
+
+def said_twice(files: dict[str, str]) -> dict[str, list[str]]:
+    """Runs of words → the files they stand in, for those in more than one."""
+    places: dict[str, list[str]] = {}
+    for name, text in files.items():
+        for words in runs_of_words(text):
+            places.setdefault(words, []).append(name)
+    return {words: names for words, names in places.items() if len(names) > 1}
+
+
+def test_nothing_is_described_in_two_files() -> None:
+    assert said_twice(FILES) == {}
+    assert said_twice({**FILES, "mine": FILES["shared/escapes"]})
+    assert all(any(f"include: {name} " in text for text in FILES.values()) for name in FILES if name.startswith(SHARED))
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_prompt_files_stay_short(name: str) -> None:
+    assert len(FILES[name].encode()) <= 6500
+    assert len(TEXTS.get(name, "").encode()) <= 7500

@@ -1,0 +1,121 @@
+"""The worked examples of prompts: right in form, and refused as answers; what prompts share."""
+
+import json
+import re
+
+import pytest
+
+from orchestrator.answers import Status, extract
+from orchestrator.checks.breakdown import check_breakdown, read_breakdown
+from orchestrator.checks.delivery import check_content, read_delivery
+from orchestrator.checks.prompt_example import copied_analysis, copied_plan, copied_suite
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.suite_project import Project
+from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.errors import ConfigError
+from orchestrator.prompts.includes import expand
+from orchestrator.prompts.render import SEGMENT_ORDER
+from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
+
+LIBRARY = packaged_library()
+CONTRACTS = {
+    "architect/breakdown": BreakdownAnswer,
+    "developer/delivery": DeliveryAnswer,
+    "tester/suite": SuiteAnswer,
+    "tester/analysis": AnalysisAnswer,
+}
+
+
+def example(name: str) -> object:
+    (text,) = LIBRARY.worked(name)
+    extraction = extract(text, CONTRACTS[name])
+    assert extraction.status is Status.OK
+    return extraction.value
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_an_example_stands_where_it_never_changes(name: str) -> None:
+    text = packaged_texts()[name]
+    place = [m[1] for m in re.finditer(r"segment: (\w+)", text[: text.index("```json")])][-1]
+    assert SEGMENT_ORDER.index(place) < SEGMENT_ORDER.index("contract")
+
+
+def test_the_example_of_a_plan_is_sound_and_no_plan() -> None:
+    plan, said = read_breakdown(example("architect/breakdown"), "EXAMPLE")
+    assert plan is not None
+    assert [*said, *check_breakdown(plan, frozenset(), frozenset())] == []
+    assert [f.code for f in copied_plan(plan, LIBRARY.worked("architect/breakdown"))] == [
+        "breakdown.prompt_example"
+    ] * 2
+    other = plan.tasks[0].model_copy(update={"description": "Something else.", "files_to_create": ("a.py",)})
+    assert copied_plan(plan.model_copy(update={"tasks": (other,)}), LIBRARY.worked("architect/breakdown")) == []
+
+
+def test_the_example_of_a_delivery_is_sound() -> None:
+    delivery, said = read_delivery(example("developer/delivery"), "EXAMPLE", "T-EXAMPLE-01")
+    assert delivery is not None
+    assert [*said, *check_content(delivery, {})] == []
+
+
+def test_the_example_of_a_suite_is_sound_and_no_suite() -> None:
+    suite, said = read_suite(example("tester/suite"), "EXAMPLE")
+    assert suite is not None
+    project = Project(files=frozenset({"tides/__init__.py", "tides/high_water.py"}), packages=frozenset())
+    assert [*said, *check_suite(suite, required_criteria=2, project=project)] == []
+    examples = LIBRARY.worked("tester/suite")
+    assert [f.code for f in copied_suite(suite, examples)] == ["suite.prompt_example"]
+    renamed = suite.model_copy(update={"test_content": suite.test_content.replace("tides.", "shop.") + "\n# mine\n"})
+    assert [f.code for f in copied_suite(renamed, examples)] == ["suite.prompt_example"]
+    own = suite.model_copy(
+        update={"test_content": "from shop import price\n\n\ndef test_a():\n    assert price(1) == 2\n"}
+    )
+    assert copied_suite(own, examples) == []
+
+
+def test_the_example_of_an_analysis_is_sound_and_no_analysis() -> None:
+    instructions, said = read_analysis(example("tester/analysis"))
+    assert said == []
+    found = copied_analysis(instructions, LIBRARY.worked("tester/analysis"))
+    assert [f.code for f in found] == ["analysis.prompt_example"]
+
+
+def test_examples_do_what_they_say() -> None:
+    """The suite of the example passes against the delivery of the example."""
+    delivery, suite = example("developer/delivery"), example("tester/suite")
+    assert isinstance(delivery, dict)
+    assert isinstance(suite, dict)
+    space: dict[str, object] = {"__name__": "tides.high_water"}
+    exec(delivery["files"][1]["content"], space)
+    tests = suite["test_content"].replace("from tides.high_water import next_high_water", "")
+    exec(tests, space)
+    for case in suite["test_cases"]:
+        space[case["name"]]()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"repair": "<!-- include: shared/outputs -->\n"},
+            r"repair\.md: it includes shared/outputs.*mean shared/",
+        ),
+        ({"shared/output": "<!-- include: shared/output -->\n"}, "include each other"),
+        ({"repair": "<!-- inclde: shared/output -->\n"}, r"repair\.md, line 1: a marker is written"),
+    ],
+)
+def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        type(LIBRARY)({**packaged_files(), **files})
+
+
+def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
+    changed = {**packaged_files(), "shared/output": "Answer in JSON."}
+    for name, text in expand(changed).items():
+        assert ("Answer in JSON." in text) is ("include: shared/output" in packaged_files()[name] or "/" in name)
+    assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
+
+
+def test_what_is_no_json_is_no_example_of_a_value() -> None:
+    plan, _ = read_breakdown(json.loads(LIBRARY.worked("architect/breakdown")[0]), "EXAMPLE")
+    assert plan is not None
+    assert copied_plan(plan, ["## Action Plan\n", "[]"]) == []
