@@ -25,6 +25,11 @@ class JournalEntry(Value):
     reply: Reply | None = None
     failure: FailedCall | None = None
     prompt_hash: str = ""
+    """Of the whole prompt that is kept beside it."""
+    prompt: str = ""
+    """Name of the prompt's file."""
+    prompt_version: str = ""
+    """Hash of that file's text, shared texts included."""
     schema_name: str | None = None
     """Stem of the schema the reply was asked to fit; None when it was to be no answer of its own."""
 
@@ -78,6 +83,8 @@ class WorkflowJournal:
                 ended="reply",
                 reply=reply,
                 prompt_hash=prompt.hash,
+                prompt=prompt.name,
+                prompt_version=prompt.version,
                 schema_name=prompt.schema_name,
             )
         )
@@ -86,7 +93,14 @@ class WorkflowJournal:
         """Write down that a call ended with an error, synchronously."""
         self._record(
             JournalEntry(
-                step=step, key=prompt.key, turn=prompt.turn, ended="error", failure=failure, prompt_hash=prompt.hash
+                step=step,
+                key=prompt.key,
+                turn=prompt.turn,
+                ended="error",
+                failure=failure,
+                prompt_hash=prompt.hash,
+                prompt=prompt.name,
+                prompt_version=prompt.version,
             )
         )
 

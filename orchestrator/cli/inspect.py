@@ -138,6 +138,8 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     lines = [f"{shown['id']} in sprint {shown['sprint']}: {shown['status']}", *filter(None, [cut(shown["title"])])]
     lines.append(f"branch {shown['branch'] or '-'}, commit {shown['commit'] or '-'}, {shown['calls']} calls")
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
+    if shown["prompts"]:
+        lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += _decision_lines(shown)
     lines += ["", "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):

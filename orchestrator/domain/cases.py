@@ -21,6 +21,9 @@ class CaseSource(AnswerValue):
     model: str = ""
     provider: str = ""
     stop_reason: str = ""
+    prompt: str = ""
+    """Name of the prompt's file."""
+    prompt_version: str = ""
     contract: str | None = None
     """Name of the contract, as in contracts/."""
     redacted: bool = False

@@ -55,6 +55,10 @@ class Prompt(Value):
     turn: int = 0
     """1-based once the engine has filled it in (DESIGN 7); 0 before."""
     segments: tuple[Segment, ...]
+    name: str = ""
+    """Name of the prompt's file; "" for one that comes from no file."""
+    version: str = ""
+    """Hash of the prompt's text as it was in the files, before anything was filled in."""
     schema_name: str | None = None
     """Stem of the answer's schema in contracts/, when JSON is asked for."""
     max_output_tokens: int | None = None

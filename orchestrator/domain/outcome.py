@@ -62,6 +62,13 @@ class Tokens(Value):
     output: int = 0
 
 
+class PromptUsed(Value):
+    """A prompt that was sent, and the version of its text; several versions mean that it was changed in between."""
+
+    name: str
+    version: str
+
+
 class StoryOutcome(Value):
     """How one story ended: the result of its workflow."""
 
@@ -102,6 +109,8 @@ class StoryReport(Value):
     healings: tuple[Healing, ...] = ()
     stages: tuple[StageTime, ...] = ()
     """Where the time went; every stage is listed."""
+    prompts: tuple[PromptUsed, ...] = ()
+    """In the order of their first use."""
 
 
 class SprintReport(Value):

@@ -72,7 +72,7 @@ class DurableStep:
         persona, task = prompt.key.persona, prompt.key.task
         await self.emit(
             "turn_started", f"{persona} is asked: {what}", level=Level.DEBUG, persona=persona, task=task,
-            purpose=prompt.key.purpose, prompt_hash=prompt.hash,
+            purpose=prompt.key.purpose, prompt_hash=prompt.hash, prompt=prompt.name, prompt_version=prompt.version,
         )  # fmt: skip
 
         async def recorded() -> dict[str, Any]:
@@ -93,11 +93,11 @@ class DurableStep:
             )  # fmt: skip
             raise error
         reply = Reply.model_validate(result["value"])
-        await self._tell_reply(reply, what)
+        await self._tell_reply(reply, prompt)
         return reply
 
-    async def _tell_reply(self, reply: Reply, what: str) -> None:
-        persona, task = reply.key.persona, reply.key.task
+    async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
+        persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)
         for failure in reply.failed_calls:
             await self.emit(
                 "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
@@ -110,6 +110,8 @@ class DurableStep:
             task=task,
             purpose=reply.key.purpose,
             turn=reply.turn,
+            prompt=prompt.name,
+            prompt_version=prompt.version,
             duration_ms=reply.duration_ms,
             input_tokens=reply.usage.input,
             cached_tokens=reply.usage.cached,

@@ -108,6 +108,8 @@ class Desk:
         return Prompt(
             key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose),
             segments=self.library.render(name, slots),
+            name=name,
+            version=self.library.version(name),
             # A part of a text is no answer of its own: no schema says what it must be.
             schema_name=None if part else request.schema_name,
         )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from orchestrator.domain.events import Event
-from orchestrator.domain.outcome import Healing, StageTime
+from orchestrator.domain.outcome import Healing, PromptUsed, StageTime
 
 HEALINGS = frozenset(
     {
@@ -59,6 +59,13 @@ def stage_times(events: Sequence[Event], duration_s: float) -> tuple[StageTime, 
     seconds = {stage: spent[stage] / 1000 for stage in STAGES}
     seconds[REST] = max(0.0, duration_s - sum(seconds.values()))
     return tuple(StageTime(stage=stage, duration_s=round(seconds[stage], 3)) for stage in STAGES)
+
+
+def prompts_used(events: Iterable[Event]) -> tuple[PromptUsed, ...]:
+    """Every prompt that was sent, with its version, once each."""
+    sent = (event.data for event in events if event.name == "turn_finished")
+    used = dict.fromkeys((str(data["prompt"]), str(data["prompt_version"])) for data in sent if data.get("prompt"))
+    return tuple(PromptUsed(name=name, version=version) for name, version in used)
 
 
 def _stage(event: Event) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.outcome import CaseOutcome, Healing, SprintReport, StageTime, StoryReport, Tokens
+from orchestrator.domain.outcome import CaseOutcome, Healing, PromptUsed, SprintReport, StageTime, StoryReport, Tokens
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
@@ -114,6 +114,7 @@ def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     yield _findings(story.findings)
     yield _healings(story.healings)
     yield _stages(story.stages)
+    yield _prompts(story.prompts)
 
 
 def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> str:
@@ -174,6 +175,10 @@ def _findings(findings: Sequence[Finding]) -> str:
 def _healings(told: Sequence[Healing]) -> str:
     lines = [f"- {_cell(one.message)}{f' ({one.task})' if one.task else ''}" for one in told[:MAX_HEALINGS]]
     return "### What was not right and how it went on\n\n" + "\n".join(_with_rest(lines, len(told))) if lines else ""
+
+
+def _prompts(used: Sequence[PromptUsed]) -> str:
+    return f"Prompts: {', '.join(f'{_code(one.name)} {one.version}' for one in used)}." if used else ""
 
 
 def _with_rest(lines: list[str], count: int) -> list[str]:

@@ -113,6 +113,8 @@ def _case(sprint: str, story: str, entry: JournalEntry, secrets: list[str]) -> t
         model=reply.model,
         provider=reply.provider,
         stop_reason=reply.stop_reason,
+        prompt=entry.prompt,
+        prompt_version=entry.prompt_version,
         contract=contract,
     )
     schema: dict[str, Any] = WIRE_SCHEMAS[contract].model_json_schema()
