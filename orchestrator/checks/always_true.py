@@ -34,6 +34,8 @@ _PAIRS = frozenset(
 )
 _MOCKED = frozenset({"called_once", "called_with", "called_once_with", "has_calls", "any_call", "not_called"})
 """What a Mock answers to as to anything else; its assertions begin with `assert_`."""
+_SIDES = 8
+"""Sides of an `or` that are held against each other: every one against every other."""
 _CONSTANT = "it asserts a constant"
 _ITSELF = "it compares something with itself"
 _LENGTH = "a length is never below zero"
@@ -117,8 +119,8 @@ def _junction(test: ast.BoolOp) -> str:
         return reasons[0] if all(reasons) else ""
     if any(reasons):
         return next(filter(None, reasons))
-    for place, one in enumerate(test.values):
-        if any(_opposite(one, other) or _opposite(other, one) for other in test.values[place + 1 :]):
+    for place, one in enumerate(test.values[:_SIDES]):
+        if any(_opposite(one, other) or _opposite(other, one) for other in test.values[place + 1 : _SIDES]):
             return "one side of the `or` is the opposite of the other"
     return ""
 

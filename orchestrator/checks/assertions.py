@@ -35,9 +35,13 @@ class Assertions:
     def __init__(self, nodes: Collection[ast.AST]) -> None:
         """`nodes`: everything in the file."""
         self._imported = frozenset(_imported_helpers(nodes))
+        self._checkers = frozenset(_checkers(nodes))
         functions = [node for node in nodes if isinstance(node, Function)]
         self._known = frozenset(function.name for function in functions)
         self._asserting: frozenset[str] = frozenset()
+        self._reached: dict[Function, list[ast.AST]] = {
+            function: list(reached(function.body)) for function in functions
+        }
         self._asserting = self._spread(functions)
 
     def of(self, function: Function) -> tuple[Assertion, ...]:
@@ -45,7 +49,7 @@ class Assertions:
 
         Code that no run comes to (see `reached`) does not count, nor do inner functions that nobody calls.
         """
-        return tuple(self._found(function.body))
+        return tuple(self._found(self._reached[function]))
 
     def _spread(self, functions: list[Function]) -> frozenset[str]:
         """Names of the functions that assert, themselves or through others of these."""
@@ -54,7 +58,7 @@ class Assertions:
         for function in functions:
             if any(not made.always_true for made in self.of(function)):
                 waiting.append(function.name)
-            for name in (*self._used(function.body), *_handed_out(function)):
+            for name in (*self._used(self._reached[function]), *_handed_out(function)):
                 callers.setdefault(name, set()).add(function.name)
         found = set(waiting)
         while waiting:
@@ -64,13 +68,13 @@ class Assertions:
                     waiting.append(caller)
         return frozenset(found)
 
-    def _used(self, body: Iterable[ast.stmt]) -> Iterator[str]:
-        for node in reached(body):
+    def _used(self, nodes: Iterable[ast.AST]) -> Iterator[str]:
+        for node in nodes:
             if isinstance(node, ast.Call):
                 yield from (name for name in (_called(node), *_handed_over(node)) if name in self._known)
 
-    def _found(self, body: Iterable[ast.stmt]) -> Iterator[Assertion]:
-        for node in reached(body):
+    def _found(self, nodes: Iterable[ast.AST]) -> Iterator[Assertion]:
+        for node in nodes:
             if isinstance(node, ast.Assert):
                 yield Assertion(node.lineno, always_true(node.test))
             elif isinstance(node, ast.Raise):
@@ -98,6 +102,8 @@ class Assertions:
         if isinstance(node.func, ast.Name):
             return name in self._imported or name == "expect"
         owner = dotted(node.func).rpartition(".")[0]
+        if owner in self._checkers:
+            return True
         if owner in self._imported or owner == "self" or _HELPING.search(owner):
             return bool(_NAMED_LIKE.match(name))
         return _CHECKING.search(owner) is not None and bool(_NAMED_LIKE.match(name))
@@ -131,6 +137,16 @@ def _imported_helpers(nodes: Iterable[ast.AST]) -> Iterator[str]:
                     yield alias.asname or alias.name
 
 
+def _checkers(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Modules of soft assertions: `import pytest_check as check`."""
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = getattr(node, "module", None) or ""
+            for alias in node.names:
+                if re.match(r"pytest_check|expects|assertpy|delayed_assert|softest", module or alias.name):
+                    yield alias.asname or alias.name
+
+
 def _raised_by_itself(node: ast.With | ast.AsyncWith) -> Iterator[Assertion]:
     """`with pytest.raises(E): raise E`"""
     calls = [item.context_expr for item in node.items if item.optional_vars is None]
@@ -146,6 +162,11 @@ def _without_effect(node: ast.Expr) -> Iterator[Assertion]:
         yield Assertion(node.lineno, f"`{value.attr}` is named, not called")
     if isinstance(value, ast.Call) and _called(value) in _RAISING and len(value.args) == 1 and not value.keywords:
         yield Assertion(node.lineno, f"`{_called(value)}` stands without `with` and a body, so it checks nothing")
+
+
+def out_of_reach(function: Function) -> int | None:
+    """The line of the first assertion that stands in the function, whether a run comes to it or not."""
+    return min((node.lineno for node in nodes_of(function) if isinstance(node, ast.Assert)), default=None)
 
 
 def compared_for_nothing(function: Function) -> int | None:

@@ -14,6 +14,8 @@ _MADE = frozenset({"array", "object", "regex", "arrow_function", "function_expre
 _WRAPPING = frozenset({"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"})
 _EFFECTS = frozenset({"call_expression", "await_expression", "new_expression", "yield_expression", "update_expression"})
 _OPPOSITE = {"===": "!==", "==": "!=", "<": ">=", ">": "<="}
+_DEPTH = 20
+"""Operators inside operators that are looked into."""
 _HOLDING = re.compile(r"^(toBeTruthy|toBeDefined|ok|true|exist|be|not\.toBeNull|not\.toBeUndefined)$")
 
 
@@ -33,8 +35,10 @@ def always_true(verb: str, call: Node) -> str:
     return ""
 
 
-def truth(value: Node) -> str:
-    """Why the value is true, "" when it may not be."""
+def truth(value: Node, depth: int = 0) -> str:
+    """Why the value is true, "" when it may not be, or is nested too deeply to say."""
+    if depth > _DEPTH:
+        return ""
     value = _bare(value)
     text = node_text(value)
     if value.type == "true" or value.type in _MADE:
@@ -44,18 +48,18 @@ def truth(value: Node) -> str:
     if value.type == "number" and text.strip("0.") != "":
         return f"`{text[:60]}` is true"
     if value.type == "unary_expression" and node_text(value.child_by_field_name("operator")) == "!":
-        return f"`{text[:60]}` is true" if falsy(value.child_by_field_name("argument")) else ""
-    return _operation(value) if value.type == "binary_expression" else ""
+        return f"`{text[:60]}` is true" if falsy(value.child_by_field_name("argument"), depth + 1) else ""
+    return _operation(value, depth + 1) if value.type == "binary_expression" else ""
 
 
-def falsy(value: Node | None) -> bool:
+def falsy(value: Node | None, depth: int = 0) -> bool:
     """Whether the value is a constant that counts as false."""
-    if value is None:
+    if value is None or depth > _DEPTH:
         return False
     value = _bare(value)
     if value.type == "unary_expression" and node_text(value.child_by_field_name("operator")) == "!":
         inner = value.child_by_field_name("argument")
-        return inner is not None and bool(truth(inner))
+        return inner is not None and bool(truth(inner, depth + 1))
     return node_text(value) in {"false", "0", "null", "undefined", '""', "''", "NaN"}
 
 
@@ -72,13 +76,13 @@ def _bare(value: Node) -> Node:
     return value
 
 
-def _operation(value: Node) -> str:
+def _operation(value: Node, depth: int) -> str:
     left, right = value.child_by_field_name("left"), value.child_by_field_name("right")
     operator = node_text(value.child_by_field_name("operator"))
     if left is None or right is None:
         return ""
     if operator == "||":
-        if truth(left) or truth(right):
+        if truth(left, depth) or truth(right, depth):
             return "one side of `||` is true"
         return "one side of `||` is the opposite of the other" if _opposite(left, right) else ""
     if operator in {"==", "===", ">=", "<="} and same(left, right):

@@ -9,7 +9,7 @@ from tree_sitter import Node
 from orchestrator.checks.node_always_true import always_true
 from orchestrator.checks.node_reached import DECLARED, run_nodes
 from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments
-from orchestrator.syntax.javascript_tree import below, node_text
+from orchestrator.syntax.javascript_tree import below, everything, node_text
 
 _MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
 _CHECKING = re.compile(r"^(check|verify|ensure|should|must|compare)")
@@ -131,7 +131,7 @@ def _plans(body: Node) -> frozenset[str]:
 
 def _helpers(tree: Node) -> Mapping[str, Node]:
     found: dict[str, Node] = {}
-    for node in below(tree):
+    for node in everything(tree):
         if node.type in DECLARED:
             found[node_text(node.child_by_field_name("name"))] = node
         elif node.type == "variable_declarator":

@@ -7,7 +7,7 @@ from tree_sitter import Node
 
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments, string_value
-from orchestrator.syntax.javascript_tree import below, node_text
+from orchestrator.syntax.javascript_tree import below, everything, node_text
 
 _HANDLES = frozenset(
     {"db", "database", "conn", "connection", "pool", "knex", "sequelize", "prisma", "mongoose", "dbclient", "sqlite"}
@@ -56,7 +56,7 @@ def _databases(tree: Node, where: Where, first_test_line: int) -> Iterator[Findi
 
 def _servers(tree: Node, where: Where) -> Iterator[Finding]:
     assigned = {value.id: target for target, value in _assignments(tree)}
-    for node in below(tree):
+    for node in everything(tree):
         if node.type != "call_expression":
             continue
         callee = node.child_by_field_name("function")
@@ -72,7 +72,7 @@ def _servers(tree: Node, where: Where) -> Iterator[Finding]:
 
 def _requests(tree: Node, where: Where) -> Iterator[Finding]:
     fix = "Read the body also where only the status counts: `await response.text()`."
-    for node in below(tree):
+    for node in everything(tree):
         if node.type != "call_expression":
             continue
         callee, arguments = node_text(node.child_by_field_name("function")), call_arguments(node)
@@ -142,7 +142,7 @@ def _is_read(scope: Node, name: str, reads: Callable[[str], bool]) -> bool:
 
 def _assignments(tree: Node) -> Iterator[tuple[str, Node]]:
     """(name, called value) of declarations and assignments; `await` and brackets around the call are looked through."""
-    for node in below(tree):
+    for node in everything(tree):
         if node.type == "variable_declarator":
             target, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         elif node.type == "assignment_expression":
@@ -171,7 +171,7 @@ def _is_closed(tree: Node, name: str) -> bool:
     """Whether the file calls a closing method of `name` (or names one), or hands it to a closing function."""
     method = re.compile(rf"(?<![\w$.]){re.escape(name)}\??\.{_CLOSING}\b")
     handed = re.compile(rf"\b{_CLOSING}\w*\([^()]*\b{re.escape(name)}\b", re.IGNORECASE)
-    for node in below(tree):
+    for node in everything(tree):
         if node.type == "member_expression" and method.fullmatch(node_text(node)):
             return True
         if node.type == "call_expression" and handed.match(node_text(node)):

@@ -8,7 +8,7 @@ from tree_sitter import Node
 from orchestrator.checks.node_reached import run_nodes
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax.javascript_tests import FoundTest, call_arguments
-from orchestrator.syntax.javascript_tree import below, node_text
+from orchestrator.syntax.javascript_tree import everything, node_text
 
 SHORT_WAIT_MS = 500
 _SHOW = "Write a test that runs here and shows the criterion; leave out what cannot be tested."
@@ -40,7 +40,7 @@ def waits(tree: Node, where: Where) -> Iterator[Finding]:
         return
     promised = "timers/promises" in node_text(tree)
     fix = "Wait for the condition itself (an event, a promise), or set the clock with `mock.timers`."
-    for node in below(tree):
+    for node in everything(tree):
         milliseconds = _waited(node, promised) if node.type in {"new_expression", "await_expression"} else None
         if milliseconds is None or milliseconds == "0":
             continue

@@ -10,7 +10,7 @@ from tree_sitter import Node
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.syntax.javascript_tests import FUNCTIONS, FoundTest, bindings, call_arguments, string_value
-from orchestrator.syntax.javascript_tree import SUFFIXES, below, node_text, root
+from orchestrator.syntax.javascript_tree import SUFFIXES, below, everything, node_text, root
 
 _STARTING = re.compile(r"^(node:)?(child_process|worker_threads|fs|fs/promises|vm|module|cluster)$")
 _TESTING = frozenset({"chai", "expect", "sinon", "supertest", "fast-check", "nock", "should"})
@@ -38,7 +38,7 @@ def _reaches(tree: Node, project: Project) -> bool:
         elsewhere = _built_in(module) or module in _TESTING | (project.packages or frozenset())
         if module.startswith((".", "#", "/")) or _STARTING.match(module) or not elsewhere:
             return True
-    for node in below(tree):
+    for node in everything(tree):
         if node.type == "call_expression" and _REACHING.match(node_text(node.child_by_field_name("function"))):
             arguments = call_arguments(node)
             asked = string_value(arguments[0]) if arguments else None

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from orchestrator.checks.always_true import always_false, always_true
 from orchestrator.syntax.python_source import dotted
+from orchestrator.syntax.python_tests import direct
 
 _SWALLOWING = frozenset({"AssertionError", "Exception", "BaseException"})
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
@@ -30,7 +31,11 @@ def reached(body: Iterable[ast.stmt]) -> Iterator[ast.AST]:
         waiting += _children(node)
 
 
-def _children(node: ast.AST) -> Iterator[ast.AST]:
+def _children(node: ast.AST) -> Iterable[ast.AST]:
+    return direct(node) if isinstance(node, ast.expr) else _of_statement(node)
+
+
+def _of_statement(node: ast.AST) -> Iterator[ast.AST]:
     if isinstance(node, ast.Try | ast.TryStar):
         yield from _tried(node)
     elif isinstance(node, ast.If | ast.While):
@@ -49,7 +54,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _all(node: ast.AST) -> Iterator[ast.AST]:
-    for _, value in ast.iter_fields(node):
+    for value in vars(node).values():
         if isinstance(value, ast.AST):
             yield value
         elif isinstance(value, list):

@@ -8,7 +8,7 @@ from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax import python_source
 from orchestrator.syntax.python_source import dotted
-from orchestrator.syntax.python_tests import FoundTest, Function, PythonSuite
+from orchestrator.syntax.python_tests import FoundTest, Function, PythonSuite, direct
 
 _DRIVEN = re.compile(r"async|anyio|trio|curio|tornado|coro|loop|sync|gen_test|inject", re.IGNORECASE)
 _CASES = re.compile(r"(^|\.)(IsolatedAsyncioTestCase|Async\w*TestCase|AioHTTPTestCase)$")
@@ -130,14 +130,14 @@ def _left_alone(function: ast.AST, coroutines: frozenset[str], where: Where) -> 
 
 def _own(function: ast.AST, inner: list[ast.AST]) -> Iterator[ast.AST]:
     """Nodes of a function without those of functions in it, which are added to `inner`."""
-    waiting = list(ast.iter_child_nodes(function))
+    waiting = direct(function)
     while waiting:
         node = waiting.pop()
         if isinstance(node, Function):
             inner.append(node)
             continue
         yield node
-        waiting += ast.iter_child_nodes(node)
+        waiting += direct(node)
 
 
 def _used(node: ast.AST) -> list[ast.Call]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.checks.assertions import Assertions, compared_for_nothing
+from orchestrator.checks.assertions import Assertions, compared_for_nothing, out_of_reach
 from orchestrator.checks.suite_awaits import awaits
 from orchestrator.checks.suite_project import Project
 from orchestrator.checks.suite_reach import reach
@@ -47,8 +47,10 @@ def _assertions(suite: PythonSuite, where: Where) -> Iterator[Finding]:
         if not found:
             place = where.model_copy(update={"line": test.node.lineno})
             line = compared_for_nothing(test.node)
-            forgotten = f"; line {line} compares and asserts nothing of it" if line else ""
-            message = f"`{test.name}` asserts nothing that a run would reach{forgotten}"
+            lost = out_of_reach(test.node)
+            why = f"; line {line} compares and asserts nothing of it" if line else ""
+            why = f"; no failure of line {lost} would be seen: it is not reached, or swallowed" if lost else why
+            message = f"`{test.name}` asserts nothing that a run would reach{why}"
             fix = (
                 "Assert what the criterion promises, in the test itself or in a function it calls; "
                 "for an expected error use `with pytest.raises(…)`."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from orchestrator.checks.always_true import always_false, always_true
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax.python_source import dotted
-from orchestrator.syntax.python_tests import Function, PythonSuite
+from orchestrator.syntax.python_tests import Function, PythonSuite, direct
 
 _MARKS = frozenset({"skip", "xfail", "skipif", "skipIf", "skipUnless", "expectedFailure"})
 _SKIPPING = frozenset({"skip", "xfail", "skipTest"})
@@ -125,9 +125,9 @@ def _fails(node: ast.stmt) -> bool:
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
     """Nodes of a function without those of the functions and classes in it."""
-    waiting = list(ast.iter_child_nodes(function))
+    waiting = direct(function)
     while waiting:
         node = waiting.pop()
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            waiting += ast.iter_child_nodes(node)
+            waiting += direct(node)

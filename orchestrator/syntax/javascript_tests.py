@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from tree_sitter import Node
 
-from orchestrator.syntax.javascript_tree import below, node_text, root
+from orchestrator.syntax.javascript_tree import everything, node_text, root
 
 JOIN = " > "
 """Stands between the titles of nested tests in a test's whole name."""
@@ -105,7 +105,7 @@ def _switch(call: Node) -> str:
 
 def bindings(tree: Node) -> Iterator[Binding]:
     """Names bound by import statements, `require(…)` and `await import(…)` anywhere in the file."""
-    for node in below(tree):
+    for node in everything(tree):
         if node.type == "import_statement":
             yield from _imported(node)
         elif node.type == "variable_declarator":

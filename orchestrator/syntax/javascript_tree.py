@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import tree_sitter_javascript
 import tree_sitter_typescript
@@ -44,6 +44,12 @@ def below(node: Node) -> Iterator[Node]:
         here = waiting.pop()
         yield here
         waiting.extend(reversed(here.children))
+
+
+@lru_cache(maxsize=2)
+def everything(tree: Node) -> tuple[Node, ...]:
+    """The same for a whole tree, walked once for all who look at it in a row."""
+    return tuple(below(tree))
 
 
 def node_text(node: Node | None) -> str:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from orchestrator.syntax.python_source import dotted, parse, top_level
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_BARE = ast.expr_context | ast.operator | ast.cmpop | ast.boolop | ast.unaryop
+_BARE = frozenset(
+    kind
+    for family in (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+    for kind in family.__subclasses__()
+)
 _CASE_CLASSES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "SimpleTestCase", "TransactionTestCase"})
 
 
@@ -140,10 +144,19 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        for value in vars(node).values():
-            if isinstance(value, ast.AST):
-                if not isinstance(value, _BARE):
-                    waiting.append(value)
-            elif isinstance(value, list):
-                waiting.extend(item for item in value if isinstance(item, ast.AST) and not isinstance(item, _BARE))
+        waiting += direct(node)
+    return found
+
+
+def direct(node: ast.AST) -> list[ast.AST]:
+    """What stands right in a node, contexts and operators left out."""
+    found = list[ast.AST]()
+    for value in node.__dict__.values():
+        kind = type(value)
+        if kind is int or kind is str or kind in _BARE or value is None:
+            continue
+        if kind is list:
+            found += [item for item in value if isinstance(item, ast.AST) and type(item) not in _BARE]
+        elif isinstance(value, ast.AST):
+            found.append(value)
     return found

@@ -88,6 +88,7 @@ SOUND_FILES = [
     HEAD + "@pytest.fixture\ndef looks(tmp_path):\n    def look(n):\n        assert price(n) == 2\n\n    return look\n\n\n"
     "def test_a(looks):\n    looks(1)\n",
     HEAD + "def is_double(n):\n    if price(n) != 2 * n:\n        pytest.fail('no')\n\n\ndef test_a():\n    is_double(1)\n",
+    "import pytest_check as check\nfrom shop.cart import price\n\n\ndef test_a():\n    check.equal(price(1), 2)\n",
     "def test_a(client):\n    assert client.get('/').status_code == 200\n",
     HEAD + "def run(*words):\n    return cart.main(list(words))\n\n\ndef test_a():\n    assert run('a') == 0\n",
     HEAD + "@mock.patch('shop.cart.now', return_value=3)\ndef test_a(now):\n    assert cart.age() == 3\n    now.assert_called()\n",
