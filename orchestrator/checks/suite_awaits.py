@@ -13,6 +13,7 @@ from orchestrator.syntax.python_tests import FoundTest, Function, PythonSuite, d
 _DRIVEN = re.compile(r"async|anyio|trio|curio|tornado|coro|loop|sync|gen_test|inject", re.IGNORECASE)
 _CASES = re.compile(r"(^|\.)(IsolatedAsyncioTestCase|Async\w*TestCase|AioHTTPTestCase)$")
 _ASYNC_CLIENT = re.compile(r"(^|\.)(AsyncClient|ClientSession|AsyncTestClient)$")
+_SENDING = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request", "send"})
 _BY_HAND = "Write a plain test function that calls asyncio.run(…) on what is to be awaited."
 
 
@@ -35,12 +36,12 @@ def _never_run(
     bases = [dotted(base) for base in owner.bases] if owner else []
     if any(_CASES.search(base) for base in bases):
         return
-    if any(base.rpartition(".")[2] == "TestCase" for base in bases):
+    marks = [mark for mark in _marks(test.node, owner) if _DRIVEN.search(mark)]
+    if any(base.rpartition(".")[2] == "TestCase" for base in bases) and all("mark." in mark for mark in marks):
         message = f"`{test.name}` is async in a unittest.TestCase, which never awaits it"
         fix = "Derive the class from unittest.IsolatedAsyncioTestCase."
         yield major("suite.not_awaited", message, where=place, fix=fix)
         return
-    marks = [mark for mark in _marks(test.node, owner) if _DRIVEN.search(mark)]
     if marks and all(mark.endswith("asyncio") for mark in marks) and _lacks_asyncio(project):
         message = f"`{test.name}` needs pytest-asyncio, which the project does not have"
         yield major("suite.not_awaited", message, where=place, fix=_BY_HAND)
@@ -77,17 +78,13 @@ def _pytestmark(statement: ast.stmt) -> Iterator[str]:
 
 
 def _coroutines(nodes: Iterable[ast.AST], project: Project) -> frozenset[str]:
-    """Dotted names whose calls are awaited or not at all: async functions of the file and of the files under test, and
-    methods of async clients."""
+    """Names whose calls are awaited or not at all: async functions of the file and of the files under test."""
     plain = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     found = {node.name for node in nodes if isinstance(node, ast.AsyncFunctionDef)} - plain
     offered = _async_names(project)
     for node in nodes:
         if isinstance(node, ast.ImportFrom):
             found |= {alias.asname or alias.name for alias in node.names if alias.name in offered}
-    clients = set(_async_clients(nodes))
-    calls = {dotted(node.func) for node in nodes if isinstance(node, ast.Call)}
-    found |= {name for name in calls if name.partition(".")[0] in clients and name.count(".") == 1}
     return frozenset(found - {""})
 
 
@@ -111,17 +108,19 @@ def _async_clients(nodes: Iterable[ast.AST]) -> Iterator[str]:
 def _left_alone(function: ast.AST, coroutines: frozenset[str], where: Where) -> Iterator[Finding]:
     """Calls of coroutines that stand as a statement, in a condition, or have a member asked of them.
 
-    What the same function awaits elsewhere is one, too.
+    What the same function awaits elsewhere is one, too, and a request of an async client that it opens.
     """
     inner: list[ast.AST] = []
     nodes = list(_own(function, inner))
     for one in inner:
         yield from _left_alone(one, coroutines, where)
+    clients = set(_async_clients(nodes))
     waited = {dotted(n.value.func) for n in nodes if isinstance(n, ast.Await) and isinstance(n.value, ast.Call)}
     for node in nodes:
         for call in _used(node):
             name = dotted(call.func)
-            if name in coroutines or (name and name in waited):
+            head, _, method = name.partition(".")
+            if name in coroutines or (name and name in waited) or (head in clients and method in _SENDING):
                 place = where.model_copy(update={"line": call.lineno})
                 message = f"`{name}(…)` is not awaited: a coroutine is true, and never runs"
                 fix = f"Write `await {name}(…)` in an async test, or `asyncio.run({name}(…))` in a plain one."

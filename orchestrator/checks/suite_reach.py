@@ -14,6 +14,8 @@ _LOOPBACK = re.compile(
 )
 _LOOPBACK_IN_TEXT = re.compile(r"127\.0\.0\.1|localhost|::1|testserver|server_address|server_port")
 _URL = re.compile(r"^(https?|wss?|ftp)://", re.IGNORECASE)
+_BARE_SCHEME = re.compile(r"^\w+://$")
+"""The address comes from elsewhere: a server that the test has started tells it."""
 _CLIENTS = frozenset({"requests", "httpx", "aiohttp", "urllib3"})
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "request", "stream", "urlopen"})
 _CALLS = frozenset(
@@ -73,7 +75,7 @@ def _network(
         if not visible:
             message = f"`{called}` calls something that is not visibly this machine"
             yield major("suite.network", message, where=where, fix=fix)
-    elif not _is_loopback(target):
+    elif not _BARE_SCHEME.match(target) and not _is_loopback(target):
         message = f"the test reaches for `{target[:100]}` over the network"
         yield major("suite.network", message, where=where, fix=fix)
 
@@ -138,10 +140,8 @@ def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
     """The literal text an expression begins with."""
     while True:
         if isinstance(node, ast.JoinedStr) and node.values:
-            node = node.values[0]
-        elif isinstance(node, ast.FormattedValue):
-            node = node.value
-        elif isinstance(node, ast.BinOp):
+            return _joined(node, constants)
+        if isinstance(node, ast.BinOp):
             node = node.left
         elif isinstance(node, ast.Tuple) and node.elts:
             node = node.elts[0]
@@ -149,6 +149,17 @@ def _text(node: ast.expr, constants: dict[str, str]) -> str | None:
             return constants.get(node.id)
         else:
             return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+def _joined(node: ast.JoinedStr, constants: dict[str, str]) -> str | None:
+    """The beginning of an f-string, as far as its parts are known; None when its very first part is not."""
+    known = ""
+    for part in node.values:
+        text = _text(part.value, constants) if isinstance(part, ast.FormattedValue) else _text(part, constants)
+        if text is None:
+            return known or None
+        known += text
+    return known
 
 
 def _constants(nodes: Iterable[ast.AST]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from orchestrator.syntax import python_source
 from orchestrator.syntax.python_source import dotted
 from orchestrator.syntax.python_tests import FoundTest, Function, PythonSuite, nodes_of
 
-_TESTING = frozenset({"pytest", "hypothesis", "mock", "pytest_mock", "anyio", "freezegun", "faker", "time_machine"})
+_TESTING = frozenset({"pytest", "hypothesis", "mock", "pytest_mock", "freezegun", "faker", "time_machine"})
 _REACHING = re.compile(
     r"^(subprocess|runpy|importlib|pexpect|sh|pty|socket|urllib|http|requests|httpx|ctypes|zipfile)$"
 )

@@ -80,6 +80,12 @@ SOUND_FILES = [
     "    transport = httpx.ASGITransport(app=app)\n"
     "    async with httpx.AsyncClient(transport=transport, base_url='http://shop.example') as client:\n"
     "        reply = await client.get('https://shop.example/items')\n    assert reply.status_code == 200\n",
+    "import httpx\nimport pytest\nfrom shop.app import app, served\n\n\ndef test_a():\n    client = httpx.Client(transport=served)\n"
+    "    assert client.get('/').status_code == 200\n\n\n@pytest.mark.anyio\nasync def test_b():\n"
+    "    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app)) as client:\n"
+    "        assert (await client.get('/')).status_code == 200\n",
+    "import requests\nfrom shop.app import Server\n\n\ndef test_a():\n    with Server() as (host, port):\n"
+    "        assert requests.get(f'http://{host}:{port}/', timeout=5).ok\n",
     "import requests\n\n\ndef test_a(server):\n    assert requests.get(server.url, timeout=5).ok\n",
     "import requests\n\n\ndef test_a(base_url):\n    assert requests.get(f'{base_url}/items', timeout=5).ok\n",
     "import requests\nimport responses\nfrom shop import cart\n\n\n@responses.activate\ndef test_a():\n"
@@ -158,6 +164,7 @@ REFUSED_BODIES = [
     ("assert price(2)\n    raise NotImplementedError", "always_fails"),
     ("import time\n    time.sleep(2)\n    assert price(2) == 4", "sleep"),
     ("import requests\n    assert requests.get('https://example.com').ok", "network"),
+    ("import requests\n    host = 'example.com'\n    assert requests.get(f'https://{host}/x').ok", "network"),
     ("monkeypatch.setattr(cart, 'total', lambda: 3)\n    assert cart.total() == 3", "mocked"),
     ("with mock.patch('shop.cart.total', return_value=3):\n        assert cart.total() == 3", "mocked"),
     ("cart.total = mock.Mock(return_value=3)\n    assert cart.total() == 3", "mocked"),
