@@ -8,10 +8,10 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, demo, engine, sql, stories
+from benchmarks import backlog, demo, engine, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
-NAMES = ("engine", "git", "backlog", "demo", "sql")
+NAMES = ("engine", "git", "backlog", "demo", "sql", "syntax")
 
 
 def _options() -> argparse.Namespace:
@@ -37,6 +37,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "backlog": partial(backlog.run, **size),
         "demo": demo.run,
         "sql": sql.run,
+        "syntax": syntax.run,
     }
 
 

@@ -110,6 +110,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "syntax/json_source.py": ("delivery.syntax", "suite.syntax"),
     "syntax/python_source.py": ("delivery.syntax", "suite.syntax"),
     "syntax/sql_check.py": ("delivery.sql", "delivery.syntax", "suite.syntax"),
+    "syntax/check.py": ("delivery.syntax", "suite.syntax"),
     "syntax/manifest.py": ("contract.unreadable", "delivery.syntax"),
 }
 """Module → the codes of those of its findings whose code is not written where they are built."""

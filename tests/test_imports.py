@@ -57,6 +57,10 @@ LIBRARIES += [
     "tree_sitter",
     "tree_sitter_javascript",
     "tree_sitter_typescript",
+    "tree_sitter_python",
+    "tree_sitter_go",
+    "tree_sitter_java",
+    "tree_sitter_rust",
 ]
 LIBRARIES += ["anthropic.resources.messages", "openai.resources.chat"]
 
@@ -103,3 +107,13 @@ def test_light_commands_load_neither_the_engine_nor_a_provider(command: list[str
     loaded = set(python(LOADED, *command, cwd=tmp_path).splitlines()[-1].split())
     assert "orchestrator" in loaded
     assert loaded.isdisjoint({"dbos", "anthropic", "openai"})
+
+
+def test_grammars_are_loaded_for_the_language_at_hand_only(tmp_path: Path) -> None:
+    def loaded(*command: str) -> set[str]:
+        return set(python(LOADED, *command, cwd=tmp_path).splitlines()[-1].split())
+
+    (tmp_path / "delivery.txt").write_text('{"files": [{"path": "a.go", "content": "package a\\n"}]}')
+    assert loaded("--help").isdisjoint({"tree_sitter", "sqlglot"})
+    judged = loaded("check", "delivery", "delivery.txt", "--repo", ".")
+    assert {name for name in judged if name.startswith("tree_sitter")} == {"tree_sitter", "tree_sitter_go"}

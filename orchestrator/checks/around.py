@@ -12,6 +12,8 @@ class Around(Value):
     """Normalised names from the manifests and the plan: they tell the dialect of SQL."""
     stack: tuple[str, ...] = ()
     """What was recorded on the tech stack, line by line."""
+    runtime: str = ""
+    """What the project scan says of it: Python has to compile for the oldest one that the project promises."""
     task: str = ""
     """The task's description and instructions: what they name may go."""
     others: Mapping[str, str] = {}

@@ -10,9 +10,10 @@ from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.check import check_syntax, unchecked_language
 from orchestrator.syntax.sql_check import check_sql_strings
 from orchestrator.syntax.sql_dialect import Project
+from orchestrator.syntax.target import target_of
 
 SMALL_BEFORE = 500
 """Characters below which a file may lose any share of its text."""
@@ -23,20 +24,21 @@ _MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".noj
 def check_content(delivery: Delivery, before: Mapping[str, str], around: Around | None = None) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist.
 
-    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, and manifests that lose
-    something. Never raises.
+    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, and manifests that lose something; a
+    minor one for code that has no parser here. Never raises.
     """
     findings: list[Finding] = []
     around = around or Around()
-    project = Project(packages=around.packages, stack=around.stack)
+    project, target = Project(packages=around.packages, stack=around.stack), target_of(around.runtime)
     for change in delivery.files:
         old = before.get(change.path)
-        said = [*check_syntax(change.path, change.content, code="delivery.syntax", project=project)]
+        broken = check_syntax(change.path, change.content, code="delivery.syntax", target=target, project=project)
+        said = [*broken, *_unchecked(change)]
         said += check_sql_strings(change.content, change.path, code="delivery.sql", project=project, before=old or "")
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):
-            said += manifest_losses(change, old)
+            said += (one for one in manifest_losses(change, old) if not broken or one.code != "delivery.syntax")
         findings += (_placed(finding, delivery) for finding in said)
     lost = check_lost(delivery, before, around.task, around.others)
     return [*findings, *(_placed(finding, delivery) for finding in lost)]
@@ -60,6 +62,14 @@ def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, s
 def _placed(finding: Finding, delivery: Delivery) -> Finding:
     where = finding.where.model_copy(update={"story": delivery.story_id, "task": delivery.task_id})
     return finding.model_copy(update={"where": where})
+
+
+def _unchecked(change: FileChange) -> Iterator[Finding]:
+    """Code that nobody here can say anything about passes, and that is told."""
+    if language := unchecked_language(change.path, change.content):
+        message = f"`{change.path}` was not checked: there is no parser for {language} here"
+        fix = "Nothing needs to be done; look at the file where it matters."
+        yield minor("delivery.unchecked", message, where=Where(file=change.path), fix=fix)
 
 
 def _shrunk(change: FileChange, before: str | None) -> Iterator[Finding]:

@@ -2,8 +2,7 @@
 
 import re
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import call_arguments
 from orchestrator.syntax.javascript_tree import below, node_text
 

@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tree_sitter import Node
-
 from orchestrator.checks.node_always_true import always_true
 from orchestrator.checks.node_reached import DECLARED, run_nodes
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments
 from orchestrator.syntax.javascript_tree import below, everything, node_text
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from tree_sitter import Node
-
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FUNCTIONS, FoundTest, bindings, call_arguments
 from orchestrator.syntax.javascript_tree import SUFFIXES, below, everything, node_text, root
 

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from tree_sitter import Node
-
 from orchestrator.checks.node_always_true import falsy
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FUNCTIONS, call_arguments
 from orchestrator.syntax.javascript_tree import below, node_text
 

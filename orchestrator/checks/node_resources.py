@@ -3,9 +3,8 @@
 import re
 from collections.abc import Callable, Iterator
 
-from tree_sitter import Node
-
 from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments, string_value
 from orchestrator.syntax.javascript_tree import below, everything, node_text
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from tree_sitter import Node
-
 from orchestrator.checks.node_reached import run_nodes
 from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FoundTest, call_arguments
 from orchestrator.syntax.javascript_tree import everything, node_text
 

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from posixpath import basename
 
-from tree_sitter import Node
-
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import FUNCTIONS, FoundTest, bindings, call_arguments, string_value
 from orchestrator.syntax.javascript_tree import SUFFIXES, below, everything, node_text, root
 

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tree_sitter import Node
-
 from orchestrator.checks.node_assertions import Assertions
 from orchestrator.checks.node_awaits import awaits
 from orchestrator.checks.node_resources import resources
@@ -14,6 +12,7 @@ from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.domain.testing import TestSuite
 from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tests import JOIN, FoundTest, find_tests
 from orchestrator.syntax.javascript_tree import root
 

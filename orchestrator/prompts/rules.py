@@ -122,6 +122,7 @@ OWN_CODES = frozenset(
         "breakdown.dependency_dropped",
         "breakdown.cut_off",
         "delivery.cut_off",
+        "delivery.unchecked",
         "analysis.outside_tasks",
         "contract.amendment",
         "contract.hash",

@@ -22,6 +22,7 @@ from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.sprint.scan import runtime_of
 from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
@@ -133,7 +134,8 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
-    yield from check_content(delivery, around.texts, Around(packages=packages, task=about, others=around.texts))
+    known = Around(packages=packages, task=about, others=around.texts, runtime=runtime_of(around.texts))
+    yield from check_content(delivery, around.texts, known)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK

@@ -110,7 +110,7 @@ def build_surface(
         files=listed,
         exports=tuple(entry for entry in exports if entry.names),
         dependencies=tuple(sorted(set(dependencies))),
-        runtime=_runtime(texts),
+        runtime=runtime_of(texts),
         endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
         tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
         patterns=code_patterns(listed, {path: texts[path] for path in read}),
@@ -147,7 +147,7 @@ def _exported(path: str, text: str) -> tuple[str, ...]:
     return javascript_source.exported_names(text, path) if suffix in JAVASCRIPT else ()
 
 
-def _runtime(texts: Mapping[str, str]) -> str:
+def runtime_of(texts: Mapping[str, str]) -> str:
     """Facts on the runtime from the manifests at the root, e.g. `requires-python >=3.11; node >=20`."""
     facts = _python_runtime(texts.get("pyproject.toml", "")) + _node_runtime(texts.get("package.json", ""))
     return "; ".join(facts)

@@ -100,6 +100,7 @@ class TaskRun:
             packages=frozenset(self.contract.allowed_dependencies),
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
             task=about,
+            runtime=self._progress.surface.runtime,
         )
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):

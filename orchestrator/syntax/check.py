@@ -1,33 +1,75 @@
 """One door to every parser: is this file well-formed in its own language?"""
 
-from posixpath import splitext
-
-from orchestrator.domain.findings import Finding
-from orchestrator.syntax import javascript_check, json_source, python_source
+from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.syntax.javascript_tree import grammar_of
+from orchestrator.syntax.languages import CHECKED_SUFFIXES, language_of, unchecked_language
+from orchestrator.syntax.problem import Problem
+from orchestrator.syntax.slips import hint, slips
 from orchestrator.syntax.sql_check import check_sql
 from orchestrator.syntax.sql_dialect import Project
+from orchestrator.syntax.target import ANY, Target
 
-CHECKED_SUFFIXES = (".py", ".pyi", ".json", *javascript_check.SUFFIXES)
-"""Languages whose parser here takes what is right and nothing else: SQL, with a grammar per database, is
-checked too but is not among them. Other files are not judged."""
+__all__ = ["CHECKED_SUFFIXES", "check_syntax", "unchecked_language"]
 
 
 def check_syntax(
-    path: str, text: str, *, code: str = "content.syntax", project: Project | None = None
+    path: str, text: str, *, code: str = "content.syntax", target: Target = ANY, project: Project | None = None
 ) -> list[Finding]:
-    """Major findings, of `code`, when `text` does not parse in the language of `path`'s suffix; [] otherwise.
+    """Major findings, of `code`, when `text` does not parse in the language of `path`: at most three, the cause first.
 
-    Never raises. Any other suffix than `.sql` and CHECKED_SUFFIXES gives []. SQL has more than
-    one finding, minor ones among them; `project` tells its dialect.
+    Never raises. A file in a language without a parser gives []: `unchecked_language` names it. `target` says which
+    Python the project promises, `project` which database's SQL it speaks; of SQL there may be more findings, and minor
+    ones. Parsers are loaded when the first text of their language comes.
     """
-    suffix = splitext(path)[1].lower()
-    if suffix == ".sql":
+    if path.lower().endswith(".sql"):
         return check_sql(text, path, code=code, project=project)
-    found: Finding | None = None
-    if suffix in {".py", ".pyi"}:
-        found = python_source.problem(text, path, code=code)
-    elif suffix in javascript_check.SUFFIXES:
-        found = javascript_check.problem(text, path, code=code)
-    elif suffix == ".json" and not json_source.allows_comments(path):
-        found = json_source.problem(text, path, code=code)
-    return [found] if found else []
+    language = language_of(path, text)
+    if language is None:
+        return []
+    said = slips(text, language) or _problems(language, path, text, target)
+    lines = text.split("\n")
+    found = []
+    for problem in said:
+        line = lines[problem.line - 1] if problem.line and problem.line <= len(lines) else ""
+        what = problem.message + hint(line, language)
+        place = Where(file=path, line=problem.line, column=problem.column)
+        fix = problem.fix if problem.fix else "Write the whole file anew, so that it parses."
+        found.append(major(code, f"{language} does not parse: {what}", where=place, fix=fix))
+    return found
+
+
+def _problems(language: str, path: str, text: str, target: Target) -> list[Problem]:
+    """By the parser of the language; each is imported when it is needed first."""
+    match language:
+        case "Python":
+            from orchestrator.syntax import python_check
+
+            return python_check.problems(text, path, target.python)
+        case "JavaScript" | "TypeScript":
+            from orchestrator.syntax import javascript_check
+
+            return javascript_check.problems(text, grammar_of(path))
+        case "Go" | "Java" | "Rust":
+            from orchestrator.syntax import compiled_check
+
+            return compiled_check.problems(text, language.lower())
+        case "YAML" | "TOML" | "XML" | "INI":
+            from orchestrator.syntax import data_check
+
+            return data_check.FORMS[language](text)
+        case "CSS" | "SCSS" | "Less":
+            from orchestrator.syntax import css_check
+
+            return css_check.problems(text, language)
+        case "HTML" | "Vue" | "Svelte" | "Astro":
+            from orchestrator.syntax import markup_check
+
+            return markup_check.problems(text, language)
+        case "Shell":
+            from orchestrator.syntax import shell_check
+
+            return shell_check.problems(text)
+        case _:
+            from orchestrator.syntax import json_check
+
+            return json_check.FORMS[language](text)

@@ -4,8 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_mixed import scripts
 from orchestrator.syntax.javascript_parts import arguments, callee
 from orchestrator.syntax.javascript_scope import Path, Scope, Text

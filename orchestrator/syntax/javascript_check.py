@@ -1,32 +1,69 @@
 """Is a JavaScript or TypeScript text well-formed? By its syntax tree."""
 
 import re
+from functools import cache
+from typing import TYPE_CHECKING
 
-from orchestrator.domain.findings import Finding, Where, major
-from orchestrator.syntax.javascript_tree import SUFFIXES, below, is_typescript, node_text, root
+from orchestrator.syntax import tree_problems
+from orchestrator.syntax.grammar import Node, language, node_text, parse
+from orchestrator.syntax.problem import MOST, Problem, shown
 
-__all__ = ["SUFFIXES", "problem"]
+if TYPE_CHECKING:
+    from tree_sitter import Query
+
 _NOT_IN_GRAMMAR = re.compile(
-    r"\baccessor(?=[ \t]+[\w#\[])|(?<=\bexport )type(?=\s*\*)"
-    r"|(?:(?<=[<,])|(?<=[<,] ))(?:in out|in|out)(?= [A-Z]\w*\s*[,=>])"
+    r"\baccessor(?=[ \t]+[\w#\[])|(?<=\bexport )type(?=\s*\*)|(?<=\bkeyof )readonly(?= )"
+    r"|(?<=[<,\s])(?:in out|in|out)(?= [A-Z]\w*(?:\s*[,=>]| extends ))"
 )
 """Rare TypeScript that is right and that the grammar does not know: these words are left out before it is asked."""
+_NAMED_SO = re.compile(r"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)|\b(?:abstract|declare|accessor)(?=\??\s*:)""")
+"""What stands for a name, and is put there as one."""
+_EXPORTED_AS = re.compile(r"\bas \w+(?=\s*[,}])")
+"""Any word may be the name that a module offers something by."""
+_NAMELESS = re.compile(r"(?<=\bexport )default function(?=\s*[(<])")
+"""A declaration of the default export may lack both a name and a body."""
+_ELEMENTS = """
+(jsx_element open_tag: (jsx_opening_element) @open close_tag: (jsx_closing_element) @close)
+"""
 
 
-def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | None:
-    """A major finding at the first place that does not parse, else None. Never raises."""
-    tree = root(text, path)
-    if tree.has_error and is_typescript(path):
-        tree = root(_NOT_IN_GRAMMAR.sub(lambda match: " " * len(match[0]), text), path)
-    if not tree.has_error:
-        return None
-    bad = next((node for node in below(tree) if node.is_missing or node.type == "ERROR"), tree)
-    seen = " ".join(node_text(bad).split())[:60]
-    said = f"`{bad.type}` is missing" if bad.is_missing else f"unexpected `{seen}`" if seen else "unexpected text"
-    place = Where(file=path, line=bad.start_point.row + 1, column=bad.start_point.column + 1)
-    return major(
-        code,
-        f"{'TypeScript' if is_typescript(path) else 'JavaScript'} does not parse: {said}",
-        where=place,
-        fix="Write the whole file anew, each statement ended by a semicolon.",
-    )
+def problems(text: str, grammar: str) -> list[Problem]:
+    """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
+    tree = parse(grammar, text)
+    if tree.has_error:
+        tree = parse(grammar, _for_grammar(text, grammar))
+    crossed = _crossed_tags(tree, grammar, text) if "</" in text and grammar != "typescript" else []
+    return [*crossed, *(() if crossed else tree_problems.problems(tree, text))][:MOST]
+
+
+def _for_grammar(text: str, grammar: str) -> str:
+    """The text, each character at its place, with what the grammar does not know written as it knows it."""
+    text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
+    if grammar == "javascript":
+        return text
+    text = _NAMED_SO.sub(lambda match: "x" * len(match[0]), _NAMELESS.sub("function unnamed", text))
+    return _NOT_IN_GRAMMAR.sub(lambda match: " " * len(match[0]), text)
+
+
+@cache
+def _query(grammar: str) -> "Query":
+    from tree_sitter import Query
+
+    return Query(language(grammar), _ELEMENTS)
+
+
+def _crossed_tags(tree: Node, grammar: str, text: str) -> list[Problem]:
+    """JSX elements that another name closes: the grammar takes any."""
+    from tree_sitter import QueryCursor
+
+    lines = tree_problems.Lines(text)
+    found = []
+    for _, captured in QueryCursor(_query(grammar)).matches(tree):
+        opened, closed = captured["open"][0], captured["close"][0]
+        name, other = (shown(node_text(node.child_by_field_name("name"))) for node in (opened, closed))
+        if name != other:
+            line, column = lines.point(opened)
+            message = f"`<{name}>` opened in line {line} is closed by `</{other}>` of line {closed.start_point.row + 1}"
+            found.append(Problem(line=line, column=column, message=message, fix=f"Close it with `</{name}>`."))
+    # The innermost pair that is crossed shows where a tag is missing; those around it are crossed by it.
+    return sorted(found, key=lambda problem: -(problem.line or 0))[:1]

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from tree_sitter import Node
-
 from orchestrator.domain.surface import Endpoint
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tree import below, literal, node_text, root
 
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "all"})

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_parts import arguments, callee
 from orchestrator.syntax.javascript_require import REQUIRERS, hands_on, leaves, requirers
 from orchestrator.syntax.javascript_scope import Path, Scope, Text

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tree import name_text, string_value
 
 EACH = "*"

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_names import Binding
 from orchestrator.syntax.javascript_parts import alternatives
 from orchestrator.syntax.javascript_scope import Scope

@@ -6,8 +6,7 @@ Two questions: which things can a called expression be (`paths`), and which text
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_names import bindings
 from orchestrator.syntax.javascript_parts import EACH, THROUGH, alternatives, arguments, callee, members
 from orchestrator.syntax.javascript_tree import name_text, short_text, string_value

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_imports import Loaded, loaded, unique
 from orchestrator.syntax.javascript_mixed import MIXED, scripts
 from orchestrator.syntax.javascript_tree import SUFFIXES, below, node_text, root

@@ -2,8 +2,7 @@
 
 from collections import Counter
 
-from tree_sitter import Node
-
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.javascript_tree import below, literal, node_text, root
 
 _FUNCTIONS = frozenset({"function_declaration", "arrow_function", "method_definition", "function_expression"})

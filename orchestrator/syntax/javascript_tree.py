@@ -1,26 +1,18 @@
 """The tolerant syntax tree of a JavaScript or TypeScript text, and what every reader of it needs."""
 
 import re
-from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
-import tree_sitter_javascript
-import tree_sitter_typescript
-from tree_sitter import Language, Node, Parser
+from orchestrator.syntax.grammar import Node, below, node_text, parse
 
+__all__ = [
+    "JAVASCRIPT", "SUFFIXES", "TYPESCRIPT", "below", "grammar_of", "is_typescript", "literal", "name_text", "node_text",
+    "root", "short_text", "string_value", "unescaped",
+]  # fmt: skip
 TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx")
 JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx")
 SUFFIXES = (*JAVASCRIPT, *TYPESCRIPT)
 """Files this tree is for."""
-
-
-@cache
-def _language(kind: str) -> Language:
-    if kind == ".tsx":
-        return Language(tree_sitter_typescript.language_tsx())
-    if kind == ".ts":
-        return Language(tree_sitter_typescript.language_typescript())
-    return Language(tree_sitter_javascript.language())
 
 
 def is_typescript(path: str) -> bool:
@@ -28,33 +20,25 @@ def is_typescript(path: str) -> bool:
     return path.lower().endswith(TYPESCRIPT)
 
 
+def grammar_of(path: str) -> str:
+    """The grammar for a file of this name: TypeScript with or without JSX, else JavaScript."""
+    if not is_typescript(path):
+        return "javascript"
+    return "tsx" if path.lower().endswith(".tsx") else "typescript"
+
+
 def root(text: str, path: str = "") -> Node:
     """The root of the tree; a broken text gives error nodes, never an exception.
 
     The name in `path` tells TypeScript, with or without JSX, from JavaScript.
     """
-    kind = (".tsx" if path.lower().endswith(".tsx") else ".ts") if is_typescript(path) else ".js"
-    return Parser(_language(kind)).parse(text.encode("utf-8", "replace")).root_node
-
-
-def below(node: Node) -> Iterator[Node]:
-    """The node and all below it in order of the text, without recursion: deep nesting costs memory, never the stack."""
-    waiting = [node]
-    while waiting:
-        here = waiting.pop()
-        yield here
-        waiting.extend(reversed(here.children))
+    return parse(grammar_of(path), text)
 
 
 @lru_cache(maxsize=2)
 def everything(tree: Node) -> tuple[Node, ...]:
-    """The same for a whole tree, walked once for all who look at it in a row."""
+    """The node and all below it, walked once for all who look at a tree in a row."""
     return tuple(below(tree))
-
-
-def node_text(node: Node | None) -> str:
-    """The text the node stands for, "" for None."""
-    return node.text.decode("utf-8", "replace") if node is not None and node.text is not None else ""
 
 
 def short_text(node: Node | None, most: int = 200) -> str:

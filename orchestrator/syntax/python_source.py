@@ -1,4 +1,4 @@
-"""What a Python text says by its syntax tree: does it compile, and what does it offer."""
+"""What a Python text says by its syntax tree: what does it offer, and in which encoding does it come."""
 
 import ast
 import re
@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from orchestrator.domain.base import Value
-from orchestrator.domain.findings import Finding, Where, major
 
 
 class Import(Value):
@@ -42,31 +41,11 @@ def strange_encoding(text: str) -> str:
     return ""
 
 
-def problem(text: str, path: str, *, code: str = "content.syntax") -> Finding | None:
-    """A major finding with line and column when `text` does not compile, else None. Never raises."""
-    if encoding := strange_encoding(text):
-        message = f"Python reads this file as {encoding[:40]}, but files are written as UTF-8"
-        return major(code, message, where=Where(file=path, line=1), fix="Leave the line with the encoding out.")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            compile(text.removeprefix("\ufeff"), path.replace("\0", ""), "exec", dont_inherit=True)
-    except SyntaxError as error:
-        place = Where(file=path, line=error.lineno or None, column=error.offset or None)
-        return major(code, f"Python does not compile: {error.msg}", where=place, fix="Write the whole file anew.")
-    except ValueError as error:
-        return major(code, f"Python does not compile: {error}", where=Where(file=path), fix="Remove the character.")
-    except (RecursionError, MemoryError):
-        message = "Python does not compile: it is nested too deeply"
-        return major(code, message, where=Where(file=path), fix="Write it with less nesting.")
-    return None
-
-
 MEMO_CHARS = 50_000
 """Longest text whose tree is kept: a tree takes some hundred times the room of its text."""
 
 
-_ONE_AT_A_TIME = threading.Lock()
+ONE_AT_A_TIME = threading.Lock()
 """Python 3.11 counts the depth of all trees under construction in one place: two threads at it break each other."""
 
 
@@ -84,7 +63,7 @@ def _parsed(text: str) -> ast.Module | None:
     if strange_encoding(text):
         return None
     try:
-        with _ONE_AT_A_TIME, warnings.catch_warnings():
+        with ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

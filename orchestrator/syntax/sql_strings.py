@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from posixpath import basename, splitext
 from typing import NamedTuple
 
-from tree_sitter import Node
-
 from orchestrator.syntax import javascript_tree, python_source
+from orchestrator.syntax.grammar import Node
 from orchestrator.syntax.sql_tokens import HOLE
 from orchestrator.syntax.sql_words import words
 

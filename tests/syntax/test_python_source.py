@@ -7,23 +7,22 @@ from hypothesis import strategies as st
 
 from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.python_imports import imports
-from orchestrator.syntax.python_source import exported_names, parse, problem
+from orchestrator.syntax.python_source import exported_names, parse
 from orchestrator.syntax.python_tests import test_functions as functions_of
 
 
 def test_a_syntax_error_is_told_with_its_place() -> None:
-    found = problem("x = 1\ndef f(:\n    pass\n", "a.py")
-    assert found is not None
+    (found,) = check_syntax("a.py", "x = 1\ndef f(:\n    pass\n")
     assert (found.where.file, found.where.line, found.where.column) == ("a.py", 2, 7)
-    assert problem("x = '\\d'  # only a warning\n", "a.py") is None
-    assert problem("return 1\n", "a.py") is not None
+    assert check_syntax("a.py", "x = '\\d'  # only a warning\n") == []
+    assert check_syntax("a.py", "return 1\n") != []
 
 
 @pytest.mark.parametrize(
     "text", ["x\0", "(" * 100_000, "-" * 100_000 + "1", "1" + "+1" * 100_000, "x = '\ud800'", "x." * 50_000 + "y"]
 )
 def test_hostile_text_is_a_finding_never_a_crash(text: str) -> None:
-    assert problem(text, "a.py") is not None
+    assert check_syntax("a.py", text) != []
     assert exported_names(text) == ()
     assert imports(text) is None
 

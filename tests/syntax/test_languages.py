@@ -1,0 +1,158 @@
+"""What passes and what does not where a language, a template or the project's own version decides."""
+# ruff: noqa: E501 - texts of other languages stand as they are
+
+import sys
+
+import pytest
+
+from orchestrator.syntax.check import CHECKED_SUFFIXES, check_syntax, unchecked_language
+from orchestrator.syntax.target import Target, oldest_python, target_of
+
+HELM = "metadata:\n  name: {{ .Values.name }}\n  {{- if .Values.labels }}\n  labels: {{ toYaml .Values.labels | nindent 4 }}\n"
+SOUND = {
+    "chart/templates/a.yaml": HELM,
+    "playbook.yml": "- hosts: all\n  tasks:\n    - shell: \"echo {{ x }}\"\n      when: y is defined\n",
+    "two.yaml": "a: !Custom {b: &x 1}\n--- # next\n- *y\n...\n",
+    "tabs.yaml": "a: |\n  one\n  \ttab\nb: 'x'\t# comment\n",
+    "tsconfig.base.json": '{"a": 1, /* b */ "c": [1, 2,], }\n// end\n',
+    ".vscode/settings.json": "// none\n{}\n",
+    "a.jsonc": '{"url": "http://x", /* , ] */ "b": "/* no */"}',
+    "a.json5": "{a: 'b', c: [+1, .5, 0xF,], /* d */ 'e': \"f\\\ng\"}",
+    "a.jsonl": '{"a": 1}\n\n[2]\n"x"\n',
+    "a.css": "@apply x;\n.a { &:hover { color: red } color: var(--x,) ; --y: {a:b} }\n.b:has(> .c) {}\n",
+    "jinja.css": "body { color: {{ color }}; {% if x %} margin: 0 {% endif %} }\n",
+    "a.scss": "$a: (b: 1, c: 2);\n@mixin m($x...) { &-y { @include z { w: $x; } } }\n// don't\n.a-#{$b} { @extend %c }\n",
+    "a.less": "@a: ~\"x\";\n.m() when (@b) { .n(); width: ~`1`; }\n.@{c}-d { .m; }\n// it's\n",
+    "ejs.html": "<ul><% for (const a of b) { %><li><%= a %></li><% } %></ul>\n",
+    "hbs.html": "{{#if a}}<div class='b'>{{else}}<div>{{/if}}x</div>{{> part}}\n",
+    "go.html": "{{ define \"x\" }}<p>{{ range .A }}<b>{{ . }}</b>{{ end }}</p>{{ end }}\n",
+    "thymeleaf.html": "<html xmlns:th='http://x'><body th:text=\"${a < b}\"><br/><th:block/></body></html>\n",
+    "angular.html": "@if (a < b) { <app-x [y]=\"z > 1\" (go)=\"f($event)\" /> } <input disabled>{{ 'a' | b }}\n",
+    "half.html": "<!-- begin --><header><nav></nav>{% include 'x' %}\n",
+    "a.php.html": "<?php if ($a): ?><div><?php endif ?>\n",
+    "old.html": "<?xml version='1.0'?><!DOCTYPE html><html><body><P>a<P>b<HR><TABLE><TR><TD>1</TABLE></body></html>\n",
+    "a.vue": "<script setup lang=\"ts\">\nconst a = ref<number>(1)\n</script>\n<template>\n  <A v-if=\"a < 2\" @x=\"y => z\" />\n</template>\n"
+    "<style scoped lang=\"scss\">\n.a { .b { c: d } }\n</style>\n",
+    "a.svelte": "<script>\n  export let a;\n  $: b = a * 2;\n</script>\n{#if a < 3}<p {b}>{a}</p>{/if}\n<style>\np { c: d }\n</style>\n",
+    "a.astro": "---\nimport A from './A.astro';\nconst { b } = Astro.props;\nif (!b) return Astro.redirect('/');\n---\n<A {...b} />\n",
+    "run": "#!/usr/bin/env bash\nif true; then echo x; fi\n",
+    "tool": "#!/usr/bin/env python3\nprint('x')\n",
+    "crlf.sh": "#!/bin/sh\r\nif a; then\r\n  b\r\nfi\r\n",
+    "a.sh": "f() (x)\ncase a in (b|c) d;; *) ;; esac\nfor x; do :; done\n((a<<2)); echo $((1+(2*3))) \"${a:-$(b \"c\")}\" 'it'\"'\"'s'\n",
+    "heredoc.sh": "cat <<-'A' <<B | c\n\tdon't \"\n\tA\n$(d)\nB\necho $'it\\'s' ${x//\\'/} \\\"\n",
+    "a.svg": "<svg xmlns='http://x'><path d='M0 0'/></svg>",
+    "setup.cfg": "[metadata]\nname = a\n  b\n[x]\ny\n",
+    "Cargo.lock": "version = 3\n[[package]]\nname = \"a\"\n",
+    "fence.md": "```js\nlet a = (\n```\n",
+    "a.txt": "(((",
+    "a.rs": "fn f<'a>(x: &'a str) -> impl Fn() + 'a { let r#type = try!(g()); move || { x; } }\n",
+    "a.ts": "export { a as default, b as if };\nlet x: import('y').Z<string>;\ninterface I { abstract?: boolean }\n",
+}  # fmt: skip
+BROKEN = {
+    "a.jsonl": ('{"a": 1}\n{"a": \n', 2),
+    "a.jsonc": ('{"a": 1 // x\n "b": 2}', 2),
+    "a.json5": ("{a: 1 b: 2}", 1),
+    "a.vue": ("<script setup>\nconst a = (1\n</script>\n<template><p/></template>\n", 2),
+    "open.vue": ("<template><p/></template>\n<script>\nexport default {}\n", 2),
+    "a.svelte": ("<script>\n  let a = ;\n</script>\n<p>{a}</p>\n", 2),
+    "a.astro": ("---\nconst a = {\n---\n<p/>\n", 2),
+    "a.scss": (".a {\n  .b { c: d }\n", 1),
+    "a.less": (".a { b: 'c; }\n", 1),
+    "a.svg": ("<svg>\n<g>\n</svg>\n", 3),
+    "setup.cfg": ("name = a\n", 1),
+    "Cargo.lock": ("[[package]\n", 1),
+    "run": ("#!/bin/sh\nif true; then\n", 2),
+    "a.css": ("a { b: c }\nHere is the file\n", 2),
+    "jinja.html": ("{% block a %}\n{% if b %}\n{% endblock %}\n", 2),
+    "crossed.tsx": ("const a = (\n  <div>\n    <p>\n  </div>\n);\n", 3),
+    "commented.js": ("// all in one line\\nconst a = 1;\\nconst b = 2;\\n", 1),
+    "fenced.js": ("```js\nconst a = 1;\n```\n", 1),
+}
+
+
+@pytest.mark.parametrize("path", SOUND)
+def test_what_is_right_in_its_language_passes(path: str) -> None:
+    assert [str(found) for found in check_syntax(path, SOUND[path])] == []
+
+
+@pytest.mark.parametrize("path", BROKEN)
+def test_what_is_broken_is_found(path: str) -> None:
+    text, line = BROKEN[path]
+    found = check_syntax(path, text)
+    assert found
+    assert found[0].where.line == line, str(found[0])
+
+
+def test_every_suffix_that_is_checked_refuses_a_merge_marker() -> None:
+    text = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
+    assert [suffix for suffix in CHECKED_SUFFIXES if not check_syntax(f"a{suffix}", text)] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "language"),
+    [
+        ("a.rb", "", "Ruby"),
+        ("src/A.kt", "", "Kotlin"),
+        ("Dockerfile.dev", "", "Dockerfile"),
+        ("Makefile", "", "Make"),
+        ("a.html.j2", "", "a template language"),
+        ("bin/x", "#!/usr/bin/perl\n", "perl"),
+        ("a.py", "", None),
+        ("README.md", "", None),
+        ("a.png", "", None),
+        ("data.csv", "", None),
+        ("LICENSE", "", None),
+        (".gitignore", "", None),
+    ],
+)
+def test_code_without_a_parser_is_named(path: str, text: str, language: str | None) -> None:
+    assert check_syntax(path, text) == []
+    assert unchecked_language(path, text) == language
+
+
+@pytest.mark.parametrize(
+    ("specifier", "oldest"),
+    [
+        (">=3.9", (3, 9)),
+        (">=3.9.2,<4", (3, 9)),
+        ("~=3.10", (3, 10)),
+        (">3.8", (3, 8)),
+        ("==3.11.*", (3, 11)),
+        ("<4", None),
+        ("", None),
+        ("nonsense", None),
+    ],
+)
+def test_the_oldest_python_a_project_promises(specifier: str, oldest: tuple[int, int] | None) -> None:
+    assert oldest_python(specifier) == oldest
+    assert target_of(f"requires-python {specifier}; node >=20").python == oldest
+
+
+MATCH = "match x:\n    case 1:\n        pass\n"
+
+
+def test_python_is_judged_for_the_project_not_for_us() -> None:
+    (found,) = check_syntax("a.py", MATCH, target=Target(python=(3, 9)))
+    assert "3.10" in found.message
+    assert "promises Python 3.9" in found.message
+    assert check_syntax("a.py", MATCH, target=Target(python=(3, 10))) == []
+    (found,) = check_syntax("a.py", "try:\n    f()\nexcept* E:\n    pass\n", target=Target(python=(3, 10)))
+    assert found.where.line in {3, 4}
+    assert check_syntax("a.py", "import os\nx: int = 1\n", target=Target(python=(3, 6))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["type A[T] = list[T]\n", "def f[T](x: T) -> T:\n    return x\n", "x = f'{a['b']}'\n", "x = f'{'\\n'.join(a)}'\n"],
+)
+def test_what_only_a_newer_python_reads_passes_where_that_is_promised(text: str) -> None:
+    newer = Target(python=(3, sys.version_info.minor + 1))
+    assert check_syntax("a.py", text, target=newer) == []
+    assert bool(check_syntax("a.py", text)) == (sys.version_info < (3, 12))
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(:\n", "x = (1\ny = 2\n", "print 'x'\n", "if a\n    b\n", "class A:\nx = 1 +\n"]
+)
+def test_what_no_python_reads_is_found_for_a_newer_one_too(text: str) -> None:
+    assert check_syntax("a.py", text, target=Target(python=(3, 30))) != []

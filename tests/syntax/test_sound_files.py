@@ -1,0 +1,80 @@
+"""Nothing that is installed and in use is refused: the packages of this interpreter, the shell scripts of this machine,
+and Node's own modules where there are any."""
+
+import os
+import shutil
+import sysconfig
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.languages import language_of
+
+PLENTY = 400
+"""Files of one language and place that are read at most."""
+LONGEST = 200_000
+WRONG_ON_PURPOSE = {
+    "lib2to3/tests/data": "Python 2, and errors for the converter",
+    "test/": "the standard library's own tests hold broken files",
+    "bad": "files that are called bad are",
+    "/build/lib": "what a build of this very project left is not installed",
+    "templates": "the texts of project generators, filled in later",
+    "cookiecutter": "the texts of project generators, filled in later",
+    "spyder": "broken on purpose, for an editor",
+}
+"""Part of a path → why what stands there is not sound."""
+
+
+def places() -> dict[str, Path]:
+    found = {"packages": Path(sysconfig.get_paths()["purelib"]), "standard library": Path(os.__file__).parent}
+    node = shutil.which("node")
+    modules = Path(node).resolve().parent.parent / "lib" / "node_modules" if node else None
+    return {**found, **({"node": modules} if modules is not None and modules.is_dir() else {})}
+
+
+PLACES = places()
+
+
+def sound_files(root: Path) -> Iterator[tuple[str, str]]:
+    """Path and text, evenly over the whole tree, at most PLENTY of a language."""
+    taken: dict[str, list[Path]] = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if path.is_symlink() or not path.is_file() or any(part in f"/{name}" for part in WRONG_ON_PURPOSE):
+            continue
+        if "site-packages" in name:
+            continue
+        language = language_of(name)
+        if language is not None and path.stat().st_size <= LONGEST:
+            taken.setdefault(language, []).append(path)
+    for paths in taken.values():
+        for path in paths[:: max(1, len(paths) // PLENTY)]:
+            try:
+                yield path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def test_no_installed_file_is_refused() -> None:
+    seen: Counter[str] = Counter()
+    refused = []
+    for place, root in PLACES.items():
+        for name, text in sound_files(root):
+            seen[language_of(name) or ""] += 1
+            refused += [f"{place}: {found}" for found in check_syntax(name, text)]
+    assert refused == []
+    assert seen.total() >= 500, seen
+
+
+def test_the_shell_scripts_of_this_machine_pass() -> None:
+    scripts: dict[str, str] = {}
+    for folder in ("/usr/bin", "/usr/sbin", "/etc/init.d", "/usr/share/bash-completion/completions"):
+        for path in sorted(Path(folder).glob("*")) if Path(folder).is_dir() else ():
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > LONGEST:
+                continue
+            with path.open("rb") as handle:
+                begin = handle.read(24)
+            if begin.startswith((b"#!/bin/sh", b"#! /bin/sh", b"#!/bin/bash", b"#!/usr/bin/env bash")):
+                scripts[path.name] = path.read_text(encoding="utf-8", errors="replace")
+    assert [(name, str(found)) for name, text in scripts.items() for found in check_syntax(f"{name}.sh", text)] == []
