@@ -101,7 +101,7 @@ def speed_table(report: Report) -> str:
     if faulty:
         lines.append(
             f"Faulty texts: {faulty.megabytes / faulty.ours_s:.1f} MB/s, {faulty.other} "
-            f"{faulty.megabytes / faulty.other_s:.2f} MB/s: **{faulty.total_ratio:.0f} times** as fast in all, "
+            f"{faulty.megabytes / faulty.other_s:.2f} MB/s: **{faulty.total_ratio:.1f} times** as fast in all, "
             f"{faulty.median_ratio:.1f} times on the median text ({faulty.texts} texts)."
         )
     lines += [

@@ -133,8 +133,11 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
         reading = candidate.reading
         if reading.outcome != "whole" or candidate.fragment:
             continue
-        value, way = unwrapped(reading.value, contract)
-        found = fit(value, contract)
+        value, found = reading.value, fit(reading.value, contract)
+        way: tuple[str, ...] = ()
+        if found is None:
+            value, way = unwrapped(reading.value, contract)
+            found = fit(value, contract) if way else None
         if found is None:
             continue
         rank = (contract is not ANYTHING or not reading.loose, found)

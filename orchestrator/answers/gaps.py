@@ -26,6 +26,11 @@ _REST = re.compile(
     re.IGNORECASE,
 )
 """What a comment or a string says of items that are not there."""
+_WORDS = (
+    "...", "…", "remaining", "rest", "other", "additional", "further", "more", "similar", "subsequent", "etc", "and so",
+    "continu", "same", "repeat", "omitted", "truncated", "left out", "abbreviated", "brevity",
+)  # fmt: skip
+"""One of them is in all that _REST can match: they are looked for first, because that is fast."""
 
 
 def gap(reader: Reader, at: int) -> Halt:
@@ -61,16 +66,18 @@ def may_be_gap_comment(comment: str) -> bool:
     return _DOTS.match(comment) is not None or _REST.fullmatch(comment) is not None
 
 
-def may_hold_gap(value: dict[str, Any]) -> bool:
+def may_hold_gap(value: dict[str, Any] | list[Any]) -> bool:
     """Whether a string in some list says that items were left out, if others stand before it that are no strings."""
     containers: list[Any] = [value]
+    strings: list[str] = []
     for container in containers:
-        for member in container.values() if type(container) is dict else container:
-            if type(member) is dict or type(member) is list:
-                containers.append(member)
-            elif type(container) is list and type(member) is str and _says_gap(member, strict=True):
-                return True
-    return False
+        if type(container) is dict:
+            containers += [member for member in container.values() if type(member) is dict or type(member) is list]
+        else:
+            containers += [member for member in container if type(member) is dict or type(member) is list]
+            strings += [member for member in container if type(member) is str]
+    said = "\n".join(strings).lower()
+    return any(word in said for word in _WORDS) and any(_says_gap(string, strict=True) for string in strings)
 
 
 def is_gap_item(value: object, frame: Frame) -> bool:

@@ -15,7 +15,7 @@ from orchestrator.answers.frames import GOES_ON, Reading
 from orchestrator.answers.lexis import BLANKS, COMMENT, DONE, LAST, NAME, STRING, VALID
 from orchestrator.answers.mending import is_code
 from orchestrator.answers.model import MAX_DEPTH, Change
-from orchestrator.answers.strict import prefix
+from orchestrator.answers.strict import document, prefix
 from orchestrator.answers.tokens import CLOSING_QUOTE, UNSEEN
 
 _QUOTED = "|".join(rf"{q}[^{c}\\]*+(?:\\.[^{c}\\]*+)*+{c}" for q, c in CLOSING_QUOTE.items())
@@ -52,10 +52,12 @@ def swift_reading(text: str, start: int) -> Reading | None:
     if match is not None and mended is not None:
         pieces.append((match.group(), at))
     whole = "".join(piece for piece, _ in pieces)
-    try:
-        value, length = prefix(whole, 0)
-    except (ValueError, RecursionError):
-        return None
+    value, length = document(whole), len(whole.rstrip())
+    if value is None:  # nothing, or an object with something behind it
+        try:
+            value, length = prefix(whole, 0)
+        except (ValueError, RecursionError):
+            return None
     end = _source(pieces, len(whole) - length)
     deep = whole.count("{", 0, length) + whole.count("[", 0, length) > MAX_DEPTH
     if not value or deep or GOES_ON.match(text, end) or gaps.may_hold_gap(value):
