@@ -82,16 +82,15 @@ class InstallReader(CommandReader):
             words = [field for token in item.words[at:] for field in variables.fields(token.pieces)]
             fed = self._fed(item)
             self._writes(item, words, fed)
-            turns = max(turns, variables.most if words else min(variables.most, _MAX_DERIVED))
+            turns = max(turns, variables.most)
             self._own_data(item, words)
             if words:
                 self.command(words, fed)
             elif fed is not None and fed.text is not None and not at and item.redirections:
                 self.line(fed.text)
-            turn += 1
+            # The last turn is the last value of all: what it sets is what a shell would have set.
+            turn = max(turn + 1, 0 if words or turn + 1 < _MAX_DERIVED else turns - 1)
         variables.turn = 0
-        if turn > 1 and not any("+=" in token.raw for token in item.words):
-            self._assignments(item)  # so that the last value is the one a shell would have, too
 
     def _inner(self, pieces: Sequence[Piece], depth: int) -> None:
         """The commands that words run for their output."""
@@ -100,7 +99,7 @@ class InstallReader(CommandReader):
                 self.line(piece.text, fed=Fed(shown=self.state.now) if piece.kind == INTO else None)
             elif piece.kind != TEXT and depth < MAX_DEPTH and re.search(r"[$`<>]", piece.text):
                 for token in self._tokens(piece.text)[0].tokens:
-                    self._inner(token.pieces, depth + 1)
+                    self._inner((*token.pieces, *token.held), depth + 1)
 
     def _assignments(self, item: Simple) -> int:
         """Set what the words before a command set; how many they are."""

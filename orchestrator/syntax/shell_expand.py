@@ -56,7 +56,7 @@ def unknown_variable(name: str) -> str:
 class Variables:
     """Variables, with every value a text gives them, and the words a function or script was called with.
 
-    `turn` chooses among the values of a variable: 0 is the last one; `most` says how many turns there are.
+    `turn` chooses among the values of a variable: 0 is the first one; `most` says how many turns there are.
     """
 
     def __init__(self, output: Callable[[str], str | None]) -> None:
@@ -95,7 +95,7 @@ class Variables:
         if held is None:
             return " " if name == "IFS" else None
         self.most = max(self.most, len(held))
-        return held[max(-1 - self.turn, -len(held))]
+        return held[min(self.turn, len(held) - 1)]
 
     def _word(self, name: str) -> str | None:
         if self.words is None:

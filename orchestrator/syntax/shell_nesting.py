@@ -70,7 +70,7 @@ def _meant(match: re.Match[str]) -> str:
 
 def escaped_text(text: str) -> str:
     """What `echo -e` and `printf` make of the backslashes in `text`."""
-    return _ESCAPE.sub(_meant, text)
+    return _ESCAPE.sub(lambda match: match[0] if match[0][1] == "c" else _meant(match), text)
 
 
 def backtick_end(text: str, start: int) -> int:
