@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from orchestrator.contract import import_names
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, minor
+from orchestrator.domain.findings import Finding, Where, critical, major, minor
 from orchestrator.syntax import javascript_source
 from orchestrator.syntax.javascript_source import Loaded
 
@@ -66,7 +66,7 @@ def _finding(world: World, path: str, item: Loaded, foreign: Foreign) -> Finding
     if item.unknown:
         message = f"what `{item.module[:120]}` imports cannot be known from the text"
         fix = "Name the module by a literal, or by a template or a path that begins with the project's own folder."
-        return critical("contract.import", message, where=where, fix=fix)
+        return major("contract.import", message, where=where, fix=fix)
     allowed = ", ".join(sorted(world.dependencies)) or "none"
     message = f"`{item.module[:120]}` is imported, {foreign.why}"
     return critical("contract.import", message, where=where, fix=f"{_FIX}{allowed}.")

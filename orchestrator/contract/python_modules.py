@@ -4,7 +4,7 @@ from posixpath import basename
 
 from orchestrator.contract import import_names
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, major, minor
+from orchestrator.domain.findings import Finding, Where, critical, major
 from orchestrator.syntax.python_files import MODULES, imports_of
 from orchestrator.syntax.python_source import Import
 
@@ -19,9 +19,9 @@ _BUILDERS = {
 def check_python(world: World, path: str, text: str, before: str | None) -> list[Finding]:
     """Critical `contract.import` for each package that `text` imports and nothing allows; once per package.
 
-    A call that imports what nobody can know from the text is a minor one, told as unchecked. What `before`, the file's
-    text at the base, imported already is not held against it. A text that cannot be read is a major
-    `contract.unreadable`: nothing is known about its imports.
+    A call that imports, or runs, what nobody can know from the text is a major one: it could be anything. What
+    `before`, the file's text at the base, imported already is not held against it. A text that cannot be read is a
+    major `contract.unreadable`: nothing is known about its imports.
     """
     found = imports_of(path, text)
     if found is None:
@@ -43,9 +43,9 @@ def check_python(world: World, path: str, text: str, before: str | None) -> list
 
 
 def _unchecked(world: World, path: str, item: Import) -> Finding:
-    message = f"unchecked: what `{item.unchecked[:160]}` imports cannot be known from the file"
-    fix = "Look whether it can be anything but the project's own modules and allowed packages, or name the module."
-    return minor("contract.import", message, where=Where(file=path, line=item.line, story=world.story_id), fix=fix)
+    message = f"what `{item.unchecked[:160]}` imports cannot be known from the file"
+    fix = "Name the module by a literal, or by a text that begins with the project's own package."
+    return major("contract.import", message, where=Where(file=path, line=item.line, story=world.story_id), fix=fix)
 
 
 def _outside(world: World, path: str, name: str, item: Import) -> Finding:
