@@ -26,6 +26,8 @@ from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import CommandResult, TestReport, TestSuite
 
 T = TypeVar("T")
+JudgeDelivery = Callable[[Delivery], Awaitable[Sequence[Finding]]]
+Look = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]  # paths → texts of those that are UTF-8 files there
 
 
 class Clock(Protocol):
@@ -133,8 +135,8 @@ class SuiteRunner(Protocol):
         """
         ...
 
-    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
-        """Run a task's shell command below `root` with the environment of `key` first on PATH."""
+    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
+        """Run a shell command below `root`, the environment of `key` first on PATH; `timeout_s` replaces the limit."""
         ...
 
 
@@ -248,7 +250,7 @@ class Architect(Protocol):
 class Developer(Protocol):
     """Delivers one task's files. Bound to one story and its Step."""
 
-    async def deliver(self, brief: TaskBrief, judge: Callable[[Delivery], Awaitable[Sequence[Finding]]]) -> Delivered:
+    async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """Ask until `judge` finds nothing major or the budget is used up; `judge` sees every well-formed delivery."""
         ...
 

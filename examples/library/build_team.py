@@ -6,13 +6,14 @@
 `team/turns.csv` lists every reply in the order in which it is asked for. A reply's `source` lies in the folder of its
 story: a file is the answer itself, word for word but for its last line break; a folder of a delivery holds the
 delivered files; a folder of a suite holds one test file, whose functions say in their docstrings which acceptance
-criterion they test. `form` says how a model wrote it: `json` bare, `fenced` in a code fence with a sentence before it,
-`text` exactly as the file has it.
+criterion they test. `form` says how a model wrote it: `plan` as an action plan that creates what is new and edits what
+is there, `json` bare, `fenced` in a code fence with a sentence before it, `text` exactly as the file has it.
 """
 
 import ast
 import csv
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,30 +54,89 @@ def suite(folder: Path) -> dict[str, Any]:
     return {"test_file": file["path"], "test_content": file["content"], "test_cases": cases}
 
 
-def answer_text(source: Path, turn: dict[str, str]) -> str:
+def earlier(team: Path, turn: dict[str, str], path: str) -> str | None:
+    """The text that a file has when this reply is asked for: what was accepted of it last, None for a new one."""
+    text = None
+    for other in read_turns(team):
+        if other == turn:
+            return text
+        folder = team / other["story"] / other["source"]
+        if other["purpose"] == "delivery" and not other["source"].endswith("-refused") and (folder / path).is_file():
+            text = (folder / path).read_text(encoding="utf-8")
+    return text
+
+
+def block(text: str, language: str) -> str:
+    """A fenced block whose fence is longer than any run of backticks inside."""
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}{fence}"
+
+
+def change(old: str, new: str) -> tuple[str, str]:
+    """The lines to be found and those that take their place: what differs, with lines around it until it is unique."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    start = next(
+        (n for n, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after))
+    )
+    end = 0
+    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    while start or end:
+        found = "".join(before[start : len(before) - end])
+        if found.strip() and old.count(found) == 1:
+            break
+        start, end = max(start - 1, 0), max(end - 1, 0)
+    return "".join(before[start : len(before) - end]), "".join(after[start : len(after) - end])
+
+
+def action(path: str, content: str, old: str | None) -> str:
+    """CREATE for a new file, EDIT for one that is there."""
+    target = f"- **File Path:** [{path}](/{path})"
+    language = {"py": "python", "md": "markdown"}.get(path.rsplit(".", 1)[-1], "")
+    if old is None:
+        return f"### `CREATE`\n\n{target}\n\n{block(content, language)}"
+    find, replace = change(old, content)
+    blocks = f"#### FIND:\n\n{block(find, language)}\n\n#### REPLACE:\n\n{block(replace, language)}"
+    return f"### `EDIT`\n\n{target}\n\n{blocks}"
+
+
+def action_plan(team: Path, turn: dict[str, str], source: Path) -> str:
+    """A delivery or a suite as an action plan."""
+    actions = [action(f["path"], f["content"], earlier(team, turn, f["path"])) for f in files_of(source)]
+    what = turn["task"] or f"the tests of {turn['story']}"
+    parts = [f"# {what[0].upper()}{what[1:]}", "## Rationale", "As the story asks for it, and nothing else."]
+    if turn["purpose"] == "suite":
+        cases = "\n".join(f"- `{case['name']}`: {case['criterion']}" for case in suite(source)["test_cases"])
+        parts += ["## Test Cases", cases]
+    return "\n\n".join([*parts, "## Action Plan", "\n\n---\n\n".join(actions)]) + "\n"
+
+
+def answer_text(team: Path, source: Path, turn: dict[str, str]) -> str:
     """The answer before it is dressed."""
     if source.is_file():
         return source.read_text(encoding="utf-8").removesuffix("\n")
+    if turn["form"] == "plan":
+        return action_plan(team, turn, source)
     value = suite(source) if turn["purpose"] == "suite" else delivery(source, turn["story"], turn["task"])
     return json.dumps(value, ensure_ascii=False, indent=1)
 
 
 def dressed(text: str, form: str) -> str:
     """The answer as the model writes it. Raises ValueError for an unknown form, or for JSON that is none."""
-    if form == "text":
+    if form in {"text", "plan"}:
         return text
     json.loads(text)
     if form == "json":
         return text
     if form == "fenced":
         return f"Here is the answer.\n\n```json\n{text}\n```\n"
-    raise ValueError(f"unknown form {form!r}; use json, fenced or text")
+    raise ValueError(f"unknown form {form!r}; use plan, json, fenced or text")
 
 
 def entry(team: Path, turn: dict[str, str]) -> dict[str, Any]:
     """One line of the script."""
     failed = bool(turn["error"])
-    text = "" if failed else dressed(answer_text(team / turn["story"] / turn["source"], turn), turn["form"])
+    text = "" if failed else dressed(answer_text(team, team / turn["story"] / turn["source"], turn), turn["form"])
     return {
         "persona": turn["persona"],
         "story": turn["story"],

@@ -58,7 +58,9 @@ class PytestRunner:
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
         return judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
 
-    async def command(self, root: Path, command: str, *, key: str, tools: Sequence[Path] = ()) -> CommandResult:
+    async def command(
+        self, root: Path, command: str, *, key: str, tools: Sequence[Path] = (), timeout_s: float | None = None
+    ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1.
 
         `tools` are folders that come right behind the environment's own on PATH.
@@ -74,7 +76,7 @@ class PytestRunner:
             if environment.own:
                 # What a command installs goes nowhere near the packages this process runs with.
                 env["PIP_TARGET"] = str(scratch / "installed")
-            return await self._runner.run(argv, cwd=root, env=env, scratch=scratch)
+            return await self._runner.run(argv, cwd=root, env=env, timeout_s=timeout_s, scratch=scratch)
 
     def _path_with(self, python: Path, *tools: Path) -> str:
         return ":".join([str(python.parent), *map(str, tools), *([self._path] if self._path else [])])

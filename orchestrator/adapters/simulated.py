@@ -144,7 +144,7 @@ class SimulatedRunner:
         passed = (*expected_names, "test_all") if files is None else expected_names
         return waiting.pop(0) if waiting else report(passed=passed)
 
-    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
+    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See the port."""
         await asyncio.sleep(self._latency_s)
         self.commanded.append(command)

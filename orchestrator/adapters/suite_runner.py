@@ -55,7 +55,7 @@ class ProjectRunner:
         reports = [await self._runners[kind].run(root, files=files, key=key) for kind in kinds]
         return merged(kinds, reports, expected_names)
 
-    async def command(self, root: Path, command: str, *, key: str) -> CommandResult:
+    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
         packages = await self._packages_for(root, key)
         if packages.problem is not None:
@@ -63,7 +63,7 @@ class ProjectRunner:
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         tools = () if packages.modules is None else (packages.modules / ".bin",)
         async with linked(root, packages.modules):
-            return await self._pytest.command(root, command, key=key, tools=tools)
+            return await self._pytest.command(root, command, key=key, tools=tools, timeout_s=timeout_s)
 
     @property
     def _only(self) -> str:

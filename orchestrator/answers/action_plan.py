@@ -123,6 +123,7 @@ def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
         title=structure.title,
         metadata={one.key: one.raw for item in structure.metadata if (one := field_of(item.text, item.line))},
         rationale=_lines(source, *structure.rationale),
+        lists=structure.lists,
         actions=found.actions,
     )
     if found.cut is not None:

@@ -24,6 +24,8 @@ class Structure(NamedTuple):
     """What stands under the heading Action Plan."""
     last: bool
     """Whether the text ends with the actions."""
+    lists: dict[str, tuple[str, ...]]
+    """Other sections' list items, see `ActionPlan.lists`."""
     findings: tuple[Finding, ...]
 
 
@@ -80,6 +82,7 @@ def structure_of(blocks: Sequence[Block]) -> Structure:
         rationale=_rationale(body, own),
         actions=tuple(body[acts + 1 : stop]),
         last=stop == len(body) and end == len(blocks),
+        lists=_lists([*body[:acts], *body[stop:]]),
         findings=tuple(findings),
     )
 
@@ -183,6 +186,18 @@ def _metadata(body: Sequence[Block]) -> Iterator[Block]:
             return
         if block.kind == "item" and block.depth == 1:
             yield block
+
+
+def _lists(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """The outer list items below each heading of the second level that the plan itself does not know."""
+    found: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for block in blocks:
+        if block.kind == "heading":
+            name = "" if block.level != 2 or is_heading(block, RATIONALE) else words(block.text).casefold()
+        elif name and block.kind == "item" and block.depth == 1:
+            found[name] = (*found.get(name, ()), " ".join(block.text.split()))
+    return found
 
 
 def _rationale(body: Sequence[Block], own: Sequence[Block]) -> tuple[int, int]:

@@ -20,7 +20,10 @@ def render_plan(plan: ActionPlan) -> str:
     parts = [f"# {plan.title}".rstrip()]
     if plan.metadata:
         parts.append("\n".join(f"- **{key}:** {value}" for key, value in plan.metadata.items()))
-    parts += ["## Rationale", plan.rationale, "## Action Plan"]
+    parts += ["## Rationale", plan.rationale]
+    for name, items in plan.lists.items():
+        parts += [f"## {name.title()}", "\n".join(f"- {item}" for item in items)]
+    parts.append("## Action Plan")
     parts.append("\n\n---\n\n".join("\n\n".join(_action(action)) for action in plan.actions))
     return "\n\n".join(part for part in parts if part) + "\n"
 

@@ -11,6 +11,7 @@ from orchestrator.answers.choose import Choice, choose, unwrapped
 from orchestrator.answers.fit import fit, surely_whole
 from orchestrator.answers.gaps import announced, before_gap, has_gap
 from orchestrator.answers.model import Change, Extraction, Status, excerpt, listed, place
+from orchestrator.answers.plan_answer import plan_answer
 from orchestrator.answers.scan import Scan
 from orchestrator.answers.shape import ANYTHING, Schema, Shape, shape_of
 from orchestrator.answers.strict import document
@@ -78,6 +79,13 @@ def whole_text(case: Case) -> Extraction | None:
     return Extraction(value=value, status=status, layer="strict", repairs=listed(changes), complete=True, candidates=1)
 
 
+def action_plan(case: Case) -> Extraction | None:
+    """The text is meant as an action plan, and the contract takes one (`x-action-plan`) in place of JSON."""
+    found = plan_answer(case.text) if case.shape.takes_plans else None
+    # What is no plan that could be read may hold the answer in the other form.
+    return None if found is not None and found.value is None and case.plain.certain else found
+
+
 def certain_answer(case: Case) -> Extraction | None:
     """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
     if case.plain.certain and case.shape is not ANYTHING:
@@ -131,7 +139,7 @@ def partial_answer(case: Case) -> Extraction | None:
 
 
 LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (
-    whole_text, certain_answer, block_format, other_view, partial_answer,
+    whole_text, action_plan, certain_answer, block_format, other_view, partial_answer,
 )  # fmt: skip
 """In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 

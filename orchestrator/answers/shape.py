@@ -103,6 +103,11 @@ class Shape:
         )
 
     @cached_property
+    def takes_plans(self) -> bool:
+        """Whether an action plan may stand in place of this value: its schema says `"x-action-plan": true`."""
+        return any(schema.get("x-action-plan") is True for schema in self._alternatives + self._schemas)
+
+    @cached_property
     def _silent(self) -> bool:
         return any(schema.get("x-counts") is False for schema in self._alternatives + self._schemas)
 

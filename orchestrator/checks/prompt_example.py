@@ -30,8 +30,9 @@ def copied_plan(plan: Breakdown, examples: Sequence[str]) -> list[Finding]:
 def copied_suite(suite: TestSuite, examples: Sequence[str]) -> list[Finding]:
     """Major when most of an example's test code stands in the suite."""
     held = {line.strip() for line in suite.test_content.splitlines()}
-    for value in _values(examples):
-        shown = [line for line in _lines(value.get("test_content")) if len(line) >= _LINE_CHARS]
+    tests = [value.get("test_content") for value in _values(examples)]
+    for text in (*tests, *(example for example in examples if not any(_values([example])))):
+        shown = [line for line in _lines(text) if len(line) >= _LINE_CHARS]
         if shown and 2 * sum(line in held for line in shown) > len(shown):
             fix = "Write tests of the story below, against the files below."
             message = f"the suite {_SAID}"

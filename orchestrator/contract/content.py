@@ -91,6 +91,14 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
             yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
 
+def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
+    """What a delivery's command installs beyond the contract."""
+    for name in install_targets(command):
+        if name not in world.dependencies | INSTALLERS:
+            message = f"`{command[:80]}` installs `{name[:120]}`, which the contract does not allow"
+            yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+
+
 def _of(where: Where, name: str) -> Where:
     """The place with the package's name, by which an amendment can ask for it."""
     return where.model_copy(update={"field": name[:160]})

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
-from orchestrator.contract.content import check_text, must_be_read
+from orchestrator.contract.content import check_command, check_text, must_be_read
 from orchestrator.contract.places import ABSENT, check_kind, check_path, check_removal, may_go, only
 from orchestrator.contract.world import World
 from orchestrator.domain.contract import ArchitectureContract
@@ -41,6 +41,9 @@ def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: M
     for change in delivery.files:
         where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
         findings += _whole(partial(one, change.path, change.content, where), where)
+    where = Where(story=delivery.story_id, task=delivery.task_id)
+    for command in delivery.commands:
+        findings += _whole(partial(check_command, world, command.command, where), where)
     for path in delivery.removed:
         where = Where(file=path, story=delivery.story_id, task=delivery.task_id)
         findings += _whole(partial(check_removal, path, where, own), where)

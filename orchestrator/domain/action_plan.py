@@ -175,6 +175,8 @@ class ActionPlan(Value):
     """Bullets under the title, e.g. Status."""
     rationale: str
     """Markdown."""
+    lists: dict[str, tuple[Words, ...]] = Field(default_factory=dict)
+    """Heading of another section, in lower case → the items of its list."""
     actions: tuple[Action, ...]
     """In their order. None at all only in what is left of a plan that was cut off in its first action."""
 

@@ -1,5 +1,6 @@
 """The developer's answer once it is well-formed (spec 1 B)."""
 
+from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.base import Value
 from orchestrator.domain.paths import RepoPath
 
@@ -19,6 +20,9 @@ class Delivery(Value):
     files: tuple[FileChange, ...]
     removed: tuple[RepoPath, ...] = ()
     """Files that are taken away; none of them is among `files`. JSON deliveries cannot say this."""
+
+    commands: tuple[Execute, ...] = ()
+    """To be run once the files are written, in this order. JSON deliveries cannot say this."""
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -60,7 +60,7 @@ class Prompt(Value):
     version: str = ""
     """Hash of the prompt's text as it was in the files, before anything was filled in."""
     schema_name: str | None = None
-    """Stem of the answer's schema in contracts/, when JSON is asked for."""
+    """Stem of the answer's schema in contracts/: what it is held against, in whatever form it comes."""
     max_output_tokens: int | None = None
 
     @property

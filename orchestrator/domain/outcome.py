@@ -113,8 +113,23 @@ class StoryReport(Value):
     """In the order of their first use."""
 
 
+class FormOutcome(Value):
+    """How well answers that bring files were read, for one model and one form."""
+
+    model: str
+    """Empty for the scripted team."""
+    form: str
+    """plan or json."""
+    answers: int
+    whole: int = 0
+    """Read as they stood."""
+    mended: int = 0
+    cut_off: int = 0
+    unreadable: int = 0
+
+
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd` and `calls`."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

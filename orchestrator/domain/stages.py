@@ -72,6 +72,8 @@ class TaskBrief(Value):
     allowed_dependencies: tuple[str, ...]
     modified_files: dict[str, str]
     """Full text of those of the task's files that exist."""
+    files: tuple[str, ...] = ()
+    """Paths of all files there are, finished tasks' included."""
     done_tasks: tuple[str, ...] = ()
     """One line per finished task of the story."""
     instructions: tuple[FailureInstruction, ...] = ()

@@ -5,7 +5,7 @@ Looser than the values built from them: normalisation and the checks turn these 
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict
@@ -14,6 +14,10 @@ from orchestrator.domain.breakdown import ArchitecturalConflict
 def aliased(*others: str) -> Any:
     """A required field that may also arrive under `others`; the schema says so as `x-aliases`."""
     return Field(json_schema_extra={"x-aliases": list(others)})
+
+
+OR_PLAN = ConfigDict(json_schema_extra={"x-action-plan": True})
+"""Of an answer that may come as an action plan instead; the schema says so."""
 
 
 class WireTask(AnswerValue):
@@ -82,6 +86,8 @@ class WireFile(AnswerValue):
 class DeliveryAnswer(AnswerValue):
     """The developer's answer to purposes `delivery` and `continuation`."""
 
+    model_config = OR_PLAN
+
     files: list[WireFile] | dict[str, Any] = aliased("created_files", "updated_files")
     story_id: str | None = None
     task_id: str | None = None
@@ -97,6 +103,8 @@ class WireTestCase(AnswerValue):
 
 class SuiteAnswer(AnswerValue):
     """The tester's answer to purpose `suite`."""
+
+    model_config = OR_PLAN
 
     test_file: str
     test_content: str

@@ -1,19 +1,25 @@
 """Alex, the developer: task → files (spec 1 B)."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
+from typing import Any
 
 from orchestrator.answers import Extraction, extract
 from orchestrator.answers.join import join
+from orchestrator.answers.plan_answer import cut_in, plan_in
+from orchestrator.checks.action_plan import check_plan
 from orchestrator.checks.delivery import read_delivery
+from orchestrator.checks.plan_delivery import read_plan_delivery
+from orchestrator.domain.action_plan import Prune, Read
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking, major
 from orchestrator.domain.stages import Delivered, StoryBrief, TaskBrief
 from orchestrator.domain.wire import DeliveryAnswer
-from orchestrator.personas.ask import ask
+from orchestrator.personas.ask import Looked, ask
 from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.shown import Shown
 from orchestrator.personas.telling import account
+from orchestrator.ports import JudgeDelivery, Look
 from orchestrator.prompts import context
 
 NAME = "alex"
@@ -26,39 +32,70 @@ class Alex:
         self._desk = desk
         self._brief = brief
 
-    async def deliver(self, brief: TaskBrief, judge: Callable[[Delivery], Awaitable[Sequence[Finding]]]) -> Delivered:
-        """See ports.Developer: `build.max_attempts` replies, continuations included."""
+    async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
+        """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
+        shown = Shown(brief, look, self._desk.policies.context_tokens)
+        build = _Build(self._desk, self._brief, brief, shown)
         asked = await ask(
             self._desk,
-            Request(
-                persona=NAME,
-                purpose=Purpose.DELIVERY,
-                prompt="developer/delivery",
-                answer=DeliveryAnswer,
-                schema_name="delivery",
-                replies=self._desk.policies.build.max_attempts,
-                slots=self._slots(brief),
-                task=brief.task.task_id,
-            ),
-            read=self._reader(brief, "developer/delivery"),
+            build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
+            read=build.read,
             judge=judge,
-            complete=partial(self._complete, brief),
+            complete=build.complete,
+            look=build.look,
         )
         return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
 
-    async def _complete(
-        self, brief: TaskBrief, delivery: Delivery | None, heard: Heard, left: int
+
+class _Build:
+    """One task's delivery, from the first request on."""
+
+    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown) -> None:
+        self._desk, self._story, self._brief, self._shown = desk, story, brief, shown
+        self._ids = (story.story.id, brief.task.task_id)
+        prompts = ("developer/delivery", "developer/delivery_plan")
+        self._examples = frozenset(text for name in prompts for text in desk.library.examples(name))
+
+    def read(self, value: Any, kept: Delivery | None = None) -> tuple[Delivery | None, Sequence[Finding]]:
+        """The delivery in an answer of either form; a plan is held against what is shown."""
+        plan = plan_in(value)
+        if plan is None:
+            return read_delivery(value, *self._ids, self._examples)
+        return read_plan_delivery(plan, self._shown.world(kept), *self._ids, self._examples)
+
+    async def look(self, heard: Heard) -> Looked | None:
+        """What a plan asks to be shown goes into the next request."""
+        plan = plan_in(heard.extraction.value)
+        if plan is None:
+            return None
+        only = bool(plan.actions) and all(isinstance(action, Read | Prune) for action in plan.actions)
+        if only and blocking(check_plan(plan, self._shown.world())):
+            return None
+        shown = await self._shown.follow(plan)
+        if not (shown or plan.reads or plan.prunes):
+            return None
+        await self._desk.emit(
+            self.request(Purpose.DELIVERY, 1),
+            "files_shown",
+            f"{NAME} is shown {', '.join(shown) or 'nothing more'}",
+            files=list(shown),
+            pruned=list(plan.prunes),
+        )
+        return Looked(self._shown.slots, only)
+
+    async def complete(
+        self, delivery: Delivery | None, heard: Heard, left: int
     ) -> tuple[Delivery | None, Sequence[Finding], int]:
         """A cut delivery: its whole files are kept and the rest is asked for once."""
-        missing = _missing(brief, delivery)
+        missing = self._missing(delivery, heard)
         if not missing or not (heard.cut_off or heard.at_limit):
             return delivery, [], 0
         if left < 1:
             return delivery, [_cut_off(missing)], 0
-        request = self._continuation(brief, delivery, missing)
+        request = self._continuation(delivery, missing)
         more = await self._desk.hear(request)
-        completed, findings, used = self._merged(brief, delivery, heard, more)
-        still = _missing(brief, completed)
+        completed, findings, used = self._merged(delivery, heard, more)
+        still = [path for path in missing if completed is None or path not in completed.paths]
         came = [path for path in missing if path not in still]
         await self._desk.emit(
             request,
@@ -68,60 +105,73 @@ class Alex:
         )
         return completed, [*findings, *([_cut_off(still)] if still else [])], 1
 
+    def _missing(self, delivery: Delivery | None, heard: Heard) -> list[str]:
+        """The task's files that did not come; what a plan leaves alone is not missing, unless it was cut there."""
+        there = {*delivery.paths, *delivery.removed} if delivery else set[str]()
+        if heard.is_plan:
+            there |= set(self._brief.modified_files) - {cut_in(heard.extraction.value)}
+        return [path for path in self._brief.task.files_to_create if path not in there]
+
     def _merged(
-        self, brief: TaskBrief, delivery: Delivery | None, heard: Heard, more: Heard
+        self, delivery: Delivery | None, heard: Heard, more: Heard
     ) -> tuple[Delivery | None, list[Finding], Extraction]:
         """The continuation may bring the missing files whole, or go on where the text broke off.
 
         Returns the extraction that was used too. What is cut again keeps the files that are whole.
         """
-        read = self._reader(brief, "developer/continuation")
-        for extraction in (more.extraction, extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)):
-            rest, findings = read(extraction.value) if extraction.value is not None else (None, [])
+        joined = extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)
+        for extraction, kept in ((more.extraction, delivery), (joined, None)):
+            rest, findings = self.read(extraction.value, kept) if extraction.value is not None else (None, [])
             if rest is not None and not blocking(findings):
-                kept = {change.path: change for change in (*(delivery.files if delivery else ()), *rest.files)}
-                return rest.model_copy(update={"files": tuple(kept.values())}), list(findings), extraction
+                return _together(delivery, rest), list(findings), extraction
         return delivery, [], more.extraction
 
-    def _continuation(self, brief: TaskBrief, delivery: Delivery | None, missing: Sequence[str]) -> Request:
-        slots = self._slots(brief)
+    def _continuation(self, delivery: Delivery | None, missing: Sequence[str]) -> Request:
         received: dict[str, str] = {change.path: change.content for change in delivery.files} if delivery else {}
-        slots["whole_files"] = context.render_files(received, self._desk.policies.context_tokens)
-        slots["missing_files"] = context.render_paths(missing)
-        return Request(
-            persona=NAME,
-            purpose=Purpose.CONTINUATION,
-            prompt="developer/continuation",
-            answer=DeliveryAnswer,
-            schema_name="delivery",
-            replies=1,
-            slots=slots,
-            task=brief.task.task_id,
+        return self.request(
+            Purpose.CONTINUATION,
+            1,
+            whole_files=context.render_files(received, self._desk.policies.context_tokens),
+            missing_files=context.render_paths(missing),
         )
 
-    def _reader(self, brief: TaskBrief, prompt: str) -> Callable[[object], tuple[Delivery | None, list[Finding]]]:
-        examples = self._desk.library.examples(prompt)
-        story, task = self._brief.story.id, brief.task.task_id
-        return partial(read_delivery, story_id=story, task_id=task, examples=examples)
+    def request(self, purpose: Purpose, replies: int, **more: str) -> Request:
+        """What is sent, in the form that this persona is asked in."""
+        asked = Request(
+            persona=NAME,
+            purpose=purpose,
+            prompt=f"developer/{purpose}",
+            answer=DeliveryAnswer,
+            schema_name="delivery",
+            replies=replies,
+            slots={**self._slots(), **more},
+            task=self._brief.task.task_id,
+        )
+        return asked.in_form(self._desk.policies.formats.get(NAME, "auto"))
 
-    def _slots(self, brief: TaskBrief) -> dict[str, str]:
-        budget = self._desk.policies.context_tokens
+    def _slots(self) -> dict[str, str]:
+        brief, budget = self._brief, self._desk.policies.context_tokens
         return {
             "surface": context.render_surface(brief.surface, budget),
             "design": context.render_design(brief.breakdown),
             "allowed_dependencies": context.render_names(brief.allowed_dependencies),
-            "story": context.render_story(self._brief.story),
+            "story": context.render_story(self._story.story),
             "done_tasks": "\n".join(brief.done_tasks),
             "task": context.render_task(brief.task),
-            "modified_files": context.render_files(brief.modified_files),
+            **self._shown.slots,
             "import_summaries": context.render_summaries(brief.surface, exclude=tuple(brief.modified_files)),
             "instructions": context.render_instructions(brief.instructions) or brief.failure_output,
         }
 
 
-def _missing(brief: TaskBrief, delivery: Delivery | None) -> list[str]:
-    there = set(delivery.paths) if delivery else set()
-    return [path for path in brief.task.files_to_create if path not in there]
+def _together(first: Delivery | None, rest: Delivery) -> Delivery:
+    """What came whole, and what came after it."""
+    if first is None:
+        return rest
+    files = {change.path: change for change in (*first.files, *rest.files)}
+    removed = dict.fromkeys((*first.removed, *rest.removed))
+    whole = {"files": tuple(files.values()), "removed": tuple(path for path in removed if path not in files)}
+    return rest.model_copy(update=whole)
 
 
 def _cut_off(missing: Sequence[str]) -> Finding:

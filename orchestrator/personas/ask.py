@@ -1,8 +1,8 @@
 """The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts (DESIGN 5.5)."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, blocking, major
@@ -17,6 +17,19 @@ Judge = Callable[[T], Awaitable[Sequence[Finding]]]
 """Typed value → findings; may touch the world through durable steps."""
 Complete = Callable[[T | None, Heard, int], Awaitable[tuple[T | None, Sequence[Finding], int]]]
 """(value, what was heard, replies left) → (value with what was missing, findings, replies spent)."""
+
+
+class Looked(NamedTuple):
+    """What an action plan asked to be shown."""
+
+    slots: Mapping[str, str]
+    """Texts of the next request's slots."""
+    only: bool
+    """Whether it asked for nothing else, so that there is nothing to judge yet."""
+
+
+Look = Callable[[Heard], Awaitable[Looked | None]]
+"""What was heard → what it asked to be shown, None when nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +55,13 @@ async def ask(
     read: Read[T],
     judge: Judge[T] | None = None,
     complete: Complete[T] | None = None,
+    look: Look | None = None,
 ) -> Asked[T]:
-    """Ask until an answer is accepted or `request.replies` are used up; the last answer is returned either way."""
+    """Ask until an answer is accepted or `request.replies` are used up; the last answer is returned either way.
+
+    A reply that only asks to be shown something (`look`) is one of them; it is judged like any other when it is the
+    last.
+    """
     feedback, used = request.feedback, 0
     repairs = int(desk.policies.answer.repair_requests)
     while True:
@@ -51,6 +69,11 @@ async def ask(
         used += 1
         repairs -= heard.repair_asked
         value, findings = _read(heard, read)
+        looked = await look(heard) if look is not None and used < request.replies else None
+        if looked is not None:
+            request = request.showing(looked.slots)
+            if looked.only:
+                continue
         if complete is not None:
             completed, more, spent = await complete(value, heard, request.replies - used)
             if value is None and completed is not None:
@@ -64,7 +87,7 @@ async def ask(
         if asked.accepted or used >= request.replies:
             return asked
         await _send_back(desk, request, asked, used)
-        feedback = render_feedback(asked.findings, asked.previous)
+        request, feedback = request.after(heard), render_feedback(asked.findings, asked.previous)
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:

@@ -3,8 +3,10 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from orchestrator.answers import Extraction, Status, extract
+from orchestrator.answers.plan_answer import PLAN_LAYER
 from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
@@ -13,7 +15,7 @@ from orchestrator.personas.telling import account, telling
 from orchestrator.ports import Step
 from orchestrator.prompts import context
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Policies
+from orchestrator.settings import Policies, WireFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +34,35 @@ class Request:
     slots: Mapping[str, str]
     task: str | None = None
     feedback: str = ""
+    shows_schema: bool = True
+    """Whether JSON is asked for, and the prompt shows its schema."""
+    form: Literal["plan", "json"] | None = None
+    """In which form files are asked for; None where none are."""
+    otherwise: "Request | None" = None
+    """The same asked for as JSON: what is sent from the first answer on that could not be read as a plan."""
+
+    def in_form(self, form: WireFormat) -> "Request":
+        """The same asked for in this form; `self` asks for JSON, and its prompt's name with `_plan` for a plan."""
+        as_json = replace(self, form="json")
+        if form == "json":
+            return as_json
+        otherwise = as_json if form == "auto" else None
+        prompt = f"{self.prompt}_plan"
+        return replace(self, prompt=prompt, shows_schema=False, form="plan", otherwise=otherwise)
+
+    def after(self, heard: "Heard") -> "Request":
+        """What is to be sent next when this answer was not accepted."""
+        return self.otherwise if self.otherwise is not None and heard.unreadable else self
+
+    def repairable(self, heard: "Heard") -> bool:
+        """Whether a model may be asked to repair it: JSON is repaired, plans are asked for anew."""
+        only_plans = self.form == "plan" and self.otherwise is None
+        return not only_plans and not heard.meant_as_plan
+
+    def showing(self, slots: Mapping[str, str]) -> "Request":
+        """The same with other texts in these slots."""
+        otherwise = self.otherwise.showing(slots) if self.otherwise is not None else None
+        return replace(self, slots={**self.slots, **slots}, otherwise=otherwise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,10 +83,26 @@ class Heard:
         """Whether only a part of the answer is there.
 
         Where the model stopped is weighed with what came: a whole value is whole although the limit was reached behind
-        it; a text that cannot be read and ends at the limit was cut.
+        it; a text that cannot be read and ends at the limit was cut, and so may be an action plan that reads well: its
+        end says nothing.
         """
-        status = self.extraction.status
-        return status is Status.TRUNCATED or (status is Status.REFUSED and self.at_limit)
+        open_ended = self.unreadable or self.is_plan
+        return self.extraction.status is Status.TRUNCATED or (open_ended and self.at_limit)
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether no value could be read."""
+        return self.extraction.status is Status.REFUSED
+
+    @property
+    def is_plan(self) -> bool:
+        """Whether it came as an action plan that could be read."""
+        return self.extraction.layer == PLAN_LAYER
+
+    @property
+    def meant_as_plan(self) -> bool:
+        """Whether it is an action plan, readable or not."""
+        return self.is_plan or any(problem.code.startswith("plan.") for problem in self.extraction.problems)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,13 +121,13 @@ class Desk:
 
         A text that was cut off is not sent for repair: closed by a model, its first part would pass for the whole.
         """
-        slots = {**request.slots, "schema": self._schema(request)}
+        slots = {**request.slots, **({"schema": self._schema(request)} if request.shows_schema else {})}
         if feedback is not None:
             slots["feedback"] = feedback
         reply = await self.step.turn(self._prompt(request, request.purpose, request.prompt, slots))
         heard = Heard(reply=reply, extraction=extract(reply.text, request.answer))
         await self._tell(request, heard)
-        if heard.extraction.status is not Status.REFUSED or heard.cut_off or not may_repair:
+        if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
         repair = repair_request(
             reply, heard.extraction, request.answer, json.loads(self.schemas[request.schema_name]),
@@ -118,6 +165,19 @@ class Desk:
         return context.fence(self.schemas[request.schema_name], "json")
 
     async def _tell(self, request: Request, heard: Heard) -> None:
+        if request.form is not None:
+            given = "plan" if heard.meant_as_plan else request.form if heard.unreadable else "json"
+            await self.emit(
+                request,
+                "answer_read",
+                f"{request.persona}'s {request.purpose} came as {given}: {heard.extraction.status}",
+                level=Level.DEBUG,
+                purpose=request.purpose,
+                asked=request.form,
+                given=given,
+                status=heard.extraction.status,
+                model=heard.reply.model,
+            )
         told = telling(f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction)
         if told is not None:
             await self.emit(request, told.name, told.message, level=told.level, **told.data)

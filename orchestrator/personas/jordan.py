@@ -1,10 +1,12 @@
 """Jordan, QA: the suite of a story, and what its failures mean (spec 1 C)."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from orchestrator.answers.plan_answer import plan_in
+from orchestrator.checks.plan_delivery import suite_value
 from orchestrator.checks.prompt_example import copied_analysis, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.checks.suite_project import Project
@@ -31,7 +33,8 @@ class Jordan:
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """See ports.Tester: a suite within the answer budget that satisfies every check."""
         wanted, project = self._required_tests(brief.breakdown), _project(brief)
-        examples = self._desk.library.worked("tester/suite")
+        library = self._desk.library
+        examples = (*library.worked("tester/suite"), *library.worked("tester/suite_plan"))
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
             copied = copied_suite(suite, examples)
@@ -50,10 +53,18 @@ class Jordan:
                     "files": context.render_files(brief.files),
                 },
             ),
-            read=partial(read_suite, story_id=self._brief.story.id),
+            read=self._read_suite,
             judge=judged,
         )
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
+
+    def _read_suite(self, value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
+        """The suite in an answer of either form."""
+        plan = plan_in(value)
+        if plan is None:
+            return read_suite(value, self._brief.story.id)
+        as_json, findings = suite_value(plan)
+        return read_suite(as_json, self._brief.story.id) if as_json is not None else (None, findings)
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
@@ -92,7 +103,7 @@ class Jordan:
         return f"Write at least one test for each of the {wanted} acceptance criteria."
 
     def _request(self, purpose: Purpose, answer: type[SuiteAnswer | AnalysisAnswer], slots: dict[str, str]) -> Request:
-        return Request(
+        asked = Request(
             persona=NAME,
             purpose=purpose,
             prompt=f"tester/{purpose}",
@@ -101,6 +112,7 @@ class Jordan:
             replies=1 + self._desk.policies.answer.max_attempts,
             slots=slots,
         )
+        return asked.in_form(self._desk.policies.formats.get(NAME, "auto")) if purpose is Purpose.SUITE else asked
 
 
 def _project(brief: SuiteBrief) -> Project:

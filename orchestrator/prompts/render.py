@@ -18,7 +18,6 @@ _PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "s
 }
 _BUILD = frozenset(
     {
-        "schema",
         "surface",
         "design",
         "allowed_dependencies",
@@ -26,10 +25,13 @@ _BUILD = frozenset(
         "done_tasks",
         "task",
         "modified_files",
+        "shown_files",
         "import_summaries",
         "instructions",
     }
 )
+
+_SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"})
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},
@@ -37,9 +39,12 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/amendment": frozenset(
         {"schema", "surface", "record", "story", "plan", "task", "asked_files", "asked_packages", "refused"}
     ),
-    "developer/delivery": _BUILD | {"feedback"},
-    "developer/continuation": _BUILD | {"whole_files", "missing_files"},
-    "tester/suite": frozenset({"schema", "surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"}),
+    "developer/delivery": _BUILD | {"schema", "feedback"},
+    "developer/delivery_plan": _BUILD | {"feedback"},
+    "developer/continuation": _BUILD | {"schema", "whole_files", "missing_files"},
+    "developer/continuation_plan": _BUILD | {"whole_files", "missing_files"},
+    "tester/suite": _SUITE | {"schema"},
+    "tester/suite_plan": _SUITE,
     "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
     "repair_part": frozenset({"schema", "problem", "part"}),

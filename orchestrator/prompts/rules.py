@@ -47,8 +47,6 @@ _PLAN = {
     "breakdown.package_source": "never an address, a path or another package's name",
 }
 _BUILD = {
-    "delivery.ids": "`story_id` and `task_id` are those of the task below, unchanged",
-    "delivery.no_content": "`content` is a JSON string, the file's whole text",
     "delivery.empty": "No file is empty",
     "delivery.no_files": "Deliver at least one file",
     "delivery.missing_file": "every file of it that does not exist yet",
@@ -71,19 +69,15 @@ _BUILD = {
     "contract.clash": "Deliver only the task's files",
     "contract.unreadable": "is well-formed and never loses",
     "contract.deletion": "you cannot delete or rename files",
-    "contract.link": "or make links",
+    "contract.link": "no links, submodules",
     "contract.submodule": "submodules or executable files",
     "contract.mode": "submodules or executable files",
 }
 _SUITE = {
-    "suite.story_id": "`story_id` is the id of the story below, unchanged",
     "suite.syntax": "It must compile",
-    "suite.case": "Every entry of `test_cases` has a name",
-    "suite.unknown_case": "names one test function exactly as it is written in the file",
     "suite.criteria": "One test per acceptance criterion where that is asked for",
-    "suite.shape": "one JSON object and nothing else",
     "suite.file_name": "named test_*.py",
-    "suite.older_test": "`test_file` is a new path",
+    "suite.older_test": "The test file has a new path",
     "suite.no_tests": "functions named test_*",
     "suite.no_assertion": "Every test function asserts something",
     "suite.always_true": "No assertion that is always true",
@@ -102,6 +96,55 @@ _SUITE = {
     "suite.server_open": "close the server",
     "suite.undrained": "drain the response of every request",
 }
+_BUILD_JSON = {
+    "delivery.ids": "`story_id` and `task_id` are those of the task below, unchanged",
+    "delivery.no_content": "`content` is a JSON string, the file's whole text",
+}
+_SUITE_JSON = {
+    "suite.story_id": "`story_id` is the id of the story below, unchanged",
+    "suite.case": "Every entry of `test_cases` has a name",
+    "suite.unknown_case": "names one test function exactly as it is written in the file",
+    "suite.shape": "one JSON object and nothing else",
+}
+_SUITE_PLAN = {
+    "suite.case": "a bullet per test function, its name in backticks",
+    "suite.unknown_case": "its name in backticks exactly as it is written in the file",
+    "suite.shape": "The plan has exactly one action",
+}
+
+
+def _same(phrase: str, words: str) -> dict[str, str]:
+    return {f"plan.{word}": phrase for word in words.split()}
+
+
+_ACTION_PLAN = (
+    _same("one action plan in Markdown and nothing else", "none several prose wrapped too_many unreadable encoding")
+    | _same("One line `# Title`", "titles no_title")
+    | _same("`## Action Plan` with the actions", "section section_form outside no_actions")
+    | _same("A fence is closed, and longer than any run of backticks", "fence_open fence_short")
+    | _same("a heading `### ` with its verb in backticks", "verb heading_form mark_form")
+    | _same("a line `---` between two actions", "separator")
+    | _same("its bullets, each once, then its blocks", "field_twice stray")
+    | _same("in exactly this form", "field_form field_unknown field_value value_form comment truncated")
+    | _same("A path is given as `- **File Path:** [path](/path)`", "path path_form")
+    | _same("has one block, the whole file", "block block_form block_indent incomplete")
+)
+_EDITS = {
+    "plan.pairs": "pairs of headings `#### FIND:` and `#### REPLACE:`",
+    "plan.empty_find": "copied from the file letter for letter",
+    "plan.not_found": "copied from the file letter for letter",
+    "plan.ambiguous": "must be found there exactly once",
+    "plan.no_change": "It differs from its REPLACE block",
+    "plan.exists": "`CREATE` is for files that do not exist",
+    "plan.missing": "`EDIT` changes a file that is shown in full below",
+    "plan.unread": "`EDIT` changes a file that is shown in full below",
+    "plan.clash": "each path once",
+    "plan.same_path": "each path once",
+    "plan.resource": "`READ` with `- **Resource:** [path](/path)`",
+    "plan.not_shown": "takes away what was shown",
+    "plan.command": "`EXECUTE` runs the command in its `shell` block",
+    "plan.cwd": "`- **cwd:**` for a folder below it",
+}
 _ANALYSIS = {
     "analysis.shape": "one JSON object and nothing else",
     "analysis.prompt_example": _EXAMPLE,
@@ -110,7 +153,13 @@ _ANALYSIS = {
 RULES: tuple[Rule, ...] = (
     *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
     *_told(_BUILD, "developer/delivery", "developer/continuation"),
-    *_told(_SUITE, "tester/suite"),
+    *_told(_BUILD, "developer/delivery_plan", "developer/continuation_plan"),
+    *_told(_BUILD_JSON, "developer/delivery", "developer/continuation"),
+    *_told(_ACTION_PLAN, "developer/delivery_plan", "developer/continuation_plan", "tester/suite_plan"),
+    *_told(_EDITS, "developer/delivery_plan", "developer/continuation_plan"),
+    *_told(_SUITE, "tester/suite", "tester/suite_plan"),
+    *_told(_SUITE_JSON, "tester/suite"),
+    *_told(_SUITE_PLAN, "tester/suite_plan"),
     *_told(_ANALYSIS, "tester/analysis"),
 )
 """Every code a check may raise against a persona's answer, with where the persona was told."""
@@ -127,6 +176,8 @@ OWN_CODES = frozenset(
         "contract.amendment",
         "contract.hash",
         "contract.crashed",
+        "plan.context_unknown",
+        "plan.unchecked",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

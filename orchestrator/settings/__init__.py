@@ -1,7 +1,7 @@
 """Settings: the model and its loader."""
 
 from orchestrator.settings.load import Environment, load, packaged, process_variables
-from orchestrator.settings.model import Policies, PriceSettings, ProviderName, Settings
+from orchestrator.settings.model import Policies, PriceSettings, ProviderName, Settings, WireFormat
 
 __all__ = [
     "Environment",
@@ -9,6 +9,7 @@ __all__ = [
     "PriceSettings",
     "ProviderName",
     "Settings",
+    "WireFormat",
     "load",
     "packaged",
     "process_variables",

@@ -1,10 +1,13 @@
 """The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 ProviderName = Literal["scripted", "anthropic", "openai"]
+WireFormat = Literal["auto", "plan", "json"]
+"""How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
 
 
 class Section(BaseModel):
@@ -75,6 +78,16 @@ class PersonaSettings(Section):
     base_url: str | None = None
     timeout_s: float | None = Field(default=None, gt=0)
     max_output_tokens: int | None = Field(default=None, ge=1)
+    format: WireFormat | None = None
+    """How its files are asked for, whatever its model; empty: as `wire` says."""
+
+
+class WireSettings(Section):
+    """The form in which the developer and the tester are asked for files; either form is accepted from anybody."""
+
+    format: WireFormat = "auto"
+    models: dict[str, WireFormat] = Field(default_factory=dict)
+    """Model id → its form, where it does better in another one."""
 
 
 class PriceSettings(Section):
@@ -194,6 +207,7 @@ class Settings(Section):
     """Persona → what it does otherwise; which names exist is wiring's to check."""
     prices: dict[str, PriceSettings] = Field(default_factory=dict)
     """Model id → its price; the cost of a model that is not named is unknown."""
+    wire: WireSettings = WireSettings()
     answer: AnswerSettings = AnswerSettings()
     plan: PlanSettings = PlanSettings()
     build: BuildSettings = BuildSettings()
@@ -215,10 +229,12 @@ class Policies(Section):
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     context_tokens: int = 24000
+    formats: dict[str, WireFormat] = Field(default_factory=dict)
+    """Persona → how its files are asked for; `auto` for one that is not named."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "Policies":
-        """The part of `settings` that a running story must not see changing."""
+    def of(cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None) -> "Policies":
+        """The part of `settings` that a running story must not see changing; `formats` as wiring works them out."""
         return cls(
             answer=settings.answer,
             plan=settings.plan,
@@ -226,4 +242,5 @@ class Policies(Section):
             review=settings.review,
             test=settings.test,
             context_tokens=settings.prompts.context_tokens,
+            formats=dict(formats or {}),
         )

@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from orchestrator.answers import Extraction, Status, extract
+from orchestrator.answers.plan_answer import plan_in
+from orchestrator.checks.action_plan import PlanWorld, named_paths
 from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
+from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.suite_project import SETTINGS_FILES, UNKNOWN, Project
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.manifests import dependencies_of, is_manifest
+from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
@@ -70,7 +74,11 @@ class Judged(NamedTuple):
 
 def delivered_paths(text: str) -> tuple[str, ...]:
     """The safe paths that a delivery names: what a caller reads as `Surroundings.texts`."""
-    delivery, _ = read_delivery(extract(text, DeliveryAnswer).value, "", "")
+    value = extract(text, DeliveryAnswer).value
+    plan = plan_in(value)
+    if plan is not None:
+        return named_paths(plan)
+    delivery, _ = read_delivery(value, "", "")
     return delivery.paths if delivery else ()
 
 
@@ -119,12 +127,28 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
 
 
 def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
-    stated = value.get("task_id") if isinstance(value, dict) else None
-    task = stated if isinstance(stated, str) else ""
-    delivery, said = read_delivery(value, story, task, around.examples)
+    plan = plan_in(value)
+    if plan is not None:
+        delivery, said = _of_plan(plan, story, around)
+    else:
+        stated = value.get("task_id") if isinstance(value, dict) else None
+        delivery, said = read_delivery(value, story, stated if isinstance(stated, str) else "", around.examples)
     yield from said
     if delivery is not None:
         yield from judge_delivery(delivery, around)
+
+
+def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delivery | None, list[Finding]]:
+    """The delivery that an action plan comes to; it names no task: the one whose files it writes is meant."""
+    written = {path for path in named_paths(plan) if path not in plan.reads}
+    tasks = around.plan.tasks if around.plan is not None else ()
+    task = next((task.task_id for task in tasks if written and written <= set(task.files_to_create)), "")
+    world = PlanWorld(paths=frozenset(around.files or ()), texts=around.texts)
+    delivery, findings = read_plan_delivery(plan, world, story, task, around.examples)
+    if around.files is None and any(finding.code == "plan.missing" for finding in findings):
+        fix = "Name the folder with --repo."
+        return None, [minor("plan.unchecked", "what the plan changes is not known: no folder was given", fix=fix)]
+    return delivery, findings
 
 
 def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding]:
@@ -158,8 +182,10 @@ def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
 
 
 def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
-    suite, said = read_suite(value, story)
-    yield from said
+    plan = plan_in(value)
+    as_json, wrong = suite_value(plan) if plan is not None else (value, ())
+    suite, said = read_suite(as_json, story) if as_json is not None else (None, [])
+    yield from (*wrong, *said)
     if suite is not None:
         yield from copied_suite(suite, around.worked)
         yield from check_suite(suite, required_criteria=None, project=_project(suite, around))

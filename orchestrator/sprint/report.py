@@ -8,6 +8,7 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.coverage import coverage
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report_facts import healings, prompts_used, stage_times
+from orchestrator.sprint.report_forms import forms
 
 
 def build_report(
@@ -18,7 +19,9 @@ def build_report(
         _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()))
         for story in record.story_ids
     )
-    return SprintReport(sprint=record.sprint, stories=stories, totals=totals(stories))
+    events = (event for story in record.story_ids for event in histories[story].events)
+    told = totals(stories) | {"forms": [form.model_dump() for form in forms(events)]}
+    return SprintReport(sprint=record.sprint, stories=stories, totals=told)
 
 
 def totals(stories: tuple[StoryReport, ...]) -> dict[str, object]:

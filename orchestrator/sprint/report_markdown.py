@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.outcome import CaseOutcome, Healing, PromptUsed, SprintReport, StageTime, StoryReport, Tokens
+from orchestrator.domain.outcome import (
+    CaseOutcome,
+    FormOutcome,
+    Healing,
+    PromptUsed,
+    SprintReport,
+    StageTime,
+    StoryReport,
+    Tokens,
+)
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
@@ -34,11 +43,28 @@ class Places(NamedTuple):
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
     """The whole document."""
-    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), _looking(places)]
+    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *_forms(report), _looking(places)]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
         parts += [part for part in _story(story, events, places.replies.get(story.id)) if part]
     return "\n\n".join(parts) + "\n"
+
+
+def _forms(report: SprintReport) -> Iterator[str]:
+    """Which form each model did well in."""
+    told = report.totals.get("forms")
+    forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
+    if forms:
+        head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable")
+        named = {"plan": "action plan", "json": "JSON"}
+        rows = (
+            (
+                *(_cell(one.model) or "scripted", named.get(one.form, one.form)),
+                *map(str, (one.answers, one.whole, one.mended, one.cut_off, one.unreadable)),
+            )
+            for one in forms
+        )
+        yield _table(head, rows)
 
 
 def _looking(places: Places) -> str:

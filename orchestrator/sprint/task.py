@@ -1,7 +1,7 @@
 """One task: asked for, judged before a byte is written, its command run, committed once (spec 1 B)."""
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,13 @@ from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, Where, blocking, major
+from orchestrator.domain.findings import Finding, Severity, blocking
 from orchestrator.domain.stages import Delivered, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.domain.testing import CommandResult, FailureInstruction
+from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
+from orchestrator.sprint.commands import run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.scan import scan_paths
@@ -28,8 +29,6 @@ UNSAFE_PATH = "delivery.unsafe_path"
 """No contract allows it, so it counts as a violation of every one."""
 SUBJECT_CHARS = 60
 """Of a task's description in the subject of its commit."""
-COMMAND_OUTPUT_CAP = 4000
-"""Characters of a failed command's output that become feedback (its end)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ class TaskRun:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
 
-        delivered = await self._stage.developer.deliver(brief, judge)
+        delivered = await self._stage.developer.deliver(brief, judge, self._look)
         delivered = await self._amended(order, delivered, before)
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
@@ -76,6 +75,24 @@ class TaskRun:
 
         return await self._stage.step.step("read", work, dict[str, str])
 
+    async def _look(self, paths: Sequence[str]) -> Mapping[str, str]:
+        """The texts of files that the developer asks to see."""
+
+        async def work(_step_id: str) -> dict[str, str]:
+            return await self._stage.workspace.read(self._stage.story_id, paths)
+
+        return await self._stage.step.step("look", work, dict[str, str])
+
+    def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
+        """The files there are: the scan was before the first task."""
+        done = (
+            path
+            for other, status in self._progress.tasks.items()
+            if status is TaskStatus.DONE
+            for path in self.contract.task_files.get(other, ())
+        )
+        return tuple(sorted(({*self._progress.surface.files, *done} - set(self._own(task))) | set(before)))
+
     def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
         done = [
             f"{task.task_id} ({status}): {task.description}"
@@ -88,6 +105,7 @@ class TaskRun:
             surface=self._progress.surface,
             allowed_dependencies=tuple(sorted(self.contract.allowed_dependencies)),
             modified_files=before,
+            files=self._files(order.task, before),
             done_tasks=tuple(done),
             instructions=order.instructions,
             failure_output=order.failure_output,
@@ -125,40 +143,10 @@ class TaskRun:
             *check_delivery(self.contract, delivery, before),
             *check_whole(delivery, self._own(task), before),
         ]
-        if blocking(findings) or task.command is None:
-            return findings
-        return [*findings, *await self._try_command(task, task.command, delivery)]
-
-    async def _try_command(self, task: Task, command: str, delivery: Delivery | None) -> list[Finding]:
-        files, removed = (delivery.files, delivery.removed) if delivery else ((), ())
-
-        async def work(_step_id: str) -> CommandResult:
-            await self._stage.workspace.write(self._stage.story_id, files, removed)
-            root = self._stage.workspace.root(self._stage.story_id)
-            return await self._stage.runner.command(root, command, key=self._stage.environment_key)
-
-        result = await self._stage.step.step("command", work, CommandResult)
-        await self._stage.step.emit(
-            "command_finished",
-            f"`{command}` ended with {result.limit or result.exit_code}",
-            level=Level.INFO if result.ok else Level.WARN,
-            task=task.task_id,
-            duration_ms=round(result.duration_s * 1000),
-        )
-        if result.ok:
-            return []
-        why = f"hit its {result.limit} limit" if result.limit else f"ended with exit code {result.exit_code}"
-        return [
-            major(
-                "command.failed",
-                f"`{command}` {why}:\n{result.output[-COMMAND_OUTPUT_CAP:]}",
-                where=Where(task=task.task_id),
-                fix="change the files so that the command succeeds",
-            )
-        ]
+        return findings if blocking(findings) else [*findings, *await run_commands(self._stage, task, delivery)]
 
     async def _command_only(self, task: Task) -> TaskStatus:
-        findings = await self._try_command(task, task.command, None) if task.command else []
+        findings = await run_commands(self._stage, task, None)
         self._progress.note_findings(findings)
         return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
 
@@ -204,7 +192,7 @@ class TaskRun:
         return (None if blocking(f for f in left if f.code != OTHER_TASK) else kept), TaskStatus.PARTIAL
 
     async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
-        failed = await self._try_command(task, task.command, delivery) if task.command else []
+        failed = await run_commands(self._stage, task, delivery)
         self._progress.note_findings(failed)
         return delivery, TaskStatus.PARTIAL if failed else TaskStatus.DONE
 

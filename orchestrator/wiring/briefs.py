@@ -21,7 +21,7 @@ RECORD_SHARE = 4
 class Briefs:
     """What each story's personas are told, read once when the story starts."""
 
-    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment) -> None:
+    def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
         rows = {story.id: story for story in chosen.content.stories}
         self._sprint, self._replans = chosen.record.sprint, chosen.record.replans
         # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
@@ -34,7 +34,7 @@ class Briefs:
         self._keeper = RecordKeeper(environment, StateFolder(environment.home), chosen.record)
         self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
-        self._policies = Policies.of(settings)
+        self._policies = policies
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """The frozen input of the story's workflow."""

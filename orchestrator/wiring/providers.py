@@ -12,7 +12,7 @@ from orchestrator.domain.exchange import Prompt, Reply
 from orchestrator.errors import ConfigError
 from orchestrator.personas import alex, jordan, mike
 from orchestrator.ports import Clock, Provider
-from orchestrator.settings import Environment, PriceSettings, ProviderName, Settings
+from orchestrator.settings import Environment, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.wiring.options import RunOptions
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
@@ -103,6 +103,19 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
             raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, PERSONAS)}")
     default = _default_seat(settings, forced)
     return {persona: _seat(settings, persona, default, forced) for persona in PERSONAS}
+
+
+def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
+    """Persona → the form its files are asked for in: its own, else its model's, else everybody's.
+
+    `forced` as in `seats_of`. Raises ConfigError for an unknown persona or provider.
+    """
+    seats = seats_of(settings, forced)
+    own = {persona: settings.personas[persona].format for persona in seats if persona in settings.personas}
+    return {
+        persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
+        for persona, seat in seats.items()
+    }
 
 
 def _default_seat(settings: Settings, forced: str | None) -> Seat:

@@ -30,14 +30,14 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Environment, Settings
+from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers
 from orchestrator.wiring.reports import save_report
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
@@ -195,7 +195,8 @@ class Run:
             runner = self._runner(record, lock_fd)
             body = story_body(library, workspace, runner)
             engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
-            briefs = Briefs(chosen, settings, self._environment)
+            policies = Policies.of(settings, formats_of(settings, self._options.provider))
+            briefs = Briefs(chosen, settings, self._environment, policies)
             supervisor = Supervisor(
                 record=record,
                 stories=told_of_closed(chosen.content.stories, record.closes),

@@ -19,7 +19,7 @@ def played(folder: Path) -> Played:
     """One good story, with the tester's prompt replaced."""
     mine = folder / "prompts" / "tester"
     mine.mkdir(parents=True)
-    (mine / "suite.md").write_text(packaged_files()["tester/suite"] + "\nBe kind.\n")
+    (mine / "suite_plan.md").write_text(packaged_files()["tester/suite_plan"] + "\nBe kind.\n")
     team = Team()
     team.good("ONE")
     backlog = write_backlog(folder / "backlog.csv", "ONE")
@@ -29,9 +29,9 @@ def played(folder: Path) -> Played:
 def test_every_record_names_the_prompt_and_its_version(played: Played, folder: Path) -> None:
     library = packaged_library()
     sent = {event.data["prompt"]: event.data["prompt_version"] for event in played.told_of("ONE", "turn_finished")}
-    assert set(sent) == {"architect/breakdown", "developer/delivery", "tester/suite"}
+    assert set(sent) == {"architect/breakdown", "developer/delivery_plan", "tester/suite_plan"}
     for name, version in sent.items():
-        assert (version == library.version(name)) is (name != "tester/suite")
+        assert (version == library.version(name)) is (name != "tester/suite_plan")
     started = played.told_of("ONE", "turn_started")
     assert {event.data["prompt"]: event.data["prompt_version"] for event in started} == sent
     entries = [json.loads(path.read_text()) for path in (folder / "run" / "state" / "replies").rglob("*-*.json")]

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.settings import load
+from orchestrator.settings import Policies, load
 from orchestrator.wiring.backlogs import read_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.reset import reset
@@ -92,5 +92,5 @@ def test_the_foundations_tech_stack_is_told_to_the_stories_that_follow(tmp_path:
     record = StateFolder(environment.home).record("SP-001")
     assert record is not None
     content = read_backlog(backlog, settings, environment)
-    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment)
+    briefs = Briefs(Chosen(record=record, continued=True, content=content), settings, environment, Policies())
     assert briefs.of(content.stories[1]).tech_stack == ("language: Python", "tests: pytest")

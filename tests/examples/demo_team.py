@@ -12,6 +12,10 @@ from types import ModuleType
 from typing import Any
 
 from orchestrator.adapters.scripted import load_script
+from orchestrator.answers.action_plan import is_plan, parse_plan
+from orchestrator.checks.action_plan import PlanWorld, apply_plan, named_paths
+from orchestrator.checks.plan_delivery import suite_value
+from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
 from orchestrator.domain.criteria_text import parse_criteria
 from orchestrator.domain.exchange import Purpose
@@ -64,16 +68,34 @@ def of(story: str, purpose: Purpose, turn: int | None = None) -> list[ScriptEntr
 
 
 def answer(entry: ScriptEntry) -> Any:
-    """The JSON of a whole answer, with or without a fence around it."""
+    """The JSON of a whole answer, with or without a fence around it; of an action plan the JSON that says the same."""
+    if is_plan(entry.text):
+        plan = parse_plan(entry.text).plan
+        assert plan is not None
+        return suite_value(plan)[0] if entry.purpose is Purpose.SUITE else _applied(entry, plan)
     return json.loads(entry.text.partition("```json\n")[2].rpartition("\n```")[0] or entry.text)
+
+
+def _applied(entry: ScriptEntry, plan: ActionPlan) -> dict[str, Any]:
+    team, key = FOLDER / "team", (entry.story, entry.task, entry.purpose, str(entry.turn))
+    turn = next(
+        row for row in builder().read_turns(team) if key == (row["story"], row["task"], row["purpose"], row["turn"])
+    )
+    old = {path: builder().earlier(team, turn, path) for path in named_paths(plan)}
+    texts = {path: text for path, text in old.items() if text is not None}
+    applied = apply_plan(plan, PlanWorld(paths=frozenset(texts), texts=texts, context=frozenset(texts)))
+    assert applied.valid, applied.findings
+    files = [{"path": path, "content": text} for path, text in applied.changes.items()]
+    return {"story_id": entry.story, "task_id": entry.task, "files": files}
 
 
 def deliveries(story: str, *, last: bool = True) -> dict[str, dict[str, str]]:
     """Task → path → content of its last (or first) delivery."""
     found: dict[str, dict[str, str]] = {}
     for entry in of(story, Purpose.DELIVERY):
-        if last or entry.task not in found:
-            found[str(entry.task)] = {file["path"]: file["content"] for file in answer(entry)["files"]}
+        files = {file["path"]: file["content"] for file in answer(entry)["files"]}
+        if files and (last or entry.task not in found):
+            found[str(entry.task)] = files
     return found
 
 

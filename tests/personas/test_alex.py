@@ -15,6 +15,8 @@ from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
 
 PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
+TREE = {"app.py": "NAME = 1\n"}
+"""Other files of the branch."""
 FILES = {"a.py": "A = 1\n", "b.py": "B = 2\n"}
 WHOLE = json.dumps(delivery(STORY, 1, FILES))
 CUT = WHOLE[: WHOLE.index("B = 2") + 3]
@@ -36,7 +38,10 @@ async def delivered(at: Bench, verdicts: Sequence[list[Finding]] = (), **fields:
     async def judge(_delivery: Delivery) -> list[Finding]:
         return left.pop(0) if left else []
 
-    return await Alex(at.desk, brief()).deliver(a_brief(**fields), judge)
+    async def look(paths: Sequence[str]) -> dict[str, str]:
+        return {path: text for path, text in TREE.items() if path in paths}
+
+    return await Alex(at.desk, brief()).deliver(a_brief(**fields), judge, look)
 
 
 def texts(result: Delivered) -> dict[str, str]:

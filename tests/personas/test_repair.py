@@ -1,6 +1,7 @@
 """The one repair request of a loop: what is sent, what comes of it, and that no loop costs more than its budget."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -176,7 +177,11 @@ async def deliver(at: Bench) -> None:
 
     given_brief = TaskBrief(task=PLAN.tasks[0], breakdown=PLAN, surface=SURFACE, allowed_dependencies=(),
                             modified_files={})  # fmt: skip
-    await Alex(at.desk, brief()).deliver(given_brief, judge)
+
+    async def look(_paths: Sequence[str]) -> dict[str, str]:
+        return {}
+
+    await Alex(at.desk, brief()).deliver(given_brief, judge, look)
 
 
 async def write(at: Bench) -> None:

@@ -6,11 +6,15 @@ import re
 import pytest
 
 from orchestrator.answers import Status, extract
+from orchestrator.answers.action_plan import parse_plan
+from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, read_delivery
+from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_analysis, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.checks.suite_project import Project
+from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.includes import expand
@@ -55,6 +59,35 @@ def test_the_example_of_a_delivery_is_sound() -> None:
     delivery, said = read_delivery(example("developer/delivery"), "EXAMPLE", "T-EXAMPLE-01")
     assert delivery is not None
     assert [*said, *check_content(delivery, {})] == []
+
+
+def plan_of(name: str) -> ActionPlan:
+    found = parse_plan(LIBRARY.worked(name)[0])
+    assert found.status is Status.OK
+    assert found.plan is not None
+    return found.plan
+
+
+def test_the_example_of_an_action_plan_is_sound_and_its_files_are_no_delivery() -> None:
+    package = {"tides/__init__.py": '__all__ = ["readings"]\n'}
+    world = PlanWorld(paths=frozenset(package), texts=package, context=frozenset(package))
+    plan = plan_of("developer/delivery_plan")
+    delivery, said = read_plan_delivery(plan, world, "EXAMPLE", "T-EXAMPLE-01")
+    assert delivery is not None
+    assert [*said, *check_content(delivery, package)] == []
+    _, said = read_plan_delivery(plan, world, "US-1", "T-US-1-01", LIBRARY.examples("developer/delivery_plan"))
+    assert {finding.code for finding in said} == {"delivery.placeholder"}
+
+
+def test_the_example_of_a_suites_plan_says_what_its_json_says() -> None:
+    value, said = suite_value(plan_of("tester/suite_plan"))
+    as_json = example("tester/suite")
+    assert said == ()
+    assert isinstance(as_json, dict)
+    assert value == {name: held for name, held in as_json.items() if name != "story_id"}
+    suite, _ = read_suite(value, "US-1")
+    assert suite is not None
+    assert [f.code for f in copied_suite(suite, LIBRARY.worked("tester/suite_plan"))] == ["suite.prompt_example"]
 
 
 def test_the_example_of_a_suite_is_sound_and_no_suite() -> None:
@@ -111,7 +144,7 @@ def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
 def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
     changed = {**packaged_files(), "shared/output": "Answer in JSON."}
     for name, text in expand(changed).items():
-        assert ("Answer in JSON." in text) is ("include: shared/output" in packaged_files()[name] or "/" in name)
+        assert ("Answer in JSON." in text) is ("/" in name and not name.endswith("_plan"))
     assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
 
 

@@ -15,7 +15,8 @@ from tests.prompts.packaged import packaged_files, packaged_texts
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()
-FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.")
+FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.")
+PLAN_PROMPTS = ("developer/delivery_plan", "developer/continuation_plan", "tester/suite_plan")
 JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "tester/suite")
 
 
@@ -44,7 +45,7 @@ def test_every_rule_is_told(rule: Rule) -> None:
 def test_the_table_and_the_checks_name_the_same_codes() -> None:
     paths = ("../x", "database", "tests/test_x.py", "logo.png")
     problems = [plan_problem(path, frozenset(), frozenset()) for path in paths]
-    used = codes_in("checks", "contract", "personas", "sprint") | {p.code for p in problems if p}
+    used = codes_in("answers", "checks", "contract", "personas", "sprint") | {p.code for p in problems if p}
     listed = {rule.code for rule in RULES}
     assert used - listed - OWN_CODES == set(), "codes that no prompt tells of"
     assert (listed | OWN_CODES) - used == set(), "codes that no check raises"
@@ -78,7 +79,8 @@ def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
 
 @pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
 def test_the_format_is_described_by_the_schema_alone(name: str) -> None:
-    assert TEXTS[name].count("{{schema}}") == 1
+    assert TEXTS[name].count("{{schema}}") == (0 if name in PLAN_PROMPTS else 1)
+    assert TEXTS[name].count("Answer with one action plan in Markdown") == (1 if name in PLAN_PROMPTS else 0)
     words = without_examples(TEXTS[name])
     assert not re.search(r'"\w+"\s*:', words), "a second description of the answer's shape"
     assert not re.search(r"(fields|keys) (are|named)|an object with|has the (fields|keys)", words, re.IGNORECASE)

@@ -30,7 +30,9 @@ class Delivers:
         self._delivery = delivery
         self.said: Sequence[Finding] = ()
 
-    async def deliver(self, brief: TaskBrief, judge: Callable[[Delivery], Awaitable[Sequence[Finding]]]) -> Delivered:
+    async def deliver(
+        self, brief: TaskBrief, judge: Callable[[Delivery], Awaitable[Sequence[Finding]]], look: object
+    ) -> Delivered:
         self.said = await judge(self._delivery)
         return Delivered(delivery=self._delivery, accepted=not blocking(self.said), findings=tuple(self.said))
 

@@ -14,7 +14,7 @@ from orchestrator.domain.exchange import Prompt, Purpose, Segment, TurnKey
 from orchestrator.errors import ConfigError
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import RoutedProvider, open_providers, seats_of
+from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers, seats_of
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.support import plain_environment
 
@@ -47,6 +47,20 @@ def test_a_persona_takes_what_it_does_not_say_itself(tmp_path: Path) -> None:
         "jordan": "http://a",
     }
     assert (chosen["mike"].max_output_tokens, chosen["alex"].timeout_s) == (99, 7)
+
+
+def test_the_form_of_files_is_a_personas_else_its_models_else_everybodys(tmp_path: Path) -> None:
+    own = ("wire.models={gpt-b: json, claude-a: plan}", "personas.alex={provider: openai, model: gpt-b}")
+
+    def formats(*overrides: str) -> dict[str, str]:
+        return dict(formats_of(load(None, (*REAL, *overrides), {}, tmp_path)[0]))
+
+    assert formats() == {"mike": "auto", "alex": "auto", "jordan": "auto"}
+    assert formats(*own) == {"mike": "plan", "alex": "json", "jordan": "plan"}
+    assert formats(*own, "personas.alex.format=auto", "wire.format=json")["alex"] == "auto"
+    assert formats("wire.format=json", "personas.jordan.format=plan") == {"mike": "json", "alex": "json"} | {
+        "jordan": "plan"
+    }
 
 
 def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
@@ -111,7 +125,7 @@ from pathlib import Path
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import open_providers
+from orchestrator.wiring.providers import formats_of, open_providers
 (settings, environment), options = load(None, sys.argv[1:], {}, Path.cwd()), RunOptions(backlog=Path("b.csv"))
 open_providers(options, settings, environment, SystemClock())
 print(json.dumps([name in sys.modules for name in ("anthropic", "openai")]))

@@ -1,0 +1,83 @@
+"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery (spec 2)."""
+
+import hashlib
+import shlex
+from collections.abc import Sequence
+
+from orchestrator.domain.action_plan import Execute
+from orchestrator.domain.breakdown import Task
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.domain.testing import CommandResult
+from orchestrator.sprint.context import Stage
+from orchestrator.syntax.shell_chain import failed_step, script
+
+OUTPUT_CAP = 4000
+"""Characters of a failed command's output that become feedback (its end)."""
+
+
+async def run_commands(stage: Stage, task: Task, delivery: Delivery | None) -> list[Finding]:
+    """A major finding for the first command that failed, with its output and what was skipped for it.
+
+    The files of the delivery are in the worktree while its commands run; what commands leave behind is not kept. No
+    command may take longer than a test run.
+    """
+    planned = (Execute(command=task.command),) if task.command else ()
+    commands = (*planned, *(delivery.commands if delivery else ()))
+    for number, command in enumerate(commands):
+        result = await _run(stage, task, command, delivery)
+        if not result.ok and not command.allow_failure:
+            return [_failed(stage, task, command, result, commands[number + 1 :])]
+    return []
+
+
+async def _run(stage: Stage, task: Task, command: Execute, delivery: Delivery | None) -> CommandResult:
+    files, removed = (delivery.files, delivery.removed) if delivery else ((), ())
+
+    async def work(_step_id: str) -> CommandResult:
+        await stage.workspace.write(stage.story_id, files, removed)
+        root = stage.workspace.root(stage.story_id)
+        text = _script(command, _token(stage, command))
+        limit = stage.policies.test.timeout_s
+        timeout_s = min(command.timeout_s, limit) if command.timeout_s is not None else None
+        return await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s)
+
+    result = await stage.step.step("command", work, CommandResult)
+    allowed = " (may fail)" if command.allow_failure and not result.ok else ""
+    await stage.step.emit(
+        "command_finished",
+        f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}",
+        level=Level.INFO if result.ok else Level.WARN,
+        task=task.task_id,
+        duration_ms=round(result.duration_s * 1000),
+    )
+    return result
+
+
+def _script(command: Execute, token: str) -> str:
+    """What the shell is given: folder and environment first; a plain command of the plan as it stands."""
+    if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
+        return command.command
+    lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
+    lines += [f"export {name}={shlex.quote(value)}" for name, value in command.env.items()]
+    return "\n".join([*lines, script(command.command, token)])
+
+
+def _token(stage: Stage, command: Execute) -> str:
+    """By which a script names the step that failed; the same on a replay."""
+    return f"step-{hashlib.sha256(f'{stage.step.workflow_id} {command.command}'.encode()).hexdigest()[:16]}"
+
+
+def _failed(stage: Stage, task: Task, command: Execute, result: CommandResult, skipped: Sequence[Execute]) -> Finding:
+    step, output = failed_step(command.command, _token(stage, command), result.output)
+    why = f"hit its {result.limit} limit" if result.limit else f"ended with exit code {result.exit_code}"
+    message = f"`{step or command.command}` {why}"
+    if skipped:
+        message += f"; skipped for that: {', '.join(f'`{one.subject}`' for one in skipped)}"
+    return major(
+        "command.failed",
+        f"{message}:\n{output[-OUTPUT_CAP:]}",
+        where=Where(task=task.task_id),
+        fix="change the files so that the command succeeds",
+    )

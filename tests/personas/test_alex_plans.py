@@ -1,0 +1,186 @@
+"""Alex by action plans: read first, then change; after one that cannot be read JSON is asked for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.answers.action_plan_text import render_plan
+from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.stages import Delivered, TaskBrief
+from orchestrator.personas.alex import Alex
+from orchestrator.settings import Policies
+from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.support import breakdown, delivery, task
+
+PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
+OLD = {"a.py": "A = 0\nB = 0\n"}
+TREE = {"app.py": "def name():\n    return 'app'\n", "b.bin": None}
+A, B = Create(path="a.py", content="A = 1\n"), Create(path="b.py", content="B = 2\n")
+JSON = json.dumps(delivery(STORY, 1, {"a.py": "A = 1\n", "b.py": "B = 2\n"}))
+
+
+def plan(*actions: Action) -> str:
+    return render_plan(ActionPlan(title="Two files", rationale="They are asked for.", actions=actions))
+
+
+def says(text: str, purpose: str = "delivery", **more: Any) -> dict[str, Any]:
+    return {"persona": "alex", "purpose": purpose, "task": "T-US-1-01", "text": text, **more}
+
+
+async def delivered(
+    at: Bench, verdicts: Sequence[list[Finding]] = (), old: Mapping[str, str] | None = None
+) -> Delivered:
+    left = list(verdicts)
+    given = TaskBrief(
+        task=PLAN.tasks[0],
+        breakdown=PLAN,
+        surface=SURFACE,
+        allowed_dependencies=(),
+        modified_files=dict(old or {}),
+        files=tuple(sorted({*TREE, *(old or {})})),
+    )
+
+    async def judge(_delivery: Delivery) -> list[Finding]:
+        return left.pop(0) if left else []
+
+    async def look(paths: Sequence[str]) -> dict[str, str]:
+        return {path: text for path, text in TREE.items() if path in paths and text is not None}
+
+    return await Alex(at.desk, brief()).deliver(given, judge, look)
+
+
+def texts(result: Delivered) -> dict[str, str]:
+    assert result.delivery is not None
+    return {change.path: change.content for change in result.delivery.files}
+
+
+def events(at: Bench, name: str) -> list[dict[str, Any]]:
+    return [event.data for event in at.sink.events if event.name == name]
+
+
+async def test_a_plan_is_asked_for_and_gives_the_delivery_that_json_gives() -> None:
+    by_plan, by_json = (
+        bench(says(plan(A, B))),
+        bench(says(json.dumps(delivery(STORY, 1, {"a.py": "A = 1\n", "b.py": "B = 2\n"})))),
+    )
+    first, second = await delivered(by_plan), await delivered(by_json)
+    assert first.accepted
+    assert first == second
+    assert "### `CREATE`" in by_plan.segment(0, "rules")
+    assert by_plan.segment(0, "contract") == ""
+    assert [one["given"] for at in (by_plan, by_json) for one in events(at, "answer_read")] == ["plan", "json"]
+
+
+async def test_json_is_asked_for_where_that_is_set() -> None:
+    at = bench(says(plan(A, B)), policies=Policies(formats={"alex": "json"}))
+    assert (await delivered(at)).accepted, "a plan is taken all the same"
+    assert "JSON Schema" in at.segment(0, "contract")
+
+
+async def test_read_then_edit() -> None:
+    edit = Edit(path="a.py", pairs=(Pair(find="A = 0\n", replace="A = 1\n"),))
+    at = bench(says(plan(Read(resource="app.py"))), says(plan(edit, B)))
+    result = await delivered(at, old=OLD)
+    assert result.accepted
+    assert texts(result) == {"a.py": "A = 1\nB = 0\n", "b.py": "B = 2\n"}
+    assert at.asked == ["delivery 1", "delivery 2"]
+    assert "return 'app'" not in at.segment(0, "task")
+    assert "return 'app'" in at.segment(1, "task")
+    assert at.segment(1, "feedback") == "", "to read is no mistake"
+    assert [one["files"] for one in events(at, "files_shown")] == [["app.py"]]
+
+
+async def test_what_cannot_be_shown_is_said_and_pruned_files_are_gone() -> None:
+    wanted = (Read(resource="b.bin"), Read(resource="https://example.org/x"), Read(resource="app.py"))
+    at = bench(says(plan(*wanted)), says(plan(Prune(resource="app.py"), Prune(resource="a.py"))), says(plan(A, B)))
+    result = await delivered(at, old=OLD)
+    assert "`b.bin` is not shown: it is no text file" in at.segment(1, "task")
+    assert "pages are not fetched" in at.segment(1, "task")
+    assert "return 'app'" in at.segment(1, "task")
+    assert "return 'app'" not in at.segment(2, "task")
+    assert "A = 0" not in at.segment(2, "task")
+    assert not result.accepted, "a.py exists and was put out of sight: nobody may write over it"
+    assert {finding.code for finding in result.findings} == {"plan.exists"}
+
+
+async def test_a_file_that_would_be_changed_unread_is_shown_with_the_refusal() -> None:
+    edit = Edit(path="app.py", pairs=(Pair(find="return 'app'", replace="return 'b'"),))
+    at = bench(says(plan(edit)), says(plan(A, B)))
+    assert (await delivered(at)).accepted
+    assert "was not shown in this turn" in at.segment(1, "feedback")
+    assert "return 'app'" in at.segment(1, "task")
+
+
+async def test_a_find_that_is_not_there_comes_back_with_the_nearest_text() -> None:
+    wrong = Edit(path="a.py", pairs=(Pair(find="A = O\n", replace="A = 1\n"),))
+    right = Edit(path="a.py", pairs=(Pair(find="A = 0\n", replace="A = 1\n"),))
+    at = bench(says(plan(wrong, B)), says(plan(right, B)))
+    result = await delivered(at, old=OLD)
+    assert result.accepted
+    assert "+A = 0" in at.segment(1, "feedback") or "-A = 0" in at.segment(1, "feedback")
+    assert "A = O" in at.segment(1, "feedback"), "the faulty plan stands there verbatim"
+    assert "### `CREATE`" in at.segment(1, "rules"), "the form was right: a plan is asked for again"
+
+
+async def test_a_plan_that_cannot_be_read_is_followed_by_json() -> None:
+    broken = plan(A, B).replace("## Rationale", "## Reasons")
+    at = bench(says(broken), says(JSON))
+    assert (await delivered(at)).accepted
+    assert at.asked == ["delivery 1", "delivery 2"], "no repair request: it repairs JSON"
+    assert "`## Rationale` is missing" in at.segment(1, "feedback")
+    assert "JSON Schema" in at.segment(1, "contract")
+
+
+async def test_only_plans_are_asked_for_where_that_is_set() -> None:
+    at = bench(says("I cannot."), says(plan(A, B)), policies=Policies(formats={"alex": "plan"}))
+    assert (await delivered(at)).accepted
+    assert at.segment(1, "contract") == ""
+
+
+async def test_a_cut_plan_keeps_its_whole_actions_and_asks_for_the_rest() -> None:
+    text = plan(A, B)
+    cut = text[: text.index("B = 2") + 3]
+    at = bench(says(cut, stop_reason="max_tokens"), says(plan(B), "continuation"))
+    result = await delivered(at)
+    assert result.accepted
+    assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}
+    assert at.asked == ["delivery 1", "continuation 1"]
+    assert "A = 1" in at.segment(1, "feedback")
+    assert "- b.py" in at.segment(1, "feedback")
+
+
+async def test_a_plan_cut_between_two_actions_is_told_by_the_stop_reason() -> None:
+    at = bench(says(plan(A), stop_reason="max_tokens"), says(plan(B), "continuation"))
+    result = await delivered(at)
+    assert result.accepted
+    assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}
+
+
+async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None:
+    text = plan(Move(path="a.py", target="b.py"), Execute(command="python b.py", timeout_s=5))
+    result = await delivered(bench(says(text)), old=OLD)
+    assert result.delivery is not None
+    assert texts(result) == {"b.py": OLD["a.py"]}
+    assert result.delivery.removed == ("a.py",)
+    assert [command.command for command in result.delivery.commands] == ["python b.py"]
+    alone = await delivered(bench(says(plan(Delete(path="a.py")))), old=OLD)
+    assert alone.delivery is not None
+    assert alone.delivery.removed == ("a.py",)
+    assert alone.delivery.files == ()
+
+
+async def test_reading_without_end_uses_the_replies_up() -> None:
+    at = bench(*[says(plan(Read(resource="app.py")))] * 5)
+    result = await delivered(at)
+    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"]
+    assert [finding.code for finding in result.findings] == ["delivery.no_files"]
+
+
+async def test_the_judges_word_goes_back_with_the_plan() -> None:
+    at = bench(says(plan(A, B)), says(plan(A, B)))
+    assert (await delivered(at, [[major("contract.file", "c.py is not allowed")]])).accepted
+    assert "c.py is not allowed" in at.segment(1, "feedback")
+    assert "`````" in at.segment(1, "feedback") or "````" in at.segment(1, "feedback")
