@@ -9,15 +9,16 @@ from orchestrator.contract.manifests import install_targets, is_manifest, read_m
 from orchestrator.contract.npm_files import check_npm_file
 from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical
+from orchestrator.domain.findings import Finding, Where, critical, minor
 from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.install_tools import INSTALLERS
 from orchestrator.syntax.nox_sessions import session_installs
 from orchestrator.syntax.npm_configs import is_npm_config
 from orchestrator.syntax.python_files import commands_of, is_python
+from orchestrator.syntax.python_inline import inline_requirements
 from orchestrator.syntax.python_locks import is_lock
 from orchestrator.syntax.runner_settings import runner_settings
-from orchestrator.syntax.scripts import is_script, script_installs
+from orchestrator.syntax.scripts import is_script, machine_installs, script_installs
 
 _SOURCES = {
     ".npmrc": re.compile(
@@ -85,10 +86,18 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     old = set(_installs(path, before)) if before is not None else set()
-    for name in _installs(path, text):
-        if name not in world.dependencies | INSTALLERS and name not in old:
-            message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
-            yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+    fresh = [name for name in _installs(path, text) if name not in world.dependencies | INSTALLERS | old]
+    machine = machine_installs(path, text) if fresh else frozenset()
+    yield from (_installed(world, name, where, machine=name in machine) for name in fresh)
+
+
+def _installed(world: World, name: str, where: Where, *, machine: bool) -> Finding:
+    """A plan declares what its program needs, and has no place for what an image or a pipeline is made of."""
+    if machine:
+        message = f"`{where.file}` puts `{name[:120]}` on its machine"
+        return minor("contract.dependency", message, where=where, fix="Leave it out unless something needs it.")
+    message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
+    return critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
 
 def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
@@ -166,14 +175,20 @@ def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
 
 def _installs(path: str, text: str) -> tuple[str, ...]:
     """Packages that the commands in a script, a pipeline, package.json's scripts or a program's calls install."""
+    named: Sequence[str] = ()
     if path.lower().endswith("package.json"):
         lines: Sequence[str] = read_manifest(path, text).commands
     elif is_python(path):
-        lines = commands_of(path, text)
+        lines, named = [*commands_of(path, text), *_first_line(text)], inline_requirements(text)
         if basename(path).lower() == "noxfile.py":
             lines = [*lines, *session_installs(text)]
     elif path.lower().endswith((*javascript_source.SUFFIXES, *javascript_source.MIXED)):
-        lines = javascript_calls.commands_run(text, path)
+        lines = [*javascript_calls.commands_run(text, path), *_first_line(text)]
     else:
         return script_installs(path, text)
-    return tuple(dict.fromkeys(name for line in lines for name in install_targets(line.strip())))
+    return tuple(dict.fromkeys((*named, *(name for line in lines for name in install_targets(line.strip())))))
+
+
+def _first_line(text: str) -> list[str]:
+    """The command that runs a script, by its first line (`#!/usr/bin/env -S uv run --with x`)."""
+    return [text.split("\n", 1)[0][2:].strip()] if text.startswith("#!") else []

@@ -7,7 +7,7 @@ from posixpath import basename, normpath
 from orchestrator.syntax.install_calls import Call, interpreter_call, python_call, shell_call
 from orchestrator.syntax.install_code import code_lines, names_in_code, only_prints
 from orchestrator.syntax.install_state import FROM_INPUT, Fed, Reading
-from orchestrator.syntax.install_tools import NPM_LIKE, PYTHON_LIKE
+from orchestrator.syntax.install_tools import NPM_LIKE, PYTHON_LIKE, SYSTEM
 from orchestrator.syntax.install_use import Use, tool_of, use_of
 from orchestrator.syntax.install_wrappers import PRINTERS
 from orchestrator.syntax.process_calls import commands_run
@@ -136,7 +136,7 @@ def use_tool(reading: Reading, tool: str, words: Sequence[str], *, piped: bool) 
     use = use_of(tool, words)
     if piped and (use.takes_more or not words):
         state.tell([*use.names, FROM_INPUT])
-    state.tell(use.names)
+    state.tell(use.names, system=tool in SYSTEM)
     _written_names(reading, tool, words, use)
     for command in use.commands:
         reading.command(command)

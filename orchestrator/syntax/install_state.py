@@ -55,6 +55,8 @@ class State:
 
     def __init__(self, size: int, output: Callable[[str], str | None], *, guesses: bool) -> None:
         self.names: dict[str, None] = {}
+        self.ordinary: set[str] = set()
+        """Names that something else than a system's package manager brings."""
         self.data: list[str] = []
         self.guesses = guesses
         self.variables = Variables(output)
@@ -66,9 +68,11 @@ class State:
         self.now = ""
         self._left = 6 * size + 500_000
 
-    def tell(self, names: Sequence[str]) -> None:
-        """Note names of packages."""
+    def tell(self, names: Sequence[str], *, system: bool = False) -> None:
+        """Note names of packages; `system`: those of the machine, of whatever language."""
         self.names.update(dict.fromkeys(name for name in names if name))
+        if not system:
+            self.ordinary.update(names)
 
     def refuse(self, what: str = "") -> None:
         """Note a command that cannot be known by its own text (this one's, when nothing is given)."""

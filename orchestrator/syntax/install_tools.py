@@ -160,5 +160,12 @@ def _valued(tool: str) -> frozenset[str]:
 VALUED: Mapping[str, frozenset[str]] = {tool: _valued(tool) for tool in VERBS}
 """Tool → options that take the word behind them."""
 
+SYSTEM = frozenset({"apt", "apk", "dnf", "zypper", "pacman", "brew", "choco"})
+"""Tools that bring programs and libraries of a machine, of no language's own registry."""
+MANAGERS = frozenset(
+    {"uv", "poetry", "pdm", "pipenv", "hatch", "rye", "pip-tools", "virtualenv", "build", "twine"}
+    | {"pnpm", "yarn", "corepack"}
+)
+"""Packages that manage or publish packages, and that no program imports."""
 INSTALLERS = frozenset({"pip", "setuptools", "wheel", "npm"})
 """What brings packages may renew itself, whatever else is allowed."""

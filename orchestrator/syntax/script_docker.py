@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from posixpath import basename
+from posixpath import basename, normpath
 
 from orchestrator.syntax.install_calls import SHELLS
 
@@ -36,6 +36,28 @@ def docker_script(text: str) -> tuple[str, list[str]]:
             if _HEREDOC.match(plain):
                 lines.append(re.sub(r"^(\S+)\s+(\S+)", r"cat \1 > \2", plain, count=1))
     return "\n".join(lines), [word.lower() for word in far]
+
+
+def copied_places(text: str) -> tuple[str, ...]:
+    """Absolute places in the image to which the project's files, or another stage's, are copied."""
+    stages: set[str] = set()
+    places: list[str] = []
+    for name, rest in _instructions(text):
+        if name == "from" and (stage := re.search(r"\sAS\s+(\S+)\s*$", rest, re.IGNORECASE)):
+            stages.add(stage[1].lower())
+        source = re.search(r"--from=(\S+)", rest)
+        own = source is None or source[1].lower() in stages or source[1].isdigit()
+        if name == "copy" and own and not _HEREDOC.search(rest):
+            plain = _FLAGS.sub("", rest, count=1).strip()
+            place = normpath((_listed(plain) or plain.split() or [""])[-1])
+            places += [place] if place.startswith("/") and place != "/" else []
+    return tuple(places)
+
+
+def is_copied(name: str, places: tuple[str, ...]) -> bool:
+    """Whether what an install command names (`/wheels/*`, `--find-links /wheels`) lies in one of these places."""
+    path = normpath(re.sub(r"^(--find-links|-f) ", "", name))
+    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def _command(text: str, shell: list[str]) -> str:

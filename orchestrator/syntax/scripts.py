@@ -4,10 +4,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-from orchestrator.syntax.install import install_targets, plain_install_targets
+from orchestrator.syntax.install import install_targets, machine_targets, plain_install_targets
 from orchestrator.syntax.install_code import code_lines
 from orchestrator.syntax.script_data import data_texts
-from orchestrator.syntax.script_docker import docker_script
+from orchestrator.syntax.script_docker import copied_places, docker_script, is_copied
 from orchestrator.syntax.script_make import make_script
 
 _SHELL = re.compile(
@@ -18,7 +18,7 @@ _MAKE = re.compile(r"(^|/)((gnu)?makefile(\.(?!py$|js$|ts$|rb$|go$|c$|md$|txt$)\
 _JUST = re.compile(r"(^|/)(\.?justfile|.*\.just)$")
 _DOCKER = re.compile(r"(^|/)(.*\.)?(dockerfile|containerfile)([.-].*)?$")
 _DATA = re.compile(
-    r"(^|/)(\.github/.*\.ya?ml|action\.ya?ml|\.gitlab-ci.*\.ya?ml|\.gitlab/.*\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml"
+    r"(^|/)(\.github/(?!(issue|discussion)_template/|dependabot\.).*\.ya?ml|action\.ya?ml|\.gitlab-ci.*\.ya?ml|\.gitlab/.*\.ya?ml|\.travis\.ya?ml|\.drone\.ya?ml"
     r"|azure-pipelines.*\.ya?ml|bitbucket-pipelines\.ya?ml|\.circleci/.*\.ya?ml|\.pre-commit-(config|hooks)\.ya?ml"
     r"|\.woodpecker.*\.ya?ml|\.?appveyor\.ya?ml|cloudbuild\.ya?ml|buildspec\.ya?ml|(.*[.-])?(docker-)?compose.*\.ya?ml"
     r"|taskfile.*\.ya?ml|render\.ya?ml|netlify\.toml|railway\.(json|toml)|nixpacks\.(json|toml)|vercel\.json|now\.json"
@@ -26,6 +26,12 @@ _DATA = re.compile(
     r"|tox\.ini|lefthook\.ya?ml|\.lefthook\.ya?ml|skaffold\.ya?ml|\.buildkite/.*\.ya?ml|\.semaphore/.*\.ya?ml"
     r"|\.gitpod\.ya?ml|\.cirrus\.ya?ml|heroku\.ya?ml|\.platform\.app\.ya?ml|apprunner\.ya?ml|dagger\.json|mprocs\.ya?ml)$"
 )
+_MACHINES = re.compile(
+    r"(^|/)(\.github/(workflows|actions)/.*|action|\.gitlab-ci.*|\.gitlab/.*|\.travis|\.drone|azure-pipelines.*"
+    r"|bitbucket-pipelines|\.circleci/.*|\.woodpecker.*|\.?appveyor|cloudbuild|buildspec|(.*[.-])?(docker-)?compose.*"
+    r"|render|\.buildkite/.*|\.semaphore/.*|\.gitpod|\.cirrus|apprunner|\.?devcontainer(/.*)?)\.(ya?ml|json)$"
+)
+"""Files of data that say what a machine somewhere else is made of."""
 _PROCESSES = re.compile(r"(^|/)procfile(\..*)?$")
 _JENKINS = re.compile(r"(^|/)jenkinsfile(\..*)?$|\.jenkinsfile$")
 _NOTEBOOK = re.compile(r"\.ipynb$")
@@ -48,12 +54,27 @@ def script_installs(path: str, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_installs(path.lower(), text.removeprefix("\ufeff").replace("\r\n", "\n"))))
 
 
+def machine_installs(path: str, text: str) -> frozenset[str]:
+    """Those of `script_installs` that make the machine (`machine_targets`), in a file that describes one: an image, a
+    pipeline, a platform. Never raises."""
+    lowered, plain = path.lower(), text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if _DOCKER.search(lowered):
+        return machine_targets(docker_script(plain)[0])
+    found = data_texts(lowered, plain) if _MACHINES.search(lowered) else None
+    if found is None:
+        return frozenset()
+    kinds = [(frozenset(install_targets(script)), machine_targets(script)) for script in found.scripts]
+    ordinary = {name for every, machine in kinds for name in every - machine}
+    return frozenset(name for _, machine in kinds for name in machine) - ordinary - set(found.names)
+
+
 def _installs(path: str, text: str) -> Iterator[str]:
     if _DATA.search(path):
         yield from _from_data(path, text)
     elif _DOCKER.search(path):
         script, far = docker_script(text)
-        yield from (*far, *install_targets(script))
+        places = copied_places(text)
+        yield from (*far, *(name for name in install_targets(script) if not is_copied(name, places)))
     elif _NOTEBOOK.search(path):
         yield from install_targets("\n".join(_notebook_lines(text)))
     elif _JENKINS.search(path):
