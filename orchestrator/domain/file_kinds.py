@@ -7,7 +7,7 @@ _TEST_NAMES = frozenset(
     {"conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "test.py", "tests.py"}
 )
 _TEST_PATTERN = re.compile(
-    r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
+    r"^(test_.+\.pyi?|.+_test\.pyi?|.+\.(test|spec|cy|e2e-spec|e2e|test-d)\.[cm]?[jt]sx?|.+_test\.go|.+_spec\.rb"
     r"|(jest|vitest|karma|mocha|playwright|cypress)\.(config|conf|setup)\.[a-z]+|\.mocharc(\..+)?)$"
 )
 _REQUIREMENTS = re.compile(r"^(.+[-_.])?requirements.*\.(txt|in)$")

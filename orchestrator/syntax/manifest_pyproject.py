@@ -1,5 +1,6 @@
 """pyproject.toml of every tool: what it asks for, where that comes from, what its scripts run."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 
@@ -22,8 +23,8 @@ def read_pyproject(text: str, folder: str) -> Found:
     found = Found()
     project, tool = table(data, "project"), table(data, "tool")
     found.requirements(project.get("dependencies"), "project.dependencies")
-    for held in (table(project, "optional-dependencies"), table(data, "dependency-groups")):
-        _lists(held, found)
+    _lists(_without_own(table(project, "optional-dependencies"), str(project.get("name", ""))), found)
+    _lists(table(data, "dependency-groups"), found)
     _backend(table(data, "build-system").get("requires"), "build-system.requires", found)
     poetry = table(tool, "poetry")
     _poetry(poetry, found)
@@ -41,6 +42,17 @@ def read_pyproject(text: str, folder: str) -> Found:
     for tool_name, key in (("pdm", "scripts"), ("poe", "tasks"), ("taskipy", "tasks"), ("rye", "scripts")):
         _tasks(tool_name, table(table(tool, tool_name), key), found)
     return found
+
+
+def _without_own(extras: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Extras without `name[extra]` of the project itself, which stands for that extra's own lines."""
+    own = re.compile(rf"^{re.escape(name)}\s*\[[^\]]*\]\s*$", re.IGNORECASE)
+    return {
+        extra: [entry for entry in entries if not (isinstance(entry, str) and own.match(entry))]
+        if isinstance(entries, list) and name
+        else entries
+        for extra, entries in extras.items()
+    }
 
 
 def _lists(held: Mapping[str, object], found: Found) -> None:

@@ -67,6 +67,17 @@ _ASKED = frozenset({"exec", "eval"})
 _MODULE = re.compile(r"^[^\W\d]\w*(\.[^\W\d]\w*)*$")
 
 
+_SHARED = frozenset({"google", "google.cloud", "azure"})
+"""Packages that hold nothing themselves: what is imported from them are packages of many distributions."""
+
+
+def _imported_from(node: ast.ImportFrom) -> Iterator[Import]:
+    if node.level == 0 and node.module in _SHARED:
+        yield from (Import(module=f"{node.module}.{alias.name}", line=node.lineno) for alias in node.names)
+    else:
+        yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
+
+
 @lru_cache(maxsize=32)
 def imports(text: str) -> tuple[Import, ...] | None:
     """Every import anywhere, also by a call (`import_module("x")`, `exec("import x")`); None when it does not parse.
@@ -93,7 +104,7 @@ class _Reader:
             if isinstance(node, ast.Import):
                 yield from (Import(module=alias.name, line=node.lineno) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0)
+                yield from _imported_from(node)
         for call, scope in self._values.survey.calls:
             yield from _once(self._call(call, scope))
             for made in handed_on(call):

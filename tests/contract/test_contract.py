@@ -113,6 +113,7 @@ def test_files_of_the_task_only() -> None:
         "import yaml",
         "from dateutil.parser import parse",
         "from google.cloud import storage",
+        "from google.cloud.storage_v1.types import Bucket",
         "import rich_text",
     ],
 )
@@ -129,6 +130,7 @@ def test_python_imports_inside_the_world(line: str) -> None:
         "def f():\n    import bs4",
         "__import__('numpy')",
         "import google.protobuf",
+        "from google.cloud import bigquery",
         "import tests_helper",
     ],
 )
@@ -222,7 +224,7 @@ def test_the_diff_is_judged_by_what_is_in_the_tree() -> None:
     [
         ("tests/helper.py", True), ("src/__tests__/a.js", True), ("a/Test_x.py", True), ("store_test.py", True),
         ("a.spec.tsx", True), ("a.test.mjs", True), ("conftest.py", True), ("pytest.ini", True),
-        ("jest.config.js", True),
+        ("jest.config.js", True), ("e2e/login.cy.ts", True), ("src/app.e2e-spec.ts", True), ("legacy.js", False),
         ("testing.py", False), ("latest.py", False), ("contest/a.py", False), ("a.tests", False), ("protest.js", False),
         ("app/attest.py", False),
     ],

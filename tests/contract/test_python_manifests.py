@@ -48,6 +48,8 @@ REFUSED = [
     ("pyproject.toml", "[[tool.poetry.source]]\nname = 'x'\nurl = 'https://h.example/simple'", "source"),
     ("pyproject.toml", "[[tool.pdm.source]]\nname = 'x'\nurl = 'https://h.example/simple'", "source"),
     ("pyproject.toml", "[[tool.rye.sources]]\nname = 'x'\nurl = 'https://h.example/simple'", "source"),
+    ("pyproject.toml", "[project]\nname = 'x'\n[project.optional-dependencies]\nall = ['evil[x]']", "dependency"),
+    ("pyproject.toml", "[project]\nname = 'x'\ndependencies = ['x[all]']", "dependency"),
     ("pyproject.toml", "[tool.pdm.dev-dependencies]\nx = ['evil']", "dependency"),
     ("pyproject.toml", "[tool.pdm.resolution.overrides]\nevil = '1'", "dependency"),
     ("pyproject.toml", "[tool.flit.metadata]\nrequires = ['evil']", "dependency"),
@@ -143,6 +145,7 @@ ACCEPTED = [
      "build-backend = 'backend'\nbackend-path = ['tools']"),
     ("pyproject.toml", "[project]\nname = 'x'\ndependencies = [\"flask[async]>=2 ; python_version > '3.8'\"]\n"
      "dynamic = ['version']\n[project.optional-dependencies]\ntest = ['pytest']"),
+    ("pyproject.toml", "[project]\nname = 'my'\n[project.optional-dependencies]\nx = ['flask']\nall = ['my[x]']"),
     ("pyproject.toml", "[dependency-groups]\ntest = ['pytest', {include-group = 'lint'}]\nlint = ['rich']"),
     ("pyproject.toml", "[tool.poetry.dependencies]\npython = '^3.11'\nflask = [{version = '1', python = '<3.12'},"
      " {version = '2', python = '>=3.12'}]\nrich = {path = './rich', develop = true}"),
