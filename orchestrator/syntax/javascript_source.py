@@ -46,7 +46,7 @@ def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
     tree = root(programs, name)
     if tree.has_error:
         found += _by_line(_without_comments(programs, tree), _ANYHOW, found)
-    if mixed:
+    if mixed and not path.lower().endswith(".mdx"):
         found += _by_line(text, _CALLED, found)
     return unique(found)
 
