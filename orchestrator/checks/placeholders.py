@@ -93,7 +93,9 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 def _stub_lines(path: str, text: str) -> frozenset[int]:
     """Lines of functions (Python) or blocks (languages with braces) that hold nothing but a note."""
-    if splitext(path)[1].lower() not in {".py", ".pyi"}:
+    if path.lower().endswith(".pyi"):
+        return frozenset()  # there a body of `...` is all that a function ever has
+    if splitext(path)[1].lower() != ".py":
         starts = [0, *(match.end() for match in re.finditer("\n", text))]
         blocks = ((bisect_right(starts, m.start()), bisect_right(starts, m.end())) for m in _EMPTY_BLOCK.finditer(text))
         return frozenset(line for first, last in blocks for line in range(first, last + 1))

@@ -120,6 +120,7 @@ def test_syntax_is_checked() -> None:
         ("a.py", "def f():\n    # TODO: implement\n    pass\n", "major"),
         ("a.js", "function f() { // TODO: implement this\n}\n", "major"),
         ("a.py", "def f():\n    # TODO: add a cache\n    return g()\n", "minor"),
+        ("a.pyi", "def f() -> int: ...\n# TODO: add a cache\n", "minor"),
         ("a.js", "// TODO: add a cache\nf();\n", "minor"),
         ("a.js", "// [previous code]\nf();\n", "major"),
         ("a.vue", "f();\n[previous code]\n", "major"),
