@@ -60,7 +60,7 @@ def lost_exports(delivery: Delivery, before: Mapping[str, str], task: str = "") 
     A file that lost all its text or does not parse is left to other checks; so are tests.
     """
     changed = [(c.path, before[c.path], c.content) for c in delivery.files if before.get(c.path, "").strip()]
-    sound = [one for one in changed if one[2].strip() and not is_test_file(one[0]) and not check_syntax(one[0], one[2])]
+    sound = [one for one in changed if one[2].strip() and not is_test_file(one[0]) and _is_read(one[0], one[2])]
     offered: dict[str, tuple[str, ...]] = {}
     offered.update((change.path, _names(change.path, change.content)) for change in delivery.files if sound)
     routes = {route for change in delivery.files for route in _routes(change.path, change.content)} if sound else set()
@@ -136,6 +136,11 @@ def _finding(one: Lost, users: list[str]) -> Finding:
 
 def _is_code(path: str) -> bool:
     return path.lower().endswith((*_PYTHON, *javascript_tree.SUFFIXES))
+
+
+def _is_read(path: str, text: str) -> bool:
+    """Whether what the text offers can be seen; a Python newer than ours is read as well."""
+    return python_source.parse(text) is not None if path.lower().endswith(_PYTHON) else not check_syntax(path, text)
 
 
 def _names(path: str, text: str) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ import ast
 import sys
 import warnings
 
-from orchestrator.syntax import tree_problems
+from orchestrator.syntax import python_source, tree_problems
 from orchestrator.syntax.grammar import below, parse
 from orchestrator.syntax.problem import Problem
+from orchestrator.syntax.python_newer import as_older
 from orchestrator.syntax.python_source import ONE_AT_A_TIME, strange_encoding
 
 _OLD = {
@@ -14,6 +15,8 @@ _OLD = {
     "exec_statement": "`exec` is a function",
 }
 """What the grammar still knows of Python 2."""
+_STATEMENTS: dict[str, type[ast.stmt]] = {"Pattern matching": ast.Match, "Exception groups": ast.TryStar}
+"""What Python says is too new → the statement it means."""
 _OLDEST = (3, 7)
 """Python's own parser knows what older ones lacked, from here on."""
 
@@ -23,7 +26,8 @@ def problems(text: str, path: str, python: tuple[int, int] | None) -> list[Probl
     said = _compiled(text, path)
     running = sys.version_info[:2]
     if said and python is not None and python > running:
-        return _by_grammar(text)
+        older = as_older(text)
+        return _by_grammar(text) if older == text or _compiled(older, path) else []
     if not said and python is not None and python < running:
         return _for_older(text, max(python, _OLDEST))
     return said
@@ -72,9 +76,20 @@ def _for_older(text: str, python: tuple[int, int]) -> list[Problem]:
             warnings.simplefilter("ignore")
             ast.parse(text.removeprefix("\ufeff"), feature_version=python)
     except SyntaxError as error:
+        line, column = _begins(text, error)
         promised = f"the project promises Python {python[0]}.{python[1]}"
         fix = f"Write it in the syntax of Python {python[0]}.{python[1]}."
-        return [Problem(line=error.lineno, column=error.offset, message=f"{error.msg}; {promised}", fix=fix)]
+        return [Problem(line=line, column=column, message=f"{error.msg}; {promised}", fix=fix)]
     except (RecursionError, MemoryError):  # the running Python compiled it
         return []
     return []
+
+
+def _begins(text: str, error: SyntaxError) -> tuple[int | None, int | None]:
+    """Where the statement begins that is too new: the parser tells where it ended."""
+    kinds = tuple(kind for word, kind in _STATEMENTS.items() if word in error.msg)
+    tree = python_source.parse(text) if kinds else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, kinds) and node.lineno <= (error.lineno or 0) <= (node.end_lineno or 0) + 1:
+            return node.lineno, node.col_offset + 1
+    return error.lineno, error.offset

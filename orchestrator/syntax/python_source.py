@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from orchestrator.domain.base import Value
+from orchestrator.syntax.python_newer import as_older
 
 
 class Import(Value):
@@ -53,6 +54,7 @@ def parse(text: str) -> ast.Module | None:
     """The syntax tree, or None for a text that cannot be parsed. Never raises.
 
     A byte order mark is no part of the program; one in another encoding than UTF-8 or a relative of ASCII has no tree.
+    Syntax newer than the running Python's is read as what it stands for: whether it may be used says `check_syntax`.
 
     The tree is shared with whoever parses the same text soon after: read it, never change it.
     """
@@ -62,10 +64,18 @@ def parse(text: str) -> ast.Module | None:
 def _parsed(text: str) -> ast.Module | None:
     if strange_encoding(text):
         return None
+    text = text.removeprefix("\ufeff")
+    tree = _tree(text)
+    if tree is None and (older := as_older(text)) != text:
+        return _tree(older)
+    return tree
+
+
+def _tree(text: str) -> ast.Module | None:
     try:
         with ONE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text.removeprefix("\ufeff"))
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

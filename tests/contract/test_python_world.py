@@ -40,6 +40,8 @@ def said(text: str, path: str = "app/new.py", before: str | None = None) -> list
 
 
 IMPORTS = [
+    "def f[T](x: T) -> T: ...\nimport evil",
+    'x = f"{__import__("evil")}"',
     '__import__(f"evil")',
     'i = __import__; i("evil")',
     "from importlib import import_module as im\nim('evil')",
