@@ -78,9 +78,11 @@ def lost_exports(delivery: Delivery, before: Mapping[str, str], task: str = "") 
 def _names_lost(path: str, old: str, new: str, offered: Mapping[str, tuple[str, ...]]) -> Iterator[Lost]:
     if _OFFERS_UNSEEN.search(new):
         return
-    had, there = _names(path, old), {*_names(path, new), *_bound(path, new)}
+    had = _names(path, old)
+    gone = set(had) - set(offered[path])
+    gone -= _bound(path, new) if gone else set()
     for name in had:
-        if name not in there:
+        if name in gone:
             instead = _alike(name, [one for one in offered[path] if one not in had])
             moved = any(name in names for other, names in offered.items() if other != path and name != "default")
             yield Lost(file=path, name=name, instead=instead, moved=moved)
