@@ -8,8 +8,12 @@ from orchestrator.syntax.slips import hint, slips
 from orchestrator.syntax.sql_check import check_sql
 from orchestrator.syntax.sql_dialect import Project
 from orchestrator.syntax.target import ANY, Target
+from orchestrator.syntax.templates import is_generated, open_blocks
 
 __all__ = ["CHECKED_SUFFIXES", "check_syntax", "unchecked_language"]
+
+_GENERATED = frozenset({"JavaScript", "CSS", "JSON", "TOML", "XML", "INI", "Shell"})
+"""Languages whose files may be templates as a whole; the readers of HTML and YAML look at that themselves."""
 
 
 def check_syntax(
@@ -27,6 +31,8 @@ def check_syntax(
     if language is None:
         return []
     said = slips(text, language) or _problems(language, path, text, target)
+    if said and language in _GENERATED and is_generated(path, text):
+        said = slips(text, language) or open_blocks(text)
     lines = text.split("\n")
     found = []
     for problem in said:

@@ -31,6 +31,11 @@ def has_template(text: str) -> bool:
     return _MARKS.search(text) is not None
 
 
+def is_generated(path: str, text: str) -> bool:
+    """Whether a web framework fills this file in before anybody parses it: it lies among templates and is one."""
+    return "templates" in path.lower().split("/")[:-1] and has_template(text)
+
+
 def masked(text: str) -> str:
     """The text with letters where a template puts something in; every other character keeps its place."""
     return _MARKS.sub(lambda match: re.sub(r"[^\n]", "x", match[0]), text)

@@ -11,6 +11,9 @@ from orchestrator.syntax.target import Target, oldest_python, target_of
 HELM = "metadata:\n  name: {{ .Values.name }}\n  {{- if .Values.labels }}\n  labels: {{ toYaml .Values.labels | nindent 4 }}\n"
 SOUND = {
     "chart/templates/a.yaml": HELM,
+    "app/templates/a.js": "const x = {{ data|tojson }};\n{% for m in all %}\nf('{{ m }}');\n{% endfor %}\n",
+    "app/templates/a.json": '{"name": {{ name|tojson }}}\n',
+    "app/templates/a.css": "{% if dark %}\n.a { color: {{ color }}; }\n{% endif %}\n",
     "playbook.yml": "- hosts: all\n  tasks:\n    - shell: \"echo {{ x }}\"\n      when: y is defined\n",
     "two.yaml": "a: !Custom {b: &x 1}\n--- # next\n- *y\n...\n",
     "tabs.yaml": "a: |\n  one\n  \ttab\nb: 'x'\t# comment\n",
@@ -65,6 +68,8 @@ BROKEN = {
     "a.css": ("a { b: c }\nHere is the file\n", 2),
     "jinja.html": ("{% block a %}\n{% if b %}\n{% endblock %}\n", 2),
     "crossed.tsx": ("const a = (\n  <div>\n    <p>\n  </div>\n);\n", 3),
+    "templates/a.js": ("const x = {{ data }};\n{% for m in all %}\nf(m);\n", 2),
+    "static/a.js": ("const x = {{ data }};\n", 1),
     "commented.js": ("// all in one line\\nconst a = 1;\\nconst b = 2;\\n", 1),
     "fenced.js": ("```js\nconst a = 1;\n```\n", 1),
 }
