@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.domain.testing import FailureInstruction, TestSuite
 
@@ -32,12 +33,25 @@ def copied_suite(suite: TestSuite, examples: Sequence[str]) -> list[Finding]:
     held = {line.strip() for line in suite.test_content.splitlines()}
     tests = [value.get("test_content") for value in _values(examples)]
     for text in (*tests, *(example for example in examples if not any(_values([example])))):
-        shown = [line for line in _lines(text) if len(line) >= _LINE_CHARS]
-        if shown and 2 * sum(line in held for line in shown) > len(shown):
+        if _is_most(_telling(text), held):
             fix = "Write tests of the story below, against the files below."
             message = f"the suite {_SAID}"
             return [major("suite.prompt_example", message, where=Where(file=suite.test_file), fix=fix)]
     return []
+
+
+def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding]:
+    """Major for every file that holds most of an example's code, under whatever path."""
+    shown = [entry for value in _values(examples) for entry in value.get("files") or () if isinstance(entry, dict)]
+    texts = [wanted for entry in shown if (wanted := _telling(entry.get("content")))]
+    fix = "Write the file that the task below asks for."
+    found = []
+    for change in delivery.files:
+        held = {line.strip() for line in change.content.splitlines()} if texts else set()
+        if any(_is_most(wanted, held) for wanted in texts):
+            where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
+            found.append(major("delivery.placeholder", f"the content of `{change.path}` {_SAID}", where=where, fix=fix))
+    return found
 
 
 def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequence[str]) -> list[Finding]:
@@ -70,5 +84,11 @@ def _plain(text: object) -> str:
     )
 
 
-def _lines(text: object) -> list[str]:
-    return [line.strip() for line in text.splitlines()] if isinstance(text, str) else []
+def _telling(text: object) -> list[str]:
+    """The lines that hardly stand anywhere else."""
+    lines = [line.strip() for line in text.splitlines()] if isinstance(text, str) else []
+    return [line for line in lines if len(line) >= _LINE_CHARS]
+
+
+def _is_most(wanted: list[str], held: set[str]) -> bool:
+    return bool(wanted) and 2 * sum(line in held for line in wanted) > len(wanted)

@@ -9,6 +9,7 @@ from orchestrator.answers.plan_answer import cut_in, plan_in
 from orchestrator.checks.action_plan import check_plan
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery
+from orchestrator.checks.prompt_example import copied_delivery
 from orchestrator.domain.action_plan import Prune, Read
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.exchange import Purpose
@@ -55,13 +56,18 @@ class _Build:
         self._ids = (story.story.id, brief.task.task_id)
         prompts = ("developer/delivery", "developer/delivery_plan")
         self._examples = frozenset(text for name in prompts for text in desk.library.examples(name))
+        self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
 
     def read(self, value: Any, kept: Delivery | None = None) -> tuple[Delivery | None, Sequence[Finding]]:
         """The delivery in an answer of either form; a plan is held against what is shown."""
         plan = plan_in(value)
         if plan is None:
-            return read_delivery(value, *self._ids, self._examples)
-        return read_plan_delivery(plan, self._shown.world(kept), *self._ids, self._examples)
+            delivery, said = read_delivery(value, *self._ids, self._examples)
+        else:
+            world = self._shown.world(kept)
+            delivery, said = read_plan_delivery(plan, world, *self._ids, self._examples)
+        copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
+        return delivery, [*said, *copied]
 
     async def look(self, heard: Heard) -> Looked | None:
         """What a plan asks to be shown goes into the next request."""

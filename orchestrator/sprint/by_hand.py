@@ -12,7 +12,7 @@ from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
-from orchestrator.checks.prompt_example import copied_plan, copied_suite
+from orchestrator.checks.prompt_example import copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.suite_project import SETTINGS_FILES, UNKNOWN, Project
 from orchestrator.contract.enforce import check_delivery
@@ -135,6 +135,7 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
         delivery, said = read_delivery(value, story, stated if isinstance(stated, str) else "", around.examples)
     yield from said
     if delivery is not None:
+        yield from copied_delivery(delivery, around.worked)
         yield from judge_delivery(delivery, around)
 
 

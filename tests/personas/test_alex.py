@@ -11,7 +11,7 @@ from orchestrator.domain.stages import Delivered, TaskBrief
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
-from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
+from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
 
 PLAN = Breakdown.model_validate(breakdown(STORY, task(STORY, 1, ["a.py", "b.py"])))
@@ -132,6 +132,15 @@ async def test_one_reply_leaves_no_room_for_a_continuation() -> None:
     assert at.asked == ["delivery 1"]
     assert texts(result) == {"a.py": "A = 1\n"}
     assert not result.accepted
+
+
+async def test_the_prompt_s_own_example_is_no_delivery_under_other_paths() -> None:
+    (text,) = LIBRARY.worked("developer/delivery")
+    code = json.loads(text)["files"][1]["content"]
+    at = bench(says(delivery(STORY, 1, {**FILES, "a.py": f"{code}# mine\n"})), says(WHOLE))
+    assert texts(await delivered(at)) == FILES
+    assert at.asked == ["delivery 1", "delivery 2"]
+    assert "the prompt's own example" in at.segment(1, "feedback")
 
 
 async def test_a_delivery_that_is_none_gives_none() -> None:

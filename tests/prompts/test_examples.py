@@ -11,10 +11,11 @@ from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
-from orchestrator.checks.prompt_example import copied_analysis, copied_plan, copied_suite
+from orchestrator.checks.prompt_example import copied_analysis, copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.action_plan import ActionPlan
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.includes import expand
@@ -55,10 +56,16 @@ def test_the_example_of_a_plan_is_sound_and_no_plan() -> None:
     assert copied_plan(plan.model_copy(update={"tasks": (other,)}), LIBRARY.worked("architect/breakdown")) == []
 
 
-def test_the_example_of_a_delivery_is_sound() -> None:
+def test_the_example_of_a_delivery_is_sound_and_no_delivery() -> None:
     delivery, said = read_delivery(example("developer/delivery"), "EXAMPLE", "T-EXAMPLE-01")
     assert delivery is not None
     assert [*said, *check_content(delivery, {})] == []
+    worked = LIBRARY.worked("developer/delivery")
+    held = delivery.files[1].content.replace("next_high_water", "highest")
+    renamed = delivery.model_copy(update={"files": (FileChange(path="shop/a.py", content=f"{held}# mine\n"),)})
+    assert [(f.code, f.where.file) for f in copied_delivery(renamed, worked)] == [("delivery.placeholder", "shop/a.py")]
+    own = "from datetime import datetime\n\n\ndef due(lent: datetime) -> datetime:\n    return lent\n"
+    assert copied_delivery(delivery.model_copy(update={"files": (FileChange(path="a.py", content=own),)}), worked) == []
 
 
 def plan_of(name: str) -> ActionPlan:
