@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, dirname, join, normpath, splitext
 
 from rapidfuzz import fuzz
@@ -11,6 +11,7 @@ from orchestrator.domain.base import Value
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.file_kinds import is_test_file
 from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.surface import Endpoint
 from orchestrator.syntax import (
     javascript_endpoints,
     javascript_source,
@@ -64,13 +65,16 @@ def lost_exports(delivery: Delivery, before: Mapping[str, str], task: str = "") 
     offered: dict[str, tuple[str, ...]] = {}
     offered.update((change.path, _names(change.path, change.content)) for change in delivery.files if sound)
     routes = {route for change in delivery.files for route in _routes(change.path, change.content)} if sound else set()
+    mounted = (
+        {where for change in delivery.files for where in _mounted(change.path, change.content)} if sound else set()
+    )
     found: list[Lost] = []
     for path, old, new in sound:
         found += _names_lost(path, old, new, offered)
         found += (
             Lost(file=path, name=f"{method} {where}", route=True)
             for method, where in _routes(path, old)
-            if not any(method == other and where.endswith(short) for other, short in routes)
+            if not any(method == other and _leads(where, short, mounted) for other, short in routes)
         )
     return tuple(one for one in found if not _is_named(one, task))
 
@@ -153,13 +157,27 @@ def _names(path: str, text: str) -> tuple[str, ...]:
 
 def _routes(path: str, text: str) -> Iterator[tuple[str, str]]:
     """(method, path without the names of its parameters); what is mounted stands in its own file."""
-    if path.lower().endswith(_PYTHON):
-        found = python_endpoints.endpoints(text, path)
-    else:
-        found = javascript_endpoints.endpoints(text, path) if _is_code(path) else ()
-    for one in found:
+    for one in _endpoints(path, text):
         if one.method not in {"MOUNT", "ANY"}:
             yield one.method, _PARAMETER.sub(":", one.path).rstrip("/") or "/"
+
+
+def _mounted(path: str, text: str) -> Iterator[str]:
+    """Where the routes of other files are put."""
+    for one in _endpoints(path, text):
+        if one.method == "MOUNT":
+            yield _PARAMETER.sub(":", one.path).rstrip("/")
+
+
+def _leads(where: str, short: str, mounted: set[str]) -> bool:
+    """Whether a route that its file calls `short` may be the one at `where`; a router's root is where that hangs."""
+    return where.endswith(short) or (short == "/" and any(place and where.endswith(place) for place in mounted))
+
+
+def _endpoints(path: str, text: str) -> Sequence[Endpoint]:
+    if path.lower().endswith(_PYTHON):
+        return python_endpoints.endpoints(text, path)
+    return javascript_endpoints.endpoints(text, path) if _is_code(path) else ()
 
 
 def _alike(name: str, fresh: list[str]) -> str:

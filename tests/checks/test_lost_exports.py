@@ -114,3 +114,12 @@ def test_routes() -> None:
     express = "const router = require('express').Router();\nrouter.get('/users', list);\nmodule.exports = { router };\n"
     assert lost("src/r.js", express.replace("/users", "/api/users"), express) == []
     assert lost("src/r.js", express, express.replace("router.get('/users', list);\n", "")) == [("major", "GET /users")]
+
+
+def test_routes_that_moved_into_a_router_are_where_it_hangs() -> None:
+    old = "const app = require('express')();\napp.get('/users', list);\napp.post('/users/:id', put);\n"
+    new = "const app = require('express')();\nconst users = require('./users');\napp.use('/users', users);\n"
+    router = "const router = require('express').Router();\nrouter.get('/', list);\nrouter.post('/:id', put);\n"
+    assert lost("src/app.js", old, new, more={"src/users.js": router}) == []
+    elsewhere = new.replace("'/users'", "'/other'")
+    assert lost("src/app.js", old, elsewhere, more={"src/users.js": router}) == [("major", "GET /users")]
