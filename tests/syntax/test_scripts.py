@@ -110,7 +110,7 @@ SOUND = [
         "ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1\n"
         "WORKDIR /app\n"
         "COPY requirements.txt .\n"
-        "RUN --mount=type=cache,target=/root/.cache pip install -r requirements.txt\n"
+        "RUN --mount=type=cache,target=/var/cache/pip pip install -r requirements.txt\n"
         "COPY . .\n"
         "EXPOSE 8000\n"
         "HEALTHCHECK CMD curl -f http://localhost:8000/ || exit 1\n"
