@@ -4,6 +4,7 @@ from itertools import accumulate
 from typing import Any
 
 from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan
+from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.model import Extraction, Repair, Status
 from orchestrator.domain.action_plan import ActionPlan
 
@@ -41,10 +42,10 @@ def plan_in(value: Any) -> ActionPlan | None:
     return ActionPlan.model_validate(value[_PLAN]) if isinstance(value, dict) and _PLAN in value else None
 
 
-def cut_in(value: Any) -> str:
-    """Path of the action that a plan's end cut off; "" when none was, or it is not known."""
+def cut_in(value: Any) -> CutAction | None:
+    """The action that a plan's end cut off; None when none was, or it is not known."""
     cut = value.get(_CUT) if isinstance(value, dict) and _PLAN in value else None
-    return str(cut["path"]) if cut else ""
+    return CutAction.model_validate(cut) if cut else None
 
 
 def _repairs(text: str, found: PlanExtraction) -> tuple[Repair, ...]:

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from orchestrator.answers import Extraction, extract
+from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.join import join
 from orchestrator.answers.plan_answer import cut_in, plan_in
 from orchestrator.checks.action_plan import check_plan
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery
 from orchestrator.checks.prompt_example import copied_delivery
-from orchestrator.domain.action_plan import Prune, Read
+from orchestrator.domain.action_plan import Execute, Prune, Read, Verb
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking, major
@@ -22,6 +23,7 @@ from orchestrator.personas.shown import Shown
 from orchestrator.personas.telling import account
 from orchestrator.ports import JudgeDelivery, Look
 from orchestrator.prompts import context
+from orchestrator.settings import WireFormat
 
 NAME = "alex"
 
@@ -93,12 +95,14 @@ class _Build:
         self, delivery: Delivery | None, heard: Heard, left: int
     ) -> tuple[Delivery | None, Sequence[Finding], int]:
         """A cut delivery: its whole files are kept and the rest is asked for once."""
-        missing = self._missing(delivery, heard)
-        if not missing or not (heard.cut_off or heard.at_limit):
+        if not (heard.cut_off or heard.at_limit):
+            return delivery, [], 0
+        missing, unsure = self._missing(delivery, heard)
+        if not missing and not unsure:
             return delivery, [], 0
         if left < 1:
-            return delivery, [_cut_off(missing)], 0
-        request = self._continuation(delivery, missing)
+            return delivery, [_cut_off([*missing, *unsure])], 0
+        request = self._continuation(delivery, heard, [*missing, *unsure])
         more = await self._desk.hear(request)
         completed, findings, used = self._merged(delivery, heard, more)
         still = [path for path in missing if completed is None or path not in completed.paths]
@@ -106,43 +110,60 @@ class _Build:
         await self._desk.emit(
             request,
             "delivery_completed" if came else "delivery_left_short",
-            f"{NAME} was asked for the missing files only: {', '.join(came) or 'none'} came",
+            f"{NAME} was asked for what is missing only: {', '.join(came) or 'none'} came",
             **account(more.reply, used),
         )
-        return completed, [*findings, *([_cut_off(still)] if still else [])], 1
+        left_out = [*still, *(unsure if completed is delivery else [])]
+        return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
 
-    def _missing(self, delivery: Delivery | None, heard: Heard) -> list[str]:
-        """The task's files that did not come; what a plan leaves alone is not missing, unless it was cut there."""
+    def _missing(self, delivery: Delivery | None, heard: Heard) -> tuple[list[str], list[str]]:
+        """The task's files that did not come, and what nobody knows of behind the end of a cut plan.
+
+        A plan leaves alone what need not change, so files that are there may have come behind its end; so may the
+        rest of the action it ends in.
+        """
         there = {*delivery.paths, *delivery.removed} if delivery else set[str]()
-        if heard.is_plan:
-            there |= set(self._brief.modified_files) - {cut_in(heard.extraction.value)}
-        return [path for path in self._brief.task.files_to_create if path not in there]
+        missing = [path for path in self._brief.task.files_to_create if path not in there]
+        if not heard.is_plan:
+            return missing, []
+        cut = cut_in(heard.extraction.value)
+        broken = cut.path if cut is not None and cut.verb in {Verb.CREATE, Verb.EDIT} else ""
+        unsure = [path for path in missing if path in self._brief.modified_files and path != broken]
+        missing = [path for path in missing if path not in unsure]
+        if cut is not None and broken not in missing and cut.verb not in {Verb.READ, Verb.PRUNE}:
+            unsure.append(_action(cut))
+        return missing, unsure
 
     def _merged(
         self, delivery: Delivery | None, heard: Heard, more: Heard
     ) -> tuple[Delivery | None, list[Finding], Extraction]:
-        """The continuation may bring the missing files whole, or go on where the text broke off.
+        """The continuation may bring what is missing, everything anew, or go on where the text broke off.
 
-        Returns the extraction that was used too. What is cut again keeps the files that are whole.
+        Returns the extraction that was used too. What is cut again keeps the files that are whole. What a joined text
+        seems to repeat may be a coincidence, so it is read with it and without; what is whole goes before what is not.
         """
-        joined = extract(join(heard.reply.text, more.reply.text), DeliveryAnswer)
-        for extraction, kept in ((more.extraction, delivery), (joined, None)):
-            rest, findings = self.read(extraction.value, kept) if extraction.value is not None else (None, [])
-            if rest is not None and not blocking(findings):
-                return _together(delivery, rest), list(findings), extraction
+        texts = dict.fromkeys((join(heard.reply.text, more.reply.text), heard.reply.text + more.reply.text))
+        joined = [(extract(text, DeliveryAnswer), None) for text in texts]
+        tried = [(more.extraction, delivery), (more.extraction, None), *joined]
+        for extraction, kept in sorted(tried, key=lambda one: not one[0].complete):
+            found, findings = self.read(extraction.value, kept) if extraction.value is not None else (None, [])
+            if found is not None and not blocking(findings):
+                return _together(delivery, found), list(findings), extraction
         return delivery, [], more.extraction
 
-    def _continuation(self, delivery: Delivery | None, missing: Sequence[str]) -> Request:
+    def _continuation(self, delivery: Delivery | None, heard: Heard, missing: Sequence[str]) -> Request:
         received: dict[str, str] = {change.path: change.content for change in delivery.files} if delivery else {}
+        came_as_json = heard.extraction.value is not None and not heard.is_plan
         return self.request(
             Purpose.CONTINUATION,
             1,
+            "json" if came_as_json else None,
             whole_files=context.render_files(received, self._desk.policies.context_tokens),
             missing_files=context.render_paths(missing),
         )
 
-    def request(self, purpose: Purpose, replies: int, **more: str) -> Request:
-        """What is sent, in the form that this persona is asked in."""
+    def request(self, purpose: Purpose, replies: int, form: WireFormat | None = None, **more: str) -> Request:
+        """What is sent, in the form that this persona is asked in unless another is given."""
         asked = Request(
             persona=NAME,
             purpose=purpose,
@@ -153,7 +174,7 @@ class _Build:
             slots={**self._slots(), **more},
             task=self._brief.task.task_id,
         )
-        return asked.in_form(self._desk.policies.formats.get(NAME, "auto"))
+        return asked.in_form(form or self._desk.policies.formats.get(NAME, "auto"))
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -171,13 +192,30 @@ class _Build:
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:
-    """What came whole, and what came after it."""
+    """What came whole, and what came after it: the later word on a file counts, no command is run twice for it."""
     if first is None:
         return rest
-    files = {change.path: change for change in (*first.files, *rest.files)}
+    files = {change.path: change for change in (*first.files, *rest.files) if change.path not in rest.removed}
     removed = dict.fromkeys((*first.removed, *rest.removed))
-    whole = {"files": tuple(files.values()), "removed": tuple(path for path in removed if path not in files)}
+    again = [_unplaced(command) for command in rest.commands]
+    before = (command for command in first.commands if _unplaced(command) not in again)
+    whole = {
+        "files": tuple(files.values()),
+        "removed": tuple(path for path in removed if path not in files),
+        "commands": (*before, *rest.commands),
+    }
     return rest.model_copy(update=whole)
+
+
+def _unplaced(command: Execute) -> Execute:
+    """A command, wherever it stood."""
+    return command.model_copy(update={"line": 0})
+
+
+def _action(cut: CutAction) -> str:
+    """The action that a plan ends in, for the author."""
+    verb = f"`{cut.verb}`" if cut.verb is not None else "action"
+    return f"the {verb}{f' of {cut.path}' if cut.path else ''} that the plan ended in"
 
 
 def _cut_off(missing: Sequence[str]) -> Finding:

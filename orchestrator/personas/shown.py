@@ -43,12 +43,14 @@ class Shown:
             if isinstance(action, Prune):
                 self._asked.pop(action.resource, None)
                 self._texts.pop(action.resource, None)
-        unread = (action.path for action in plan.actions if isinstance(action, Edit))
-        wanted = [one for one in dict.fromkeys((*plan.reads, *unread)) if one not in {*self._texts, *self._asked}]
+        # What the plan itself creates cannot be shown.
+        unread = (one.path for one in plan.actions if isinstance(one, Edit) and one.path in self._brief.files)
+        there = {*self._texts, *self._asked}
+        wanted = [one for one in dict.fromkeys((*plan.reads, *unread)) if one not in there]
         files = [one for one in wanted if not is_url(one)]
         found = await self._look(files) if files else {}
-        self._notes = [self._put(one, found.get(one)) for one in wanted]
-        self._notes = [note for note in self._notes if note]
+        again = [f"`{one}` is shown in full already." for one in plan.reads if one in there]
+        self._notes = [note for note in (*again, *(self._put(one, found.get(one)) for one in wanted)) if note]
         return tuple(one for one in wanted if one in self._asked)
 
     def _put(self, resource: str, text: str | None) -> str:

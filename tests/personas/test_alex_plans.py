@@ -159,6 +159,59 @@ async def test_a_plan_cut_between_two_actions_is_told_by_the_stop_reason() -> No
     assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}
 
 
+async def test_what_a_cut_may_have_taken_is_asked_for_too() -> None:
+    old = {"a.py": "A = 0\n", "b.py": "B = 0\n"}
+    edits = [
+        Edit(path=f"{name.lower()}.py", pairs=(Pair(find=f"{name} = 0\n", replace=f"{name} = 1\n"),)) for name in "AB"
+    ]
+    text = plan(*edits)
+    for end, unknown in ((text.index("A = 1") + 2, "- a.py\n- b.py"), (text.index("---") + 4, "- b.py")):
+        at = bench(says(text[:end], stop_reason="max_tokens"), says(plan(edits[1]), "continuation"), says(text))
+        result = await delivered(at, old=old)
+        assert at.segment(1, "feedback").endswith(unknown), at.segment(1, "feedback")
+        assert result.accepted
+        assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 1\n"}
+
+
+async def test_commands_of_a_cut_plan_are_kept_and_one_that_was_cut_is_asked_for() -> None:
+    first, last = Execute(command="python a.py"), Execute(command="python b.py")
+    text = plan(A, first, B, last)
+    for end, more in (
+        (text.index("B = 2") + 3, plan(B, last)),
+        (text.index("python b.py") + 8, plan(last)),
+        (text.index("python b.py") + 8, text),
+    ):
+        at = bench(says(text[:end], stop_reason="max_tokens"), says(more, "continuation"))
+        result = await delivered(at)
+        assert result.accepted, result.findings
+        assert result.delivery is not None
+        assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}
+        assert [command.command for command in result.delivery.commands] == ["python a.py", "python b.py"]
+    assert "- the `EXECUTE` that the plan ended in" in at.segment(1, "feedback")
+
+
+async def test_a_plan_cut_anywhere_is_whole_with_the_rest_of_its_text() -> None:
+    text = plan(A, B)
+    for end in range(20, text.index("B = 2") + 6):
+        at = bench(says(text[:end], stop_reason="max_tokens"), says(text[end:], "continuation"))
+        result = await delivered(at)
+        assert result.accepted, (text[:end][-30:], result.findings)
+        assert texts(result) == {"a.py": "A = 1\n", "b.py": "B = 2\n"}, text[:end][-30:]
+
+
+async def test_a_cut_json_answer_is_continued_as_json() -> None:
+    cut = JSON[: JSON.index("B = 2") + 3]
+    at = bench(says(cut), says(json.dumps(delivery(STORY, 1, {"b.py": "B = 2\n"})), "continuation"))
+    assert (await delivered(at)).accepted
+    assert "JSON Schema" in at.segment(1, "contract")
+
+
+async def test_what_is_shown_already_is_said() -> None:
+    at = bench(says(plan(Read(resource="a.py"))), says(plan(Create(path="a.py", content="A = 1\n", overwrite=True), B)))
+    assert (await delivered(at, old=OLD)).accepted
+    assert "`a.py` is shown in full already" in at.segment(1, "task")
+
+
 async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None:
     text = plan(Move(path="a.py", target="b.py"), Execute(command="python b.py", timeout_s=5))
     result = await delivered(bench(says(text)), old=OLD)
