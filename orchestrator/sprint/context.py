@@ -1,6 +1,6 @@
 """What the stages of one running story share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.domain.findings import Finding
@@ -65,9 +65,15 @@ class Progress:
     surface: Surface
     findings: list[Finding] = field(default_factory=list)
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    """Files that tasks took away, and that are not there again."""
     trial: Trial | None = None
     amendment_asked: bool = False
     """Whether the story's one request to extend its contract was made."""
+
+    def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
+        """Keep in mind which files are gone."""
+        self.removed = (self.removed | set(removed)) - set(written)
 
     def note_findings(self, found: Sequence[Finding]) -> None:
         """Add findings that are not there yet."""

@@ -1,7 +1,7 @@
 """One task: asked for, judged before a byte is written, its command run, committed once (spec 1 B)."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,14 +84,19 @@ class TaskRun:
         return await self._stage.step.step("look", work, dict[str, str])
 
     def _files(self, task: Task, before: Mapping[str, str]) -> tuple[str, ...]:
-        """The files there are: the scan was before the first task."""
+        """The files there are: the scan was before the first task. Of a partial task some may be."""
         done = (
             path
             for other, status in self._progress.tasks.items()
-            if status is TaskStatus.DONE
+            if status in {TaskStatus.DONE, TaskStatus.PARTIAL}
             for path in self.contract.task_files.get(other, ())
         )
-        return tuple(sorted(({*self._progress.surface.files, *done} - set(self._own(task))) | set(before)))
+        there = {*self._progress.surface.files, *done} - self._progress.removed
+        return tuple(sorted((there - set(self._own(task))) | set(before)))
+
+    def _wanted(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Files of a task without those that were taken away: nobody has to bring them back."""
+        return tuple(path for path in paths if path not in self._progress.removed)
 
     def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
         done = [
@@ -100,7 +105,7 @@ class TaskRun:
             if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING and task is not order.task
         ]
         return TaskBrief(
-            task=order.task,
+            task=order.task.model_copy(update={"files_to_create": self._wanted(order.task.files_to_create)}),
             breakdown=self._plan,
             surface=self._progress.surface,
             allowed_dependencies=tuple(sorted(self.contract.allowed_dependencies)),
@@ -141,7 +146,7 @@ class TaskRun:
         findings = [
             *await self._content(order, delivery, before),
             *check_delivery(self.contract, delivery, before),
-            *check_whole(delivery, self._own(task), before),
+            *check_whole(delivery, self._wanted(self._own(task)), before),
         ]
         return findings if blocking(findings) else [*findings, *await run_commands(self._stage, task, delivery)]
 
@@ -202,6 +207,7 @@ class TaskRun:
             return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
         commit = await self._stage.step.step("commit", work, str)
+        self._progress.note_committed(kept.paths, kept.removed)
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
         await self._stage.step.emit(

@@ -9,8 +9,14 @@ from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, 
 from tests.support import Played, Team, make_repo, module_of, play, suite_text, task, write_backlog
 
 CRLF = "def value():\r\n    return 0\r\n"
-BASE = {"edits.py": CRLF, "kept.py": "KEPT = 1\n", "moves_old.py": "def value():\n    return 1\n", "gone.py": "X = 1\n"}
 WHOLE = "def value():\n    return 1\n"
+BASE = {
+    "edits.py": CRLF,
+    "kept.py": "KEPT = 1\n",
+    "moves_old.py": WHOLE,
+    "gone.py": "X = 1\n",
+    "mends_old.py": "def value():\n    return 2\n",
+}
 
 
 def plan(*actions: Action, **lists: tuple[str, ...]) -> str:
@@ -50,6 +56,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     says(team, "EDITS", Edit(path="edits.py", pairs=(Pair(find="    return 0\n", replace="    return 1\n"),)))
     team.plan("MOVES", ["moves.py", "moves_old.py", "gone.py"])
     says(team, "MOVES", Move(path="moves_old.py", target="moves.py"), Delete(path="gone.py"))
+    team.plan("MENDS", ["mends.py", "mends_old.py"])
+    says(team, "MENDS", Move(path="mends_old.py", target="mends.py"))
+    team.analyse("MENDS", ("mends.py", "return 1"))
+    says(team, "MENDS", Edit(path="mends.py", pairs=(Pair(find="    return 2\n", replace="    return 1\n"),)))
     team.plan("RUNS", ["runs.py"])
     check = Execute(command="python -c 'import runs' && python -c 'import runs; assert runs.value() == 1'")
     says(team, "RUNS", Create(path="runs.py", content="def value():\n    return 2\n"), check)
@@ -62,9 +72,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     for _ in range(2):
         says(team, "TAKES", Create(path="takes.py", content=WHOLE), Delete(path="kept.py"))
     team.good("PLAIN")
-    for story in ("EDITS", "MOVES", "RUNS"):
+    for story in ("EDITS", "MOVES", "MENDS", "RUNS"):
         suite_of(team, story)
-    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "RUNS", "INSTALLS", "TAKES", "PLAIN")
+    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "INSTALLS", "TAKES", "PLAIN")
     return play(folder, team, backlog, repo=make_repo(folder / "repo", BASE))
 
 
@@ -82,8 +92,14 @@ def test_a_file_is_read_first_and_edited_then(played: Played) -> None:
 
 def test_files_move_and_go(played: Played) -> None:
     assert played.status("MOVES") == "done", played.story("MOVES").findings
-    assert played.tree("MOVES") == ["edits.py", "kept.py", "moves.py", "tests/test_moves.py"]
+    assert played.tree("MOVES") == ["edits.py", "kept.py", "mends_old.py", "moves.py", "tests/test_moves.py"]
     assert played.told_of("MOVES", "task_committed")[0].data["removed"] == ["moves_old.py", "gone.py"]
+
+
+def test_a_file_that_was_moved_away_is_not_asked_for_when_its_task_is_mended(played: Played) -> None:
+    assert played.status("MENDS") == "done", played.story("MENDS").findings
+    assert played.asked("MENDS", "alex") == ["delivery 1", "delivery 2"]
+    assert played.sent_back("MENDS") == []
 
 
 def test_a_command_of_the_plan_is_run_and_its_failing_step_is_a_lesson(played: Played) -> None:
@@ -109,7 +125,7 @@ def test_the_report_says_which_form_was_read_how_well(played: Played) -> None:
     assert isinstance(told, list)
     forms = {form["form"]: form for form in told}
     assert forms["json"]["answers"] == forms["json"]["whole"] == 2
-    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (15, 0)
+    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (18, 0)
     assert played.status("PLAIN") == "done"
 
 
