@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.answers.action_plan_text import render_plan
+from orchestrator.domain.action_plan import Action, ActionPlan, Create, Read
 from tests.durability.driver import SPRINT, Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS, TESTS_RUN
+from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
+from tests.support import make_repo, suite_text
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -65,6 +68,30 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     again = bench.finish(named=False)
     assert again.code == 2, "nothing is left to select"
     assert bench.calls() == calls
+
+
+def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, {"NFR-001": "None"})
+    create = Create(path="nfr_001.py", content="def value():\n    return 1\n")
+    script = UnhurriedTeam(200)
+    script.plan("NFR-001", ["nfr_001.py"])
+    told = {"persona": "alex", "story": "NFR-001", "task": 1}
+    script.say(**told, purpose="delivery", answer=_plan(Read(resource="README.md")))
+    script.say(**told, purpose="delivery", answer=_plan(create)[:-12], stop_reason="max_tokens")
+    script.say(**told, purpose="continuation", answer=_plan(create))
+    script.suite("NFR-001", suite_text("NFR-001"))
+    script.write(tmp_path / "team.jsonl")
+    make_repo(tmp_path / "repo", {"README.md": "Read me.\n"})
+    # what was to be read is journalled; the plan that was cut; its rest
+    for journalled in (2, 3, 4):
+        bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
+    ended = bench.finish()
+    assert ended.code == 0, ended.stdout
+    assert len(bench.calls()) == len(set(bench.calls())) == 5, "no call is paid for twice"
+
+
+def _plan(action: Action) -> str:
+    return render_plan(ActionPlan(title="One file", rationale="As asked.", actions=(action,)))
 
 
 def _without_a_row(bench: Bench) -> None:
