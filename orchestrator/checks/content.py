@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.checks.around import Around
+from orchestrator.checks.gone import check_gone
 from orchestrator.checks.lost_exports import check_lost
 from orchestrator.checks.manifest_loss import manifest_losses
 from orchestrator.checks.placeholders import placeholders
@@ -24,8 +25,8 @@ _MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".noj
 def check_content(delivery: Delivery, before: Mapping[str, str], around: Around | None = None) -> list[Finding]:
     """Findings on the files' contents; `before` holds the present text of those that exist.
 
-    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, and manifests that lose something; a
-    minor one for code that has no parser here. Never raises.
+    Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, imports of removed files, and manifests
+    that lose something; a minor one for code that has no parser here. Never raises.
     """
     findings: list[Finding] = []
     around = around or Around()
@@ -40,7 +41,7 @@ def check_content(delivery: Delivery, before: Mapping[str, str], around: Around 
         if old is not None and is_manifest(change.path):
             said += (one for one in manifest_losses(change, old) if not broken or one.code != "delivery.syntax")
         findings += (_placed(finding, delivery) for finding in said)
-    lost = check_lost(delivery, before, around.task, around.others)
+    lost = [*check_lost(delivery, before, around.task, around.others), *check_gone(delivery, before)]
     return [*findings, *(_placed(finding, delivery) for finding in lost)]
 
 

@@ -57,6 +57,7 @@ _BUILD = {
     "delivery.sql": "SQL, in files and in strings, is in the grammar of the project's database",
     "delivery.shrunk": "a file that loses its content is refused",
     "delivery.lost_export": "loses a function, class, export or route which the task does not name",
+    "delivery.gone_import": "Import only what exists",
     "delivery.manifest_loss": "never loses a dependency or a script",
     "contract.file": "Deliver only the task's files",
     "contract.other_task": "Every other file is refused",

@@ -21,8 +21,9 @@ RUN_ONLY = {
     "contract.submodule",
     "contract.mode",
     "breakdown.conflict_overridden",
+    "delivery.gone_import",
 }
-"""Rules on a tree, which no answer can break, and on what a person said before."""
+"""Rules on a tree or on files taken away, which no answer in JSON can break, and on what a person said before."""
 TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 """Rules that are never more than told."""
 CODES = sorted(
