@@ -104,7 +104,7 @@ def check_command(world: World, command: str, where: Where) -> Iterator[Finding]
     """What a delivery's command installs beyond the contract."""
     for name in install_targets(command):
         if name not in world.dependencies | INSTALLERS:
-            message = f"`{command[:80]}` installs `{name[:120]}`, which the contract does not allow"
+            message = f"`{' '.join(command.split())[:80]}` installs `{name[:120]}`, which the contract does not allow"
             yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
 

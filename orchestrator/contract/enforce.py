@@ -43,7 +43,8 @@ def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: M
         findings += _whole(partial(one, change.path, change.content, where), where)
     where = Where(story=delivery.story_id, task=delivery.task_id)
     for command in delivery.commands:
-        findings += _whole(partial(check_command, world, command.command, where), where)
+        text = "\n".join((*command.exports, command.command))
+        findings += _whole(partial(check_command, world, text, where), where)
     for path in delivery.removed:
         where = Where(file=path, story=delivery.story_id, task=delivery.task_id)
         findings += _whole(partial(check_removal, path, where, own), where)

@@ -4,6 +4,7 @@ Paths and resources are text here: whether they are safe, exist and may be touch
 unsafe one becomes a finding and no exception.
 """
 
+import shlex
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -137,6 +138,11 @@ class Execute(_Action):
         """What the action is about, for people."""
         first, *more = self.command.strip().split("\n")
         return f"{first} …" if more else first
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        """Its variables as lines of a shell, to stand before the command."""
+        return tuple(f"export {name}={shlex.quote(value)}" for name, value in self.env.items())
 
 
 class Delete(_Action):

@@ -60,8 +60,7 @@ def _script(command: Execute, token: str) -> str:
     if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
         return command.command
     lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
-    lines += [f"export {name}={shlex.quote(value)}" for name, value in command.env.items()]
-    return "\n".join([*lines, script(command.command, token)])
+    return "\n".join([*lines, *command.exports, script(command.command, token)])
 
 
 def _token(stage: Stage, command: Execute) -> str:

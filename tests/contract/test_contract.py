@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.rules import is_test_file
+from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery, FileChange
@@ -44,6 +45,24 @@ def deliver(path: str, text: str, task: str = "T1", before: str | None = None) -
 
 def codes(findings: list[Finding]) -> list[str]:
     return [finding.code.removeprefix("contract.") for finding in findings]
+
+
+@pytest.mark.parametrize(
+    ("command", "env", "found"),
+    [
+        ("pip install -r requirements.txt", {"PIP_INDEX_URL": "https://example.org/x"}, ["dependency"]),
+        ("npm install", {"npm_config_registry": "https://example.org/x"}, ["dependency"]),
+        ("$TOOL install left-pad", {"TOOL": "pip"}, ["dependency"]),
+        ('sh -c "$LINE"', {"LINE": "pip install left-pad"}, ["dependency"]),
+        ("pip install -r requirements.txt", {"LEVEL": "debug"}, []),
+        ("python -m app.cli", {"DEBUG": "1", "NAME": "it's"}, []),
+    ],
+)
+def test_the_variables_of_a_command_are_a_part_of_it(command: str, env: dict[str, str], found: list[str]) -> None:
+    run = Execute(command=command, env=env)
+    assert (
+        codes(check_delivery(WORLD, Delivery(story_id="US-001", task_id="T1", files=(), commands=(run,)), {})) == found
+    )
 
 
 def entry(path: str, status: str = "M", old: str = "100644", new: str = "100644") -> DiffEntry:
