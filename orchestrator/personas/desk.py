@@ -83,11 +83,10 @@ class Heard:
         """Whether only a part of the answer is there.
 
         Where the model stopped is weighed with what came: a whole value is whole although the limit was reached behind
-        it; a text that cannot be read and ends at the limit was cut, and so may be an action plan that reads well: its
-        end says nothing.
+        it; a text that cannot be read and ends at the limit was cut. A plan that reads well says nothing by its end:
+        whether it lacks actions is for who knows what they were to be.
         """
-        open_ended = self.unreadable or self.is_plan
-        return self.extraction.status is Status.TRUNCATED or (open_ended and self.at_limit)
+        return self.extraction.status is Status.TRUNCATED or (self.unreadable and self.at_limit)
 
     @property
     def unreadable(self) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.simulated import report
+from orchestrator.answers.action_plan_text import render_plan
+from orchestrator.domain.action_plan import ActionPlan, Create
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.stages import FailureBrief, SuiteBrief
@@ -40,6 +42,20 @@ async def test_a_suite_is_accepted_with_its_names_and_sees_the_real_files() -> N
     assert written.suite.expected_names == ("test_a",)
     assert "### a.py" in at.step.prompts[0].text
     assert "smoke" in at.step.prompts[0].text
+
+
+async def test_a_plan_with_its_one_file_is_whole_wherever_the_model_stopped() -> None:
+    plan = ActionPlan(
+        title="Tests",
+        rationale="One.",
+        lists={"test cases": ("`test_a`: A price is shown",)},
+        actions=(Create(path="tests/test_us_1.py", content=CONTENT),),
+    )
+    at = bench({**says(render_plan(plan)), "stop_reason": "max_tokens"})
+    written = await Jordan(at.desk, brief()).suite(a_brief(), agrees)
+    assert written.suite is not None
+    assert [(case.name, case.criterion) for case in written.suite.test_cases] == [("test_a", "A price is shown")]
+    assert at.asked == ["suite 1"]
 
 
 async def test_a_suite_that_asserts_nothing_is_sent_back_until_the_budget_ends() -> None:
