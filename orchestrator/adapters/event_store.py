@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -63,6 +63,11 @@ def _connect(url: str) -> sa.Engine:
     return engine
 
 
+def _event(body: str) -> Event:
+    # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+    return Event.model_validate(json.loads(body))
+
+
 class EventReader:
     """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used."""
 
@@ -92,8 +97,7 @@ class EventReader:
                 rows = connection.execute(query.order_by(EVENTS.c.seq).limit(_READ_CHUNK)).all()
             for seq, body in rows:
                 after = seq
-                # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
-                yield seq, Event.model_validate(json.loads(body))
+                yield seq, _event(body)
             if len(rows) < _READ_CHUNK:
                 return
 
@@ -143,6 +147,19 @@ class EventStore:
         item = _Item(event, json.dumps(event.model_dump(mode="json")), asyncio.get_running_loop().create_future())
         self._queue.put_nowait(item)
         return await item.done
+
+    async def find(self, ids: Sequence[str]) -> Mapping[str, Event]:
+        """See the port. Raises ConfigError when the database cannot be used."""
+        return await asyncio.to_thread(self._find, ids)
+
+    def _find(self, ids: Sequence[str]) -> dict[str, Event]:
+        assert self._engine is not None
+        found: dict[str, Event] = {}
+        with _usable(), self._engine.connect() as connection:
+            for start in range(0, len(ids), _READ_CHUNK):
+                query = sa.select(EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.id.in_(ids[start : start + _READ_CHUNK]))
+                found |= {name: _event(body) for name, body in connection.execute(query)}
+        return found
 
     def _open(self) -> sa.Engine:
         engine = _connect(self._url)

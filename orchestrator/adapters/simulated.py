@@ -5,7 +5,8 @@ For tests of the loops and for benchmarks, together with the scripted provider a
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from pydantic import TypeAdapter
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
+from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, TestReport
 from orchestrator.ports import Clock, EventSink, Provider
 
@@ -35,6 +37,10 @@ class MemorySink:
         self.events.append(event)
         return True
 
+    async def find(self, ids: Sequence[str]) -> Mapping[str, Event]:
+        """See the port."""
+        return {event.id: event for event in self.events if event.id in ids}
+
     def named(self, name: str) -> list[Event]:
         """The events of one name, in order."""
         return [event for event in self.events if event.name == name]
@@ -44,17 +50,25 @@ class SimulatedStep:
     """`ports.Step` that does everything at once and remembers nothing beyond this object.
 
     Results go through the same JSON form as in the engine, so that what would not survive a crash fails here too.
-    `prompts` holds every prompt that was sent, with its turn.
+    `prompts` holds every prompt that was sent, with its turn. `person` answers gates; without one nobody does in time.
     """
 
     def __init__(
-        self, provider: Provider, sink: EventSink, *, sprint: str = "SP-001", story: str, clock: Clock | None = None
+        self,
+        provider: Provider,
+        sink: EventSink,
+        *,
+        sprint: str = "SP-001",
+        story: str,
+        clock: Clock | None = None,
+        person: Callable[[Gate], GateAnswer] | None = None,
     ) -> None:
+        self._person = person
         self._provider, self._sink = provider, sink
         self._sprint, self._story = sprint, story
         self._clock = clock or SystemClock()
         self._turns: Counter[TurnKey] = Counter()
-        self._steps = self._events = 0
+        self._steps = self._events = self._gates = 0
         self.prompts: list[Prompt] = []
 
     @property
@@ -75,6 +89,19 @@ class SimulatedStep:
         numbered = prompt.model_copy(update={"turn": self._turns[prompt.key]})
         self.prompts.append(numbered)
         return await self._provider.complete(numbered)
+
+    async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
+        """See the port."""
+        self._gates += 1
+        now = self._clock.now()
+        deadline = None if timeout_s is None else now + timedelta(seconds=timeout_s)
+        return gate.model_copy(update={"number": self._gates, "opened_at": now, "deadline": deadline})
+
+    async def answer(self, gate: Gate) -> GateAnswer:
+        """See the port; nothing is waited for."""
+        if self._person is None:
+            return GateAnswer(number=gate.number, choice=Choice.TIME_OUT, by=NOBODY)
+        return self._person(gate)
 
     async def emit(
         self,

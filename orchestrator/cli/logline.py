@@ -7,7 +7,7 @@ from typing import Any
 from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import redact
 
-HEAVY = frozenset({"plan", "contract", "outcome", "criteria"})
+HEAVY = frozenset({"plan", "contract", "outcome", "criteria", "gate", "answer"})
 """Data that `show` prints and a log line leaves out."""
 HEALINGS: Mapping[str, str] = {
     "answer_healed": "healed",

@@ -11,6 +11,18 @@ from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import FailureInstruction, TestReport, TestSuite
 
 
+class GivenPlan(Value):
+    """A plan that a person brought: it takes the architect's place, not that of the checks (spec 3)."""
+
+    path: str
+    """The file it came from."""
+    text: str
+    """The file's text."""
+    breakdown: Breakdown
+    findings: tuple[Finding, ...] = ()
+    """What the checks of the text say; those of the breakdown are made where it is used."""
+
+
 class StoryBrief(Value):
     """All that is known about a story before anybody is asked; part of its workflow's frozen input."""
 
@@ -24,6 +36,8 @@ class StoryBrief(Value):
     """The architecture record as text; empty until a story has contributed to one."""
     tech_stack: tuple[str, ...] = ()
     """What the record says about the tech stack, line by line."""
+    plan: GivenPlan | None = None
+    """The plan a person brought; None: the architect plans."""
     replan: Replan | None = None
     """What a person said when the story was begun anew."""
     findings: tuple[Finding, ...] = ()

@@ -12,6 +12,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.engine.codec import restored, storable
+from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step import DurableStep
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.ports import Clock, EventSink, Step, TurnJournal
@@ -54,13 +55,14 @@ class DurableEngine:
         body: StoryBody,
         turns: TurnTaker,
         journals: Journals,
+        gates: GateKeeper,
         sink: EventSink,
         clock: Clock,
         is_current: Callable[[str], bool],
     ) -> None:
         self._url, self._executor_id = url, executor_id
         self._body, self._turns, self._journals = body, turns, journals
-        self._sink, self._clock = sink, clock
+        self._gates, self._sink, self._clock = gates, sink, clock
         self._is_current = is_current
         self._workflow: Callable[[dict[str, Any]], Any] | None = None
         self._bodies: set[asyncio.Task[Any]] = set()
@@ -141,6 +143,7 @@ class DurableEngine:
             story=payload["story"],
             journal=await asyncio.to_thread(self._journals.workflow, workflow_id),
             turns=self._turns,
+            gates=self._gates,
             sink=self._sink,
             clock=self._clock,
         )

@@ -9,7 +9,9 @@ from pydantic import TypeAdapter
 
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.domain.gate import Gate, GateAnswer
 from orchestrator.engine.codec import pack, restored, storable, unpack
+from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker, describe
 from orchestrator.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.ports import Clock, EventSink, TurnJournal
@@ -34,14 +36,15 @@ class DurableStep:
         story: str,
         journal: TurnJournal,
         turns: TurnTaker,
+        gates: GateKeeper,
         sink: EventSink,
         clock: Clock,
     ) -> None:
         self._workflow_id = workflow_id
         self._sprint, self._story = sprint, story
         self._journal, self._turns = journal, turns
-        self._sink, self._clock = sink, clock
-        self._events = 0
+        self._gates, self._sink, self._clock = gates, sink, clock
+        self._events = self._asked = 0
 
     @property
     def workflow_id(self) -> str:
@@ -95,6 +98,25 @@ class DurableStep:
         reply = Reply.model_validate(result["value"])
         await self._tell_reply(reply, prompt)
         return reply
+
+    async def open_gate(self, gate: Gate, timeout_s: float | None) -> Gate:
+        """See ports.Step."""
+        self._asked += 1
+        number = self._asked
+
+        async def recorded() -> dict[str, Any]:
+            return storable(self._gates.opened(gate, number, timeout_s).model_dump(mode="json"))
+
+        return Gate.model_validate(restored(await DBOS.run_step_async({"name": "gate:open"}, recorded)))
+
+    async def answer(self, gate: Gate) -> GateAnswer:
+        """See ports.Step."""
+
+        async def recorded() -> dict[str, Any]:
+            answer = await self._gates.answer(self._workflow_id, self._sprint, self._story, gate)
+            return storable(answer.model_dump(mode="json"))
+
+        return GateAnswer.model_validate(restored(await DBOS.run_step_async({"name": "gate:answer"}, recorded)))
 
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)

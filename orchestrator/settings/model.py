@@ -119,6 +119,17 @@ class PlanSettings(Section):
     """Tasks per story assumed by the dry run's call estimate."""
 
 
+class GateSettings(Section):
+    """When a person is asked about a plan, and how long is waited for the answer (spec 3)."""
+
+    mode: Literal["auto", "escalations", "always"] = "auto"
+    """auto: nobody is asked; escalations: about conflicts and plans that stay invalid; always: about each plan."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    """Seconds until an unanswered question is settled by `on_timeout`; empty: it waits."""
+    on_timeout: Literal["needs_attention", "approve", "cancel"] = "needs_attention"
+    """What an unanswered plan comes to; `approve` for a valid one only. An unanswered conflict stays one."""
+
+
 class BuildSettings(Section):
     """Deliveries."""
 
@@ -210,6 +221,7 @@ class Settings(Section):
     wire: WireSettings = WireSettings()
     answer: AnswerSettings = AnswerSettings()
     plan: PlanSettings = PlanSettings()
+    gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
@@ -225,6 +237,7 @@ class Policies(Section):
 
     answer: AnswerSettings = AnswerSettings()
     plan: PlanSettings = PlanSettings()
+    gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
@@ -238,6 +251,7 @@ class Policies(Section):
         return cls(
             answer=settings.answer,
             plan=settings.plan,
+            gate=settings.gate,
             build=settings.build,
             review=settings.review,
             test=settings.test,

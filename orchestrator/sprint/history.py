@@ -6,6 +6,7 @@ from datetime import datetime
 
 from orchestrator.domain.breakdown import ArchitecturalConflict
 from orchestrator.domain.events import Event
+from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.domain.outcome import StoryOutcome, Tokens
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
@@ -34,6 +35,15 @@ class StoryHistory:
         if self.outcome is not None:
             return self.outcome.status
         return StoryStatus.EXECUTING if self.started else StoryStatus.PENDING
+
+    @property
+    def waits_for(self) -> Gate | None:
+        """What a person is asked and has not answered yet."""
+        if self.outcome is not None:
+            return None
+        asked = [Gate.model_validate(event.data["gate"]) for event in self.events if event.name == GATE_OPENED]
+        answered = {event.data["answer"]["number"] for event in self.events if event.name == GATE_ANSWERED}
+        return asked[-1] if asked and asked[-1].number not in answered else None
 
     @property
     def duration_s(self) -> float:

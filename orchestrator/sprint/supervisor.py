@@ -18,6 +18,7 @@ from orchestrator.domain.story import CellUpdate, Story
 from orchestrator.ports import Clock, EventSink
 from orchestrator.sprint.cells import closed_cells, known_cells, story_cells
 from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
+from orchestrator.sprint.slots import Slots
 
 
 class StoryRunner(Protocol):
@@ -50,12 +51,12 @@ class Supervisor:
         clock: Clock,
         cells: CellWriter,
         payload: Callable[[Story], Awaitable[dict[str, Any]]],
-        at_once: int,
+        slots: Slots,
         stop_after_failures: int,
     ) -> None:
         self._record, self._stories, self._histories = record, stories, histories
         self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
-        self._payload, self._at_once, self._stop_after = payload, at_once, stop_after_failures
+        self._payload, self._slots, self._stop_after = payload, slots, stop_after_failures
         self._status = {story: history.status for story, history in histories.items()}
         self._began = {story: history.started for story, history in histories.items() if history.started}
         self._running: dict[asyncio.Task[StoryOutcome], str] = {}
@@ -70,15 +71,29 @@ class Supervisor:
             while True:
                 await self._block()
                 await self._start_ready()
-                if not self._running:
+                if not self._running or (self.paused and self._all_wait()):
                     return
-                done, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-                for task in done:
+                for task in await self._something_happens():
                     await self._finished(self._running.pop(task), task)
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
+
+    async def _something_happens(self) -> Sequence[asyncio.Task[StoryOutcome]]:
+        """Until a story ends or a slot comes free; the stories that ended."""
+        changed = asyncio.create_task(self._slots.changed.wait(), name="slots-changed")
+        try:
+            await asyncio.wait({*self._running, changed}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changed.cancel()
+            await asyncio.gather(changed, return_exceptions=True)
+        self._slots.changed.clear()
+        return [task for task in self._running if task.done()]
+
+    def _all_wait(self) -> bool:
+        """Whether people are all that is waited for; their answers count also when nobody waits for them here."""
+        return {self._record.workflow_id(story) for story in self._running.values()} <= self._slots.waiting
 
     def _open(self) -> list[str]:
         active = set(self._running.values())
@@ -105,7 +120,7 @@ class Supervisor:
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
-            if len(self._running) >= self._at_once or self.paused:
+            if self.paused or not self._slots.free:
                 return
             # What had begun goes on, also when a story it waited for was reset since.
             begun = self._status[story_id] is StoryStatus.EXECUTING
@@ -116,6 +131,7 @@ class Supervisor:
         if self._status[story_id] is StoryStatus.PENDING:
             self._status[story_id] = step_to(self._status[story_id], StoryStatus.EXECUTING)
         workflow_id = self._record.workflow_id(story_id)
+        self._slots.take(workflow_id)
         story = self._stories[story_id]
         time = await self._emit(
             story_id,
@@ -131,6 +147,7 @@ class Supervisor:
         self._running[task] = story_id
 
     async def _finished(self, story_id: str, task: asyncio.Task[StoryOutcome]) -> None:
+        self._slots.release(self._record.workflow_id(story_id))
         try:
             outcome = task.result()
         except Exception as error:  # noqa: BLE001 - the daemon's task boundary: a defect of ours fails one story only

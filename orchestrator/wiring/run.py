@@ -26,6 +26,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
@@ -33,6 +34,7 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
+from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
@@ -194,7 +196,9 @@ class Run:
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
             runner = self._runner(record, lock_fd)
             body = story_body(library, workspace, runner)
-            engine = await stack.enter_async_context(self._engine(record, provider, body, sink))
+            slots = Slots(settings.concurrency.stories)
+            gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
+            engine = await stack.enter_async_context(self._engine(record, provider, body, sink, gates))
             policies = Policies.of(settings, formats_of(settings, self._options.provider))
             briefs = Briefs(chosen, settings, self._environment, policies)
             supervisor = Supervisor(
@@ -206,7 +210,7 @@ class Run:
                 clock=self._clock,
                 cells=cells,
                 payload=briefs.payload,
-                at_once=settings.concurrency.stories,
+                slots=slots,
                 stop_after_failures=settings.sprint.stop_after_failures,
             )
             await supervisor.run()
@@ -223,7 +227,9 @@ class Run:
         folder = self._folder.environments(record.sprint)
         return project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
 
-    def _engine(self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore) -> DurableEngine:
+    def _engine(
+        self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore, gates: GateKeeper
+    ) -> DurableEngine:
         turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self._folder.engine_database),
@@ -231,6 +237,7 @@ class Run:
             body=body,
             turns=turns,
             journals=ReplyJournal(self._folder.replies),
+            gates=gates,
             sink=sink,
             clock=self._clock,
             is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,

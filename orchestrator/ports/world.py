@@ -1,98 +1,15 @@
-"""The Protocols between the product's loops and the world. Adapters and personas implement them; wiring binds them."""
+"""The ports to the outer world: commands, tests, git, the backlog."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
-from orchestrator.domain.findings import Finding
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
-from orchestrator.domain.stages import (
-    Amended,
-    AmendmentBrief,
-    Analysed,
-    Delivered,
-    FailureBrief,
-    Planned,
-    SuiteBrief,
-    TaskBrief,
-    Written,
-)
 from orchestrator.domain.story import BacklogContent, CellUpdate
-from orchestrator.domain.surface import Surface
-from orchestrator.domain.testing import CommandResult, TestReport, TestSuite
+from orchestrator.domain.testing import CommandResult, TestReport
 
 T = TypeVar("T")
-JudgeDelivery = Callable[[Delivery], Awaitable[Sequence[Finding]]]
-Look = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]  # paths → texts of those that are UTF-8 files there
-
-
-class Clock(Protocol):
-    """Where times come from."""
-
-    def now(self) -> datetime:
-        """Aware UTC."""
-        ...
-
-
-class Provider(Protocol):
-    """One way to get a reply from a model."""
-
-    name: str
-
-    async def complete(self, prompt: Prompt) -> Reply:
-        """One call, no retry. Raises TransientProviderError, PermanentProviderError."""
-        ...
-
-
-class Step(Protocol):
-    """Durable execution of one story, as the product's loops see it (DESIGN 5.1).
-
-    The same calls in the same order after a crash return the recorded results without doing the work again.
-    """
-
-    @property
-    def workflow_id(self) -> str:
-        """`<sprint>/<story>`, with `@N` behind it after a reset."""
-        ...
-
-    async def step(self, name: str, work: Callable[[str], Awaitable[T]], returns: Any) -> T:
-        """Run `work(step_id)` once and record what it returns; `returns` is its type, for storing it as JSON.
-
-        An OrchestratorError raised by `work` is recorded and raised again as the same class, also on replay.
-        """
-        ...
-
-    async def turn(self, prompt: Prompt) -> Reply:
-        """One persona turn: fills in `turn`, retries transport errors under their policy, journals every ended call.
-
-        Raises ProviderError (also BudgetExceeded), deterministically on replay.
-        """
-        ...
-
-    async def emit(
-        self,
-        name: str,
-        message: str,
-        *,
-        level: Level = Level.INFO,
-        task: str | None = None,
-        persona: str | None = None,
-        **data: Any,
-    ) -> None:
-        """Record an event with the next deterministic id of this workflow."""
-        ...
-
-
-class EventSink(Protocol):
-    """The append-only record."""
-
-    async def emit(self, event: Event) -> bool:
-        """Store the event durably; False when its id was there already (then nothing is printed either)."""
-        ...
 
 
 class CommandRunner(Protocol):
@@ -228,73 +145,4 @@ class Backlog(Protocol):
 
     def write(self, updates: Sequence[CellUpdate]) -> str | None:
         """Change cells by id, atomically; a warning for people when it went to the sidecar instead, else None."""
-        ...
-
-
-class Architect(Protocol):
-    """Plans a story. Bound to one story and its Step."""
-
-    async def breakdown(self, surface: Surface, feedback: str) -> Planned:
-        """One plan, with the answer loop's retries inside. `feedback` is empty or a rendered revision request."""
-        ...
-
-    def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
-        """The feedback for the next plan."""
-        ...
-
-    async def amendment(self, brief: AmendmentBrief) -> Amended:
-        """Which of the files and packages asked for are allowed after all. One request, without a retry."""
-        ...
-
-
-class Developer(Protocol):
-    """Delivers one task's files. Bound to one story and its Step."""
-
-    async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
-        """Ask until `judge` finds nothing major or the budget is used up; `judge` sees every well-formed delivery."""
-        ...
-
-
-class Tester(Protocol):
-    """Writes a story's suite and reads its failures. Bound to one story and its Step."""
-
-    async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
-        """A suite that satisfies the checks and about which `judge` says nothing major, or None."""
-        ...
-
-    async def analyse(self, brief: FailureBrief) -> Analysed:
-        """Instructions for the files of the tasks."""
-        ...
-
-
-class TurnJournal(Protocol):
-    """The ended calls of one workflow, written down the moment they end (DESIGN 5.2)."""
-
-    @property
-    def calls(self) -> int:
-        """All ended calls, replies and errors."""
-        ...
-
-    def reply(self, step: int) -> Reply | None:
-        """The journalled reply of this step, if its call ended with one."""
-        ...
-
-    def failures(self, step: int) -> tuple[FailedCall, ...]:
-        """Calls of this step that ended with an error, in turn order."""
-        ...
-
-    def next_turn(self, key: TurnKey) -> int:
-        """1 + the calls of this key that ended, with a reply or an error."""
-        ...
-
-    def keep_prompt(self, step: int, prompt: Prompt) -> None:
-        """Keep the prompt beside its reply. Blocks."""
-        ...
-
-    def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
-        """Write a reply down, synchronously and at once."""
-        ...
-
-    def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
-        """Write down that a call ended with an error, synchronously and at once."""
         ...

@@ -1,0 +1,139 @@
+"""The human gate of a story: when a person is asked, with what words, and what an answer means (spec 3)."""
+
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, Severity, Where, major, minor
+from orchestrator.domain.gate import GATE_OPENED, GATE_SETTLED, Choice, Gate, GateAnswer, GateKind
+from orchestrator.domain.plan_result import PlanValidationResult
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
+from orchestrator.sprint.context import Stage, StoryStopped
+
+NOT_TO_BE_CARRIED_OUT = frozenset(
+    {
+        *("breakdown.unsafe_path", "breakdown.package_source", "breakdown.no_work", "breakdown.shape"),
+        *("breakdown.task_id", "breakdown.dependency", "breakdown.cycle"),
+    }
+)
+"""Findings that nobody can approve away: the plan could not be built, or only by leaving the closed world."""
+DONE_AS = {
+    Choice.APPROVE: "approved",
+    Choice.REJECT: "rejected",
+    Choice.EDIT: "edited and approved",
+    Choice.REPLAN: "to be planned from the start",
+    Choice.CANCEL: "given up",
+    Choice.TIME_OUT: "not answered in time",
+}
+
+
+def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, plan_file: str) -> Gate:
+    """The question about a plan; a person's own plan (`plan_file`) is not sent back to the architect."""
+    problem = cannot_be_carried_out(plan, result)
+    choices = [Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
+    if not plan_file:
+        choices.insert(0, Choice.REJECT)
+    if not problem:
+        choices.insert(0, Choice.APPROVE)
+    count = counted(len(result.issues), "issue")
+    return Gate(
+        kind=GateKind.PLAN,
+        reason="each plan is shown to a person" if result.valid else f"the plan is invalid: {count}",
+        choices=tuple(choices),
+        barred=problem,
+        valid=result.valid,
+        issues=result.issues,
+        notes=result.notes,
+        plan=plan,
+        plan_file=plan_file,
+        iteration=iteration,
+    )
+
+
+def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
+    """The question about a conflict; to approve it is to override it."""
+    return Gate(
+        kind=GateKind.CONFLICT,
+        reason=f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+        choices=(Choice.APPROVE, Choice.REJECT, Choice.REPLAN, Choice.CANCEL),
+        valid=False,
+        plan=plan,
+        plan_file=plan_file,
+        iteration=iteration,
+    )
+
+
+def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
+    """Why nobody can approve this plan, "" when somebody can."""
+    if not plan.tasks:
+        return "it has no tasks"
+    hard = [issue for issue in result.issues if issue.code in NOT_TO_BE_CARRIED_OUT]
+    return hard[0].message if hard else ""
+
+
+async def ask(stage: Stage, gate: Gate) -> GateAnswer:
+    """Open the gate, wait, tell how it was settled."""
+    story, policy = stage.story_id, stage.policies.gate
+    opened = await stage.step.open_gate(gate, policy.timeout_s)
+    until = f", until {opened.deadline:%Y-%m-%d %H:%M} UTC" if opened.deadline else ""
+    await stage.step.emit(
+        GATE_OPENED,
+        f"{story} waits for a person{until}: {gate.reason}; see `orchestrator show {story}`, then "
+        f"`orchestrator {' | '.join(gate.choices)} {story}`",
+        level=Level.WARN,
+        stage="gate",
+        attempt=gate.iteration,
+        findings=[issue.model_dump(mode="json") for issue in gate.issues],
+        gate=opened.model_dump(mode="json"),
+    )
+    answer = await stage.step.answer(opened)
+    said = f": {answer.comment}" if answer.comment else ""
+    await stage.step.emit(
+        GATE_SETTLED,
+        f"the {gate.kind} is {DONE_AS[answer.choice]}"
+        + (f" by {answer.by}" if answer.choice is not Choice.TIME_OUT else "")
+        + said,
+        stage="gate",
+        verdict=answer.choice,
+        by=answer.by,
+        attempt=gate.iteration,
+    )
+    return answer
+
+
+def comment_finding(story: str, answer: GateAnswer) -> Finding:
+    """A person's comment as feedback for the next plan."""
+    message = answer.comment or "a person has turned the plan down"
+    return major("plan.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
+
+
+def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
+    """What a person approved in spite of it: told, and missed no more."""
+    if gate.valid:
+        return []
+    message = f"{by} approved the plan in spite of {counted(len(gate.issues), 'issue')}"
+    told = minor(
+        "plan.approved_invalid", message, where=Where(story=story), fix="Look at the result with these in mind."
+    )
+    return [told, *(issue.model_copy(update={"severity": Severity.MINOR}) for issue in gate.issues)]
+
+
+def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
+    """How the story ends that was given up, or about which nobody answered in time."""
+    if answer.choice is Choice.CANCEL:
+        said = f": {answer.comment}" if answer.comment else ""
+        found = _finding(stage, "plan.cancelled", f"{answer.by} gave the story up{said}")
+        return StoryStopped(StoryStatus.CANCELLED, [found])
+    found = _finding(stage, "plan.unanswered", f"nobody answered in time: {gate.reason}")
+    cancels = stage.policies.gate.on_timeout == "cancel"
+    status = StoryStatus.CANCELLED if cancels else StoryStatus.NEEDS_ATTENTION
+    return StoryStopped(status, [found, *gate.issues])
+
+
+def _finding(stage: Stage, code: str, message: str) -> Finding:
+    fix = f"`orchestrator replan {stage.story_id} --comment TEXT` or `reset` it; then give the same command again"
+    return major(code, message, where=Where(story=stage.story_id), fix=fix)
+
+
+def approves_by_time(stage: Stage, gate: Gate) -> bool:
+    """Whether a plan that nobody answered is built: configured, and only a valid one."""
+    return stage.policies.gate.on_timeout == "approve" and gate.kind is GateKind.PLAN and gate.valid
