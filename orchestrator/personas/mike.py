@@ -1,6 +1,6 @@
 """Mike, the architect: story → breakdown (spec 1 A)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from orchestrator.checks.breakdown import merge_missing, read_breakdown
@@ -9,6 +9,7 @@ from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, Severity, minor
+from orchestrator.domain.sprint import Replan
 from orchestrator.domain.stages import Amended, AmendmentBrief, Planned, StoryBrief
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer
@@ -19,6 +20,8 @@ from orchestrator.prompts import context
 from orchestrator.prompts.feedback import render_reasons, render_revision
 
 NAME = "mike"
+Slots = Mapping[str, str]
+"""What the prompts of one plan are filled with."""
 
 
 class Mike:
@@ -28,8 +31,9 @@ class Mike:
         self._desk = desk
         self._brief = brief
 
-    async def breakdown(self, surface: Surface, feedback: str) -> Planned:
+    async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
+        slots = self._slots(surface, said)
         asked = await ask(
             self._desk,
             Request(
@@ -39,11 +43,11 @@ class Mike:
                 answer=BreakdownAnswer,
                 schema_name="breakdown",
                 replies=1 + self._desk.policies.answer.max_attempts,
-                slots=self._slots(surface),
+                slots=slots,
                 feedback=feedback,
             ),
             read=self._read,
-            complete=partial(self._complete, surface),
+            complete=partial(self._complete, slots),
         )
         findings = asked.findings
         if asked.value is not None:
@@ -95,18 +99,18 @@ class Mike:
         return Amended(amendment=amendment, reason=reason if isinstance(reason, str) else "", findings=tuple(findings))
 
     async def _complete(
-        self, surface: Surface, plan: Breakdown | None, heard: Heard, left: int
+        self, slots: Slots, plan: Breakdown | None, heard: Heard, left: int
     ) -> tuple[Breakdown | None, Sequence[Finding], int]:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
         if plan is None and cut_off and heard.extraction.value and left > 0:
-            plan, said, cut_off = await self._from_head(surface, heard)
+            plan, said, cut_off = await self._from_head(slots, heard)
             spent, findings = 1, [*said]
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
         while (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
-            more = await self._desk.hear(self._missing_request(surface, plan.tasks, plan.task_count))
+            more = await self._desk.hear(self._missing_request(slots, plan.tasks, plan.task_count))
             spent += 1
             if more.extraction.value is not None:
                 before = len(plan.tasks)
@@ -129,14 +133,14 @@ class Mike:
             findings.append(minor("breakdown.cut_off", message, fix=fix))
         return plan, findings, spent
 
-    async def _from_head(self, surface: Surface, heard: Heard) -> tuple[Breakdown | None, Sequence[Finding], bool]:
+    async def _from_head(self, slots: Slots, heard: Heard) -> tuple[Breakdown | None, Sequence[Finding], bool]:
         """A plan cut before its first whole task: what stands is kept and all its tasks are asked for, once.
 
         Returns the plan, what is said of it, and whether it is still cut off.
         """
         head = heard.extraction.value
         head = head if isinstance(head, dict) else {}
-        more = await self._desk.hear(self._missing_request(surface, (), _announced(heard)))
+        more = await self._desk.hear(self._missing_request(slots, (), _announced(heard)))
         rest = more.extraction.value
         if not isinstance(rest, dict):
             return None, [], True
@@ -144,7 +148,7 @@ class Mike:
         plan, said = self._read(whole)
         return plan, said, more.cut_off
 
-    def _missing_request(self, surface: Surface, known: Sequence[Task], announced: int) -> Request:
+    def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int) -> Request:
         missing = context.render_missing(self._brief.story.id, known, announced)
         return Request(
             persona=NAME,
@@ -153,10 +157,10 @@ class Mike:
             answer=BreakdownMissingAnswer,
             schema_name="breakdown_missing",
             replies=1,
-            slots={**self._slots(surface), "known_tasks": context.render_tasks(known), "missing": missing},
+            slots={**slots, "known_tasks": context.render_tasks(known), "missing": missing},
         )
 
-    def _slots(self, surface: Surface) -> dict[str, str]:
+    def _slots(self, surface: Surface, said: Replan | None) -> Slots:
         brief = self._brief
         return {
             "vision": brief.vision,
@@ -165,8 +169,8 @@ class Mike:
             "sprint_stories": context.render_sprint_stories(brief.sprint_stories),
             "story": context.render_story(brief.story),
             "wireframe": brief.wireframe,
-            "overridden_conflict": brief.replan.overridden_conflict if brief.replan else "",
-            "comment": brief.replan.comment if brief.replan else "",
+            "overridden_conflict": said.overridden_conflict if said else "",
+            "comment": said.comment if said else "",
         }
 
 

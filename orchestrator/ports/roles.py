@@ -5,6 +5,7 @@ from typing import Protocol
 
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.sprint import Replan
 from orchestrator.domain.stages import (
     Amended,
     AmendmentBrief,
@@ -26,8 +27,11 @@ Look = Callable[[Sequence[str]], Awaitable[Mapping[str, str]]]  # paths → text
 class Architect(Protocol):
     """Plans a story. Bound to one story and its Step."""
 
-    async def breakdown(self, surface: Surface, feedback: str) -> Planned:
-        """One plan, with the answer loop's retries inside. `feedback` is empty or a rendered revision request."""
+    async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
+        """One plan, with the answer loop's retries inside.
+
+        `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun anew.
+        """
         ...
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:

@@ -103,7 +103,7 @@ async def ask(stage: Stage, gate: Gate) -> GateAnswer:
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
     """A person's comment as feedback for the next plan."""
     message = answer.comment or "a person has turned the plan down"
-    return major("plan.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
+    return major("gate.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
 
 
 def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
@@ -112,28 +112,28 @@ def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
         return []
     message = f"{by} approved the plan in spite of {counted(len(gate.issues), 'issue')}"
     told = minor(
-        "plan.approved_invalid", message, where=Where(story=story), fix="Look at the result with these in mind."
+        "gate.approved_invalid", message, where=Where(story=story), fix="Look at the result with these in mind."
     )
     return [told, *(issue.model_copy(update={"severity": Severity.MINOR}) for issue in gate.issues)]
 
 
 def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
     """How the story ends that was given up, or about which nobody answered in time."""
+    where = Where(story=stage.story_id)
+    fix = f"`orchestrator replan {stage.story_id} --comment TEXT` or `reset` it; then give the same command again"
     if answer.choice is Choice.CANCEL:
         said = f": {answer.comment}" if answer.comment else ""
-        found = _finding(stage, "plan.cancelled", f"{answer.by} gave the story up{said}")
-        return StoryStopped(StoryStatus.CANCELLED, [found])
-    found = _finding(stage, "plan.unanswered", f"nobody answered in time: {gate.reason}")
+        message = f"{answer.by} gave the story up{said}"
+        return StoryStopped(StoryStatus.CANCELLED, [major("gate.cancelled", message, where=where, fix=fix)])
+    message = f"nobody answered in time: {gate.reason}"
+    unanswered = major("gate.unanswered", message, where=where, fix=fix)
     cancels = stage.policies.gate.on_timeout == "cancel"
     status = StoryStatus.CANCELLED if cancels else StoryStatus.NEEDS_ATTENTION
-    return StoryStopped(status, [found, *gate.issues])
+    return StoryStopped(status, [*gate.issues, unanswered])
 
 
-def _finding(stage: Stage, code: str, message: str) -> Finding:
-    fix = f"`orchestrator replan {stage.story_id} --comment TEXT` or `reset` it; then give the same command again"
-    return major(code, message, where=Where(story=stage.story_id), fix=fix)
-
-
-def approves_by_time(stage: Stage, gate: Gate) -> bool:
-    """Whether a plan that nobody answered is built: configured, and only a valid one."""
-    return stage.policies.gate.on_timeout == "approve" and gate.kind is GateKind.PLAN and gate.valid
+def approves(stage: Stage, gate: Gate, answer: GateAnswer) -> bool:
+    """Whether the plan is built: a person says so, or nobody does and that is configured, for a valid one only."""
+    if answer.choice is Choice.TIME_OUT:
+        return stage.policies.gate.on_timeout == "approve" and gate.kind is GateKind.PLAN and gate.valid
+    return answer.choice is Choice.APPROVE and Choice.APPROVE in gate.choices

@@ -1,17 +1,18 @@
-"""The plan loop: plans judged, revised, mended; then the contract is frozen (spec 1 A3-A6, spec 3)."""
-
-from collections.abc import Callable
-from functools import partial
+"""The plan loop: plans judged, revised, mended, put to a person; then the contract (spec 1 A3-A6, spec 3)."""
 
 from orchestrator.checks.breakdown import check_breakdown, mend
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, major
-from orchestrator.domain.stages import Planned
+from orchestrator.domain.findings import Finding, Severity, Where, critical, major
+from orchestrator.domain.gate import Choice, Gate, GateAnswer
+from orchestrator.domain.plan_result import PlanValidationResult
+from orchestrator.domain.sprint import Replan
+from orchestrator.domain.stages import GivenPlan, Planned
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
+from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.history import CONFLICT
 from orchestrator.sprint.routing import PlanRoute, route_plan
@@ -20,31 +21,11 @@ MISSING_TASKS = "breakdown.missing_tasks"
 
 
 async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
-    """An accepted breakdown. Raises StoryStopped: failed (no answer), conflicted, or needs_attention (escalated)."""
-    check = partial(
-        check_breakdown,
-        existing_files=frozenset(progress.surface.files),
-        known_packages=frozenset(progress.surface.dependencies),
-    )
-    iteration, feedback = 0, ""
-    while True:
-        iteration += 1
-        planned = await stage.architect.breakdown(progress.surface, feedback)
-        plan = _structured(planned)
-        progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
-        if plan.architectural_conflict.detected:
-            await _settle_conflict(stage, plan, iteration)
-            feedback = stage.architect.revision(planned, [_overridden(stage)])
-            continue
-        findings = check(plan)
-        route = route_plan(findings, iteration, stage.policies.plan.max_iterations)
-        await _tell(stage, plan, route, iteration, findings)
-        if route is PlanRoute.APPROVED:
-            progress.note_findings(findings)
-            return plan
-        if route is PlanRoute.ESCALATE:
-            return await _mended(stage, progress, plan, check)
-        feedback = stage.architect.revision(planned, findings)
+    """An accepted breakdown.
+
+    Raises StoryStopped: failed (no answer), conflicted, needs_attention (escalated or unanswered), cancelled.
+    """
+    return await PlanLoop(stage, progress).run()
 
 
 async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> ArchitectureContract:
@@ -65,19 +46,170 @@ async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> 
     return contract
 
 
-async def _settle_conflict(stage: Stage, plan: Breakdown, iteration: int) -> None:
-    """Raises StoryStopped, but where a person has overridden the conflict and the architect may still plan anew."""
-    overridden = stage.brief.replan is not None and stage.brief.replan.overridden_conflict != ""
-    if overridden and iteration < stage.policies.plan.max_iterations:
-        await _tell(stage, plan, PlanRoute.REVISE, iteration, [_overridden(stage)])
-        return
-    await stage.step.emit(
-        CONFLICT,
-        f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
-        level=Level.WARN,
-        conflict=plan.architectural_conflict.model_dump(mode="json"),
-    )
-    raise StoryStopped(StoryStatus.CONFLICTED, [_conflict(stage, plan)])
+class PlanLoop:
+    """The plans of one story until one is accepted; its fields are what a plan from the start resets."""
+
+    def __init__(self, stage: Stage, progress: Progress) -> None:
+        self._stage, self._progress = stage, progress
+        self._given: GivenPlan | None = stage.brief.plan
+        self._begin(stage.brief.replan)
+
+    def _begin(self, said: Replan | None) -> None:
+        """Plan from the start, with what a person said."""
+        self._said = said
+        self._feedback = ""
+        self._iteration = self._invalid = 0
+        self._budget = self._stage.policies.plan.max_iterations
+
+    async def run(self) -> Breakdown:
+        """Draft, judge, route, ask, until a plan is accepted."""
+        while True:
+            planned = await self._draft()
+            if planned.breakdown is None:
+                raise StoryStopped(StoryStatus.FAILED, planned.findings)
+            conflict = planned.breakdown.architectural_conflict.detected
+            accepted = await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
+            if accepted is not None:
+                return accepted
+
+    async def _draft(self) -> Planned:
+        """The next plan to be judged: a person's own, or the architect's."""
+        self._iteration += 1
+        if self._given is not None:
+            given = self._given
+            return Planned(breakdown=given.breakdown, findings=given.findings, previous=given.text)
+        planned = await self._stage.architect.breakdown(self._progress.surface, self._feedback, self._said)
+        self._progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
+        return planned
+
+    async def _judge(self, planned: Planned) -> Breakdown | None:
+        plan = planned.breakdown
+        assert plan is not None
+        own = planned.findings if self._given is not None else ()
+        result = PlanValidationResult.of([*own, *self._checked(plan)])
+        self._invalid += not result.valid
+        # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
+        budget = 0 if self._given is not None else self._budget
+        route = route_plan(result, self._invalid, budget)
+        await self._tell(plan, route, result)
+        if route is PlanRoute.REVISE:
+            self._feedback = self._stage.architect.revision(planned, result.findings)
+            return None
+        if route is PlanRoute.ESCALATE and self._given is None:
+            plan, result = await self._mended(plan)
+        return await self._settle(planned, plan, result)
+
+    async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
+        """A plan that goes no further by itself: built, or put to a person where the mode says so."""
+        mode = self._stage.policies.gate.mode
+        while not result.valid or mode == "always":
+            if mode == "auto":
+                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, result.issues)
+            gate = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
+            answer = await gates.ask(self._stage, gate)
+            if gates.approves(self._stage, gate, answer):
+                return self._accepted(plan, gate, answer.by)
+            if answer.choice is Choice.EDIT and answer.plan is not None:
+                plan, result = answer.plan, PlanValidationResult.of(self._checked(answer.plan))
+                edited = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
+                if Choice.APPROVE in edited.choices:
+                    return self._accepted(plan, edited, answer.by)
+            elif answer.choice in gate.choices or answer.choice is Choice.TIME_OUT:
+                self._sent_back(planned, gate, answer, result.findings)
+                return None
+        self._progress.note_findings(result.notes)
+        return plan
+
+    def _accepted(self, plan: Breakdown, gate: Gate, by: str) -> Breakdown:
+        self._progress.note_findings([*gates.approved_findings(self._stage.story_id, gate, by), *gate.notes])
+        return plan
+
+    def _sent_back(self, planned: Planned, gate: Gate, answer: GateAnswer, findings: tuple[Finding, ...]) -> None:
+        """Another plan, as a person wants it. Raises StoryStopped when none is wanted."""
+        if answer.choice is Choice.REPLAN:
+            self._given = None
+            told = gate.conflict.told if gate.conflict.detected else ""
+            self._begin(Replan(comment=answer.comment, overridden_conflict=told))
+        elif answer.choice is Choice.REJECT:
+            self._budget += 1
+            comment = gates.comment_finding(self._stage.story_id, answer)
+            self._feedback = self._stage.architect.revision(planned, [comment, *findings])
+        else:
+            raise gates.stopped(self._stage, gate, answer)
+
+    async def _conflict(self, planned: Planned, plan: Breakdown) -> None:
+        """Back to the architect when a person has overridden it, or does so now. Raises StoryStopped."""
+        if self._said is not None and self._said.overridden_conflict:
+            finding = _overridden(self._stage)
+            self._invalid += 1
+            result = PlanValidationResult.of([finding])
+            if route_plan(result, self._invalid, self._budget) is PlanRoute.REVISE:
+                await self._tell(plan, PlanRoute.REVISE, result)
+                self._feedback = self._stage.architect.revision(planned, [finding])
+                return
+        await self._stage.step.emit(
+            CONFLICT,
+            f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+            level=Level.WARN,
+            stage="plan",
+            verdict="conflict",
+            attempt=self._iteration,
+            budget_left=self._left,
+            findings=[],
+            conflict=plan.architectural_conflict.model_dump(mode="json"),
+        )
+        ended = StoryStopped(StoryStatus.CONFLICTED, [_conflict_finding(self._stage, plan)])
+        if self._stage.policies.gate.mode == "auto":
+            raise ended
+        gate = gates.conflict_gate(plan, iteration=self._iteration, plan_file=self._plan_file)
+        answer = await gates.ask(self._stage, gate)
+        if answer.choice is Choice.TIME_OUT:
+            raise ended
+        # To approve a conflict is to override it, and the architect plans anew with that said.
+        over = answer.model_copy(update={"choice": Choice.REPLAN}) if answer.choice is Choice.APPROVE else answer
+        self._sent_back(planned, gate, over, ())
+
+    @property
+    def _plan_file(self) -> str:
+        return self._given.path if self._given is not None else ""
+
+    @property
+    def _left(self) -> int:
+        """Plans that may still be asked for."""
+        return max(0, self._budget - self._invalid) if self._given is None else 0
+
+    def _checked(self, plan: Breakdown) -> list[Finding]:
+        surface = self._progress.surface
+        return check_breakdown(plan, frozenset(surface.files), frozenset(surface.dependencies))
+
+    async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
+        """The plan with what can be mended mended (A3-A5), and what is still said of it."""
+        mended, said = mend(plan, frozenset(self._progress.surface.files))
+        self._progress.note_findings(said)
+        left = PlanValidationResult.of(_softened(finding) for finding in self._checked(mended))
+        if left.valid:
+            await self._stage.step.emit(
+                "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
+                stage="plan", verdict="mended", attempt=self._iteration, budget_left=0,
+                findings=[finding.model_dump(mode="json") for finding in said], plan=mended.model_dump(mode="json"),
+            )  # fmt: skip
+        return mended, left
+
+    async def _tell(self, plan: Breakdown, route: PlanRoute, result: PlanValidationResult) -> None:
+        whose = "a person's plan" if self._given is not None else f"plan {self._iteration}"
+        about = f"{whose} with {counted(len(plan.tasks), 'task')}: {route}"
+        await self._stage.step.emit(
+            "plan_judged",
+            about if result.valid else f"{about} ({result.issues[0].message})",
+            level=Level.INFO if result.valid else Level.WARN,
+            stage="plan",
+            verdict=route,
+            attempt=self._iteration,
+            budget_left=self._left,
+            severity=result.severity,
+            findings=[finding.model_dump(mode="json") for finding in result.findings],
+            plan=plan.model_dump(mode="json"),
+        )
 
 
 def _overridden(stage: Stage) -> Finding:
@@ -87,48 +219,12 @@ def _overridden(stage: Stage) -> Finding:
     return major("breakdown.conflict_overridden", message, where=where, fix=fix)
 
 
-def _structured(planned: Planned) -> Breakdown:
-    if planned.breakdown is None:
-        raise StoryStopped(StoryStatus.FAILED, planned.findings)
-    return planned.breakdown
-
-
-async def _mended(
-    stage: Stage, progress: Progress, plan: Breakdown, check: Callable[[Breakdown], list[Finding]]
-) -> Breakdown:
-    mended, said = mend(plan, frozenset(progress.surface.files))
-    progress.note_findings(said)
-    left = [_softened(finding) for finding in check(mended)]
-    if blocking(left):
-        raise StoryStopped(StoryStatus.NEEDS_ATTENTION, left)
-    progress.note_findings(left)
-    await stage.step.emit(
-        "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
-        findings=[finding.model_dump(mode="json") for finding in said], plan=mended.model_dump(mode="json"),
-    )  # fmt: skip
-    return mended
-
-
 def _softened(finding: Finding) -> Finding:
     """Tasks that did not come in spite of all revisions are told and missed no more (spec 1 A4)."""
     return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == MISSING_TASKS else finding
 
 
-async def _tell(stage: Stage, plan: Breakdown, route: PlanRoute, iteration: int, findings: list[Finding]) -> None:
-    blocked = blocking(findings)
-    about = f"plan {iteration} with {counted(len(plan.tasks), 'task')}: {route}"
-    await stage.step.emit(
-        "plan_judged",
-        about if not blocked else f"{about} ({blocked[0].message})",
-        level=Level.WARN if blocked else Level.INFO,
-        attempt=iteration,
-        route=route,
-        findings=[finding.model_dump(mode="json") for finding in findings],
-        plan=plan.model_dump(mode="json"),
-    )
-
-
-def _conflict(stage: Stage, plan: Breakdown) -> Finding:
+def _conflict_finding(stage: Stage, plan: Breakdown) -> Finding:
     return critical(
         "breakdown.conflict",
         f"a conflict was detected: {plan.architectural_conflict.told}",

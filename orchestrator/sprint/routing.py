@@ -1,9 +1,8 @@
 """Routing: pure functions of what was judged and what remains of the budget (spec 3)."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 
-from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.plan_result import PlanValidationResult
 
 
 class PlanRoute(StrEnum):
@@ -14,11 +13,11 @@ class PlanRoute(StrEnum):
     ESCALATE = "escalate"
 
 
-def route_plan(findings: Sequence[Finding], iteration: int, max_iterations: int) -> PlanRoute:
-    """`iteration` is 1 for the first plan judged; the last invalid plan of the budget escalates."""
-    if not blocking(findings):
+def route_plan(result: PlanValidationResult | None, revision_count: int, max_iterations: int) -> PlanRoute:
+    """`revision_count` counts the invalid plans so far, this one included: the last of the budget escalates."""
+    if result is None or result.valid:
         return PlanRoute.APPROVED
-    return PlanRoute.REVISE if iteration < max_iterations else PlanRoute.ESCALATE
+    return PlanRoute.REVISE if revision_count < max_iterations else PlanRoute.ESCALATE
 
 
 class TestRoute(StrEnum):

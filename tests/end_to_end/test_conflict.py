@@ -69,7 +69,7 @@ def test_the_sprint_goes_on_and_the_four_texts_are_shown(place: Path, conflicted
 
 def test_an_overridden_conflict_is_planned_with_the_comment(place: Path, overridden: Played) -> None:
     assert [overridden.status(story) for story in ("US-1", "US-2", "US-3")] == ["done", "done", "done"]
-    judged = [(event.data["route"], [f["code"] for f in event.data["findings"]]) for event in
+    judged = [(event.data["verdict"], [f["code"] for f in event.data["findings"]]) for event in
               overridden.told_of("US-1", "plan_judged")]  # fmt: skip
     assert judged == [("revise", ["breakdown.conflict_overridden"]), ("approved", [])]
     first, second = sorted(

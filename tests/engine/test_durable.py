@@ -18,10 +18,12 @@ from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.status import StoryStatus
 from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
 from orchestrator.ports import Step
 from orchestrator.settings import Settings
+from orchestrator.sprint.slots import Slots
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 PROMPT = Prompt(
@@ -56,18 +58,21 @@ class House:
     def __init__(self, folder: Path, provider: Counting, current: Callable[[str], bool] = lambda _: True) -> None:
         self.folder, self.provider, self.current = folder, provider, current
         self.shown: list[Event] = []
+        self.slots = Slots(1)
 
     async def live(self, body: Body, use: Callable[[DurableEngine], Awaitable[Any]]) -> Any:
         settings = Settings.model_validate({"budget": {"calls_per_story": 3}})
         url = sqlite_url(self.folder / "events.sqlite")
         async with (
             EventStore(url, on_event=self.shown.append) as sink,
+            GateKeeper(sink, SystemClock(), self.slots.given_back) as gates,
             DurableEngine(
                 url=sqlite_url(self.folder / "engine.sqlite"),
                 executor_id="run-SP-001",
                 body=body,
                 turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
                 journals=ReplyJournal(self.folder / "replies"),
+                gates=gates,
                 sink=sink,
                 clock=SystemClock(),
                 is_current=self.current,

@@ -25,7 +25,7 @@ def ids(planned: Any) -> list[str]:
 async def test_a_whole_plan_is_read_and_ids_are_mended() -> None:
     wrong = breakdown(STORY, *TASKS) | {"story_id": "US-9"}
     at = bench(says("breakdown", wrong))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert planned.breakdown.story_id == STORY
     assert at.asked == ["breakdown 1"]
@@ -35,7 +35,7 @@ async def test_a_whole_plan_is_read_and_ids_are_mended() -> None:
 
 async def test_a_cut_plan_is_completed_by_a_request_for_the_rest() -> None:
     at = bench(says("breakdown", CUT), says("breakdown_missing", {"tasks": [TASKS[1], TASKS[2]]}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
     assert at.asked == ["breakdown 1", "breakdown_missing 1"]
     known = at.segment(1, "task")
@@ -48,14 +48,14 @@ async def test_a_cut_plan_is_completed_by_a_request_for_the_rest() -> None:
 async def test_fewer_tasks_than_announced_are_asked_for_too() -> None:
     short = breakdown(STORY, *TASKS[:2]) | {"task_count": 3}
     at = bench(says("breakdown", short), says("breakdown_missing", {"tasks": [TASKS[2]]}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert len(ids(planned)) == 3
     assert not [finding for finding in planned.findings if finding.severity.blocks]
 
 
 async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     at = bench(says("breakdown", CUT))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown_missing 2"]
     assert ids(planned) == ["T-US-1-01", "T-US-1-02"]
     assert "breakdown.cut_off" in {finding.code for finding in planned.findings}
@@ -63,13 +63,13 @@ async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
 
 async def test_the_budget_of_re_asks_is_shared() -> None:
     at = bench(says("breakdown", {"story_id": STORY}), says("breakdown", CUT), says("breakdown", WHOLE))
-    await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1", "breakdown 2", "breakdown_missing 1"]
 
 
 async def test_without_re_asks_a_cut_plan_is_what_it_is() -> None:
     at = bench(says("breakdown", CUT), policies=Policies.model_validate({"answer": {"max_attempts": 0}}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1"]
     assert len(ids(planned)) == 2
 
@@ -83,7 +83,7 @@ async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
         "recommended_action": "change the story",
     }
     at = bench(says("breakdown", breakdown(STORY) | {"architectural_conflict": conflict, "task_count": 4}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert planned.breakdown.architectural_conflict.detected
     assert at.asked == ["breakdown 1"]
@@ -91,7 +91,7 @@ async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:
 
 async def test_no_plan_within_the_budget() -> None:
     at = bench(*[says("breakdown", {"nothing": number}) for number in range(5)])
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is None
     assert planned.findings
     assert [one for one in at.asked if "repair" not in one] == ["breakdown 1", "breakdown 2", "breakdown 3"]
@@ -100,7 +100,7 @@ async def test_no_plan_within_the_budget() -> None:
 async def test_an_entry_that_is_no_path_is_left_out_when_it_keeps_coming() -> None:
     odd = breakdown(STORY, ["a.py", 7])
     at = bench(*[says("breakdown", odd) for _ in range(3)])
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1", "breakdown 2", "breakdown 3"]
     assert planned.breakdown is not None
     assert planned.breakdown.tasks[0].files_to_create == ("a.py",)
@@ -109,7 +109,7 @@ async def test_an_entry_that_is_no_path_is_left_out_when_it_keeps_coming() -> No
 
 async def revised(at: Bench) -> str:
     mike = Mike(at.desk, brief())
-    planned = await mike.breakdown(SURFACE, "")
+    planned = await mike.breakdown(SURFACE, "", None)
     return mike.revision(planned, [major("breakdown.test_file", "tests/test_a.py is a test", fix="leave it out")])
 
 
@@ -119,14 +119,14 @@ async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
     assert "## Plan Revision Required" in feedback
     assert "leave it out" in feedback
     assert WHOLE in feedback
-    await Mike(at.desk, brief()).breakdown(SURFACE, feedback)
+    await Mike(at.desk, brief()).breakdown(SURFACE, feedback, None)
     assert at.segment(1, "feedback").strip().endswith("```")
 
 
 async def test_a_plan_cut_before_its_first_whole_task_is_asked_for_its_tasks_first() -> None:
     head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
     at = bench(says("breakdown", head), says("breakdown_missing", {"tasks": TASKS}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1", "breakdown_missing 1"]
     assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
 
@@ -134,7 +134,7 @@ async def test_a_plan_cut_before_its_first_whole_task_is_asked_for_its_tasks_fir
 async def test_a_head_whose_tasks_do_not_come_is_asked_for_anew() -> None:
     head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
     at = bench(says("breakdown", head), says("breakdown", WHOLE))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown 2"]
     assert len(ids(planned)) == 3
 
@@ -143,8 +143,8 @@ async def test_the_prompt_s_own_example_is_no_plan() -> None:
     (text,) = LIBRARY.worked("architect/breakdown")
     copy = text.replace("EXAMPLE", STORY)
     at = bench(says("breakdown", copy), says("breakdown", WHOLE))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
     assert "the prompt's own example" in at.segment(1, "feedback")
     at = bench(*[says("breakdown", copy)] * 4)
-    assert (await Mike(at.desk, brief()).breakdown(SURFACE, "")).breakdown is None
+    assert (await Mike(at.desk, brief()).breakdown(SURFACE, "", None)).breakdown is None

@@ -107,7 +107,7 @@ def says(text: str, purpose: str = "breakdown", **more: Any) -> dict[str, Any]:
 
 async def test_a_repaired_answer_is_told_with_its_layer_and_repairs() -> None:
     at = bench(says(UNREADABLE_PLAN), says(f"```json\n{SMALL[:-2]},\n}}\n```", "repair"))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert at.asked == ["breakdown 1", "repair 1"]
     (refused,), (told,) = at.sink.named("answer_refused"), at.sink.named("answer_repaired_by_model")
@@ -121,7 +121,7 @@ async def test_a_repaired_answer_is_told_with_its_layer_and_repairs() -> None:
 
 async def test_a_repair_that_is_none_is_told_and_the_loop_asks_anew() -> None:
     at = bench(says(UNREADABLE_PLAN), says("no", "repair"), says(SMALL))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert at.asked == ["breakdown 1", "repair 1", "breakdown 2"]
     assert at.sink.named("answer_repair_failed")
@@ -129,7 +129,7 @@ async def test_a_repair_that_is_none_is_told_and_the_loop_asks_anew() -> None:
 
 async def test_what_stopped_at_the_limit_is_no_text_to_repair() -> None:
     at = bench(says(UNREADABLE_PLAN, stop_reason="max_tokens"), says(SMALL, "repair"), says(SMALL))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert at.asked == ["breakdown 1", "breakdown 2"]
     assert "the answer was cut off" in at.segment(1, "feedback")
@@ -137,7 +137,7 @@ async def test_what_stopped_at_the_limit_is_no_text_to_repair() -> None:
 
 async def test_a_whole_answer_that_stopped_at_the_limit_is_whole() -> None:
     at = bench(says(SMALL, stop_reason="max_tokens"))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert planned.breakdown is not None
     assert (len(planned.breakdown.tasks), at.asked) == (3, ["breakdown 1"])
 
@@ -147,7 +147,7 @@ async def test_missing_tasks_that_came_are_not_asked_for_again_when_the_number_i
     cut = cut[: cut.index("T-US-1-02")]
     rest = json.dumps({"tasks": TASKS[1:3]})[:-1]
     at = bench(says(cut), says(rest, "breakdown_missing"))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
     assert at.asked[:2] == ["breakdown 1", "breakdown_missing 1"]
     assert planned.breakdown is not None
     assert len(planned.breakdown.tasks) == 3
@@ -168,7 +168,7 @@ STOPS = st.sampled_from([StopReason.END_TURN, StopReason.MAX_TOKENS])
 
 
 async def plan(at: Bench) -> None:
-    await Mike(at.desk, brief()).breakdown(SURFACE, "")
+    await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
 
 
 async def deliver(at: Bench) -> None:

@@ -2,16 +2,18 @@
 
 import pytest
 
-from orchestrator.domain.findings import critical, major, minor
+from orchestrator.domain.findings import Finding, critical, major, minor
+from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.sprint.routing import PlanRoute, TestRoute, route_plan, route_test
 
 WRONG = [major("x.y", "wrong")]
 
 
 @pytest.mark.parametrize(
-    ("findings", "iteration", "route"),
+    ("findings", "revision_count", "route"),
     [
-        ([], 1, PlanRoute.APPROVED),
+        (None, 0, PlanRoute.APPROVED),
+        ([], 0, PlanRoute.APPROVED),
         ([minor("x.y", "small")], 3, PlanRoute.APPROVED),
         (WRONG, 1, PlanRoute.REVISE),
         (WRONG, 2, PlanRoute.REVISE),
@@ -19,8 +21,28 @@ WRONG = [major("x.y", "wrong")]
         ([critical("x.y", "bad")], 3, PlanRoute.ESCALATE),
     ],
 )
-def test_plans(findings: list[object], iteration: int, route: PlanRoute) -> None:
-    assert route_plan(findings, iteration, 3) is route  # type: ignore[arg-type]
+def test_plans(findings: list[Finding] | None, revision_count: int, route: PlanRoute) -> None:
+    result = None if findings is None else PlanValidationResult.of(findings)
+    assert route_plan(result, revision_count, 3) is route
+
+
+@pytest.mark.parametrize(
+    ("findings", "severity"),
+    [
+        ([], "none"),
+        ([minor("x.y", "small"), minor("x.z", "small")], "none"),
+        (WRONG, "major"),
+        ([*WRONG, minor("x.y", "small")], "major"),
+        ([*WRONG, *WRONG], "critical"),
+        ([critical("x.y", "bad")], "critical"),
+    ],
+)
+def test_how_much_is_wrong_with_a_plan(findings: list[Finding], severity: str) -> None:
+    result = PlanValidationResult.of(findings)
+    assert result.severity == severity
+    assert result.valid is (severity == "none")
+    assert all(note.severity == "minor" for note in result.notes)
+    assert sorted(map(str, result.findings)) == sorted(map(str, findings))
 
 
 @pytest.mark.parametrize(

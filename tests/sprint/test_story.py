@@ -169,7 +169,7 @@ async def test_plans_that_break_a_rule_are_revised_then_mended(tmp_path: Path) -
     assert outcome.status is StoryStatus.DONE
     assert stand.asked[:3] == ["breakdown 1", "breakdown 2", "breakdown 3"]
     assert "## Plan Revision Required" in stand.step.prompts[1].text
-    assert [event.data["route"] for event in stand.sink.named("plan_judged")] == ["revise", "revise", "escalate"]
+    assert [event.data["verdict"] for event in stand.sink.named("plan_judged")] == ["revise", "revise", "escalate"]
 
 
 async def test_a_plan_that_cannot_be_mended_waits_for_a_person(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate, Priority, Story
 from orchestrator.sprint.history import StoryHistory, fold
+from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from tests.sprint.test_history import START
 
@@ -79,6 +80,7 @@ class Play:
             name: Story(id=name, title=name, priority=self.priorities.get(name, Priority.MEDIUM))
             for name in self.record.story_ids
         }
+        self.slots = Slots(at_once)
         supervisor = Supervisor(
             record=self.record,
             stories=stories,
@@ -88,7 +90,7 @@ class Play:
             clock=SystemClock(),
             cells=self.cells,
             payload=payload,
-            at_once=at_once,
+            slots=self.slots,
             stop_after_failures=stop_after,
         )
         await asyncio.wait_for(supervisor.run(), 10)
