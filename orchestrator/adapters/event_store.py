@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +27,7 @@ EVENTS = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
 )
 _READ_CHUNK = 2000
+_WAL_ATTEMPTS = 20
 
 
 def sqlite_url(path: Path) -> str:
@@ -44,7 +47,7 @@ def _usable() -> Iterator[None]:
         raise ConfigError(f"the event log cannot be used: {reason}; see DATABASE_URL or the state folder") from error
 
 
-def _connect(url: str) -> sa.Engine:
+def _connect(url: str, *, writes: bool) -> sa.Engine:
     with _usable():
         parsed = sa.make_url(url)
         if parsed.drivername in {"postgres", "postgresql"}:
@@ -52,15 +55,27 @@ def _connect(url: str) -> sa.Engine:
             parsed = parsed.set(drivername="postgresql+psycopg")
         engine = sa.create_engine(parsed)
     if engine.dialect.name == "sqlite":
-
-        @sa.event.listens_for(engine, "connect")
-        def _pragmas(connection: Any, _record: Any) -> None:
-            # WAL lets `logs -f` read while a run writes; NORMAL is safe against kill -9, not against power loss.
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA busy_timeout=30000")
-
+        sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
     return engine
+
+
+def _reader_pragmas(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA busy_timeout=30000")
+
+
+def _writer_pragmas(connection: Any, _record: Any) -> None:
+    """WAL lets others read while a run writes; NORMAL is safe against kill -9, not against power loss."""
+    connection.execute("PRAGMA busy_timeout=30000")
+    for attempt in range(_WAL_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:
+            # The first change of a file to WAL waits for nobody: somebody else has just opened it.
+            if attempt + 1 == _WAL_ATTEMPTS:
+                raise
+            time.sleep(0.01 * (attempt + 1))
+    connection.execute("PRAGMA synchronous=NORMAL")
 
 
 def _event(body: str) -> Event:
@@ -72,7 +87,7 @@ class EventReader:
     """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used."""
 
     def __init__(self, url: str) -> None:
-        self._engine = _connect(url)
+        self._engine = _connect(url, writes=False)
 
     def close(self) -> None:
         """Let go of the database."""
@@ -162,7 +177,7 @@ class EventStore:
         return found
 
     def _open(self) -> sa.Engine:
-        engine = _connect(self._url)
+        engine = _connect(self._url, writes=True)
         with _usable():
             _METADATA.create_all(engine)
         return engine

@@ -102,7 +102,7 @@ async def ask(stage: Stage, gate: Gate) -> GateAnswer:
 
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
     """A person's comment as feedback for the next plan."""
-    message = answer.comment or "a person has turned the plan down"
+    message = f"{answer.by} turned the plan down: {answer.comment or 'without a word'}"
     return major("gate.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
 
 

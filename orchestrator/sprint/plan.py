@@ -154,7 +154,7 @@ class PlanLoop:
             stage="plan",
             verdict="conflict",
             attempt=self._iteration,
-            budget_left=self._left,
+            budget_left=self._left(valid=True),
             findings=[],
             conflict=plan.architectural_conflict.model_dump(mode="json"),
         )
@@ -173,10 +173,9 @@ class PlanLoop:
     def _plan_file(self) -> str:
         return self._given.path if self._given is not None else ""
 
-    @property
-    def _left(self) -> int:
-        """Plans that may still be asked for."""
-        return max(0, self._budget - self._invalid) if self._given is None else 0
+    def _left(self, valid: bool) -> int:
+        """Revisions that may still be asked for after the present plan."""
+        return max(0, self._budget - self._invalid - valid) if self._given is None else 0
 
     def _checked(self, plan: Breakdown) -> list[Finding]:
         surface = self._progress.surface
@@ -205,7 +204,7 @@ class PlanLoop:
             stage="plan",
             verdict=route,
             attempt=self._iteration,
-            budget_left=self._left,
+            budget_left=self._left(result.valid),
             severity=result.severity,
             findings=[finding.model_dump(mode="json") for finding in result.findings],
             plan=plan.model_dump(mode="json"),

@@ -1,6 +1,7 @@
 """One story from its text to an outcome, with the real personas and checks, a scripted team, and no process."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +9,10 @@ from orchestrator.adapters.memory_workspace import MemoryWorkspace
 from orchestrator.adapters.scripted import ScriptedProvider, load_script
 from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from orchestrator.domain.findings import Severity
+from orchestrator.domain.gate import Gate, GateAnswer
 from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.stages import GivenPlan, StoryBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.story import Story
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
@@ -35,10 +37,12 @@ class Stand:
         self.runner = SimulatedRunner(**runs)
         self.sink = MemorySink()
         self.step: SimulatedStep
+        self.person: Callable[[Gate], GateAnswer] | None = None
+        self.given: GivenPlan | None = None
 
     async def run(self, replies: ScriptedProvider, story: str = A, **policies: Any) -> StoryOutcome:
-        self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story)
-        brief = StoryBrief(story=Story(id=story, title="A value"), sprint="sprint")
+        self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story, person=self.person)
+        brief = StoryBrief(story=Story(id=story, title="A value"), sprint="sprint", plan=self.given)
         body = story_body(LIBRARY, self.workspace, self.runner)
         return await body(self.step, story_payload(brief, Policies.model_validate(policies)))
 
