@@ -28,6 +28,9 @@ class Runner:
 
     def __init__(self, ends: Mapping[str, End]) -> None:
         self.ends = ends
+        self.people: dict[str, asyncio.Event] = {}
+        """Story → what it waits for at a gate, half-way through."""
+        self.slots = Slots(0)
         self.started: list[str] = []
         self.running = self.most = 0
 
@@ -38,6 +41,13 @@ class Runner:
         self.most = max(self.most, self.running)
         await asyncio.sleep(0.001)
         self.running -= 1
+        if story in self.people:
+            async with self.slots.given_back(workflow_id):
+                await self.people[story].wait()
+            self.running += 1
+            self.most = max(self.most, self.running)
+            await asyncio.sleep(0.001)
+            self.running -= 1
         end = self.ends.get(story, DONE)
         if isinstance(end, Exception):
             raise end
@@ -80,7 +90,7 @@ class Play:
             name: Story(id=name, title=name, priority=self.priorities.get(name, Priority.MEDIUM))
             for name in self.record.story_ids
         }
-        self.slots = Slots(at_once)
+        self.slots = self.runner.slots = Slots(at_once)
         supervisor = Supervisor(
             record=self.record,
             stories=stories,
@@ -181,6 +191,49 @@ async def test_refused_credentials_pause_at_once_and_let_running_stories_end() -
     supervisor = await play.run(at_once=2)
     assert supervisor.paused == "the provider refuses our credentials"
     assert play.statuses() == {"A": "failed", "B": "done", "C": "pending"}
+
+
+async def test_a_story_that_waits_for_a_person_holds_no_slot_and_comes_back_first() -> None:
+    play = Play({name: [] for name in "ABCDE"})
+    play.priorities = {"A": Priority.CRITICAL}
+    play.runner.people["A"] = answered = asyncio.Event()
+
+    async def answer() -> None:
+        while play.order != ["A", "B", "C"]:
+            await asyncio.sleep(0)
+        assert play.statuses()["A"] == "executing"
+        answered.set()
+
+    await asyncio.gather(play.run(at_once=1), answer())
+    assert play.runner.most == 1, "never two at once, also when the one comes back"
+    finished = [event.story for event in play.sink.named("story_finished")]
+    assert finished == ["B", "C", "A", "D", "E"]
+
+
+async def test_stories_that_all_wait_keep_the_sprint_alive_and_others_wait_for_them_only() -> None:
+    play = Play({"A": [], "B": [], "C": ["A"], "D": []})
+    play.runner.people = {"A": asyncio.Event(), "B": asyncio.Event()}
+
+    async def answer() -> None:
+        while play.statuses()["D"] != "done":
+            await asyncio.sleep(0)
+        assert play.statuses() == {"A": "executing", "B": "executing", "C": "pending", "D": "done"}
+        play.runner.people["B"].set()
+        while play.statuses()["B"] != "done":
+            await asyncio.sleep(0)
+        play.runner.people["A"].set()
+
+    await asyncio.gather(play.run(at_once=2), answer())
+    assert set(play.statuses().values()) == {"done"}
+
+
+async def test_a_paused_sprint_waits_for_no_person() -> None:
+    refused = StoryOutcome(id="B", status=FAILED, stop_sprint=True)
+    play = Play({"A": [], "B": [], "C": []}, {"B": refused})
+    play.priorities = {"A": Priority.CRITICAL}
+    play.runner.people["A"] = asyncio.Event()
+    assert (await play.run(at_once=1)).paused is not None
+    assert play.statuses() == {"A": "executing", "B": "failed", "C": "pending"}
 
 
 async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None:

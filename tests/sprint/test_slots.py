@@ -1,0 +1,100 @@
+"""Slots of a sprint: never more held than there are, whatever stories do and when they are cancelled."""
+
+import asyncio
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.sprint.slots import Slots
+
+
+async def test_a_story_that_is_cancelled_while_it_waits_leaves_nothing_behind() -> None:
+    slots, inside = Slots(1), asyncio.Event()
+
+    async def waits() -> None:
+        async with slots.given_back("A"):
+            inside.set()
+            await asyncio.Event().wait()
+
+    slots.take("A")
+    task = asyncio.create_task(waits())
+    await inside.wait()
+    assert slots.free
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert slots.waiting == frozenset()
+    assert slots.free
+
+
+async def test_a_story_that_is_cancelled_while_it_comes_back_frees_its_place_in_the_line() -> None:
+    slots, answered = Slots(1), asyncio.Event()
+
+    async def waits() -> None:
+        async with slots.given_back("A"):
+            await answered.wait()
+
+    slots.take("A")
+    task = asyncio.create_task(waits())
+    await asyncio.sleep(0)
+    slots.take("B")
+    answered.set()
+    await asyncio.sleep(0)
+    assert not slots.free
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    slots.release("B")
+    assert slots.free
+
+
+async def test_one_that_the_engine_went_on_with_by_itself_takes_no_slot_while_it_waits() -> None:
+    slots, answered = Slots(1), asyncio.Event()
+
+    async def waits() -> None:
+        async with slots.given_back("A"):
+            await answered.wait()
+
+    task = asyncio.create_task(waits())
+    await asyncio.sleep(0)
+    slots.take("A")
+    assert slots.free
+    answered.set()
+    await task
+    assert not slots.free
+    slots.release("A")
+    assert slots.free
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+@given(seed=st.integers(0, 10_000))
+def test_never_more_are_held_than_there_are(at_once: int, seed: int) -> None:
+    asyncio.run(_busy(at_once, random.Random(seed)))
+
+
+async def _busy(at_once: int, chance: random.Random) -> None:
+    slots, working, most = Slots(at_once), 0, 0
+
+    async def story(name: str) -> None:
+        nonlocal working, most
+        for _ in range(chance.randint(0, 3)):
+            working += 1
+            most = max(most, working)
+            for _ in range(chance.randint(0, 3)):
+                await asyncio.sleep(0)
+            working -= 1
+            async with slots.given_back(name):
+                for _ in range(chance.randint(0, 3)):
+                    await asyncio.sleep(0)
+        slots.release(name)
+
+    waiting, running = [f"S{number}" for number in range(7)], set[asyncio.Task[None]]()
+    while waiting or running:
+        while waiting and slots.free:
+            name = waiting.pop()
+            slots.take(name)
+            running.add(asyncio.create_task(story(name)))
+        await asyncio.sleep(0)
+        running = {task for task in running if not task.done()}
+    assert most <= at_once
+    assert slots.free
