@@ -24,6 +24,7 @@ from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.sprint.scan import runtime_of
@@ -60,10 +61,14 @@ class Judged(NamedTuple):
 
     status: Status
     findings: tuple[Finding, ...]
+    is_plan: bool = False
+    """Whether it is a story's plan, whose severity is counted (spec 3)."""
 
     @property
     def severity(self) -> Severity:
-        """The gravest one's."""
+        """The gravest one's; of a plan as PlanValidationResult says, where minor findings count for nothing."""
+        if self.is_plan:
+            return PlanValidationResult.of(self.findings).severity
         return max((finding.severity for finding in self.findings), key=lambda one: one.rank, default=Severity.NONE)
 
     @property
@@ -88,8 +93,9 @@ def judge(kind: str, text: str, around: Surroundings) -> Judged:
     extraction = extract(text, contract)
     problems = extraction.problems
     if extraction.value is None:
-        return Judged(extraction.status, problems)
-    return Judged(extraction.status, (*problems, *check(extraction.value, _story(extraction, around), around)))
+        return Judged(extraction.status, problems, kind == PLAN_KIND)
+    findings = (*problems, *check(extraction.value, _story(extraction, around), around))
+    return Judged(extraction.status, findings, kind == PLAN_KIND)
 
 
 def read_plan(text: str, story: str | None) -> tuple[Breakdown | None, tuple[Finding, ...]]:
@@ -210,9 +216,10 @@ def suite_of_file(path: str, text: str) -> str:
     return json.dumps({"test_file": path, "test_content": text, "test_cases": list(names)})
 
 
+PLAN_KIND = "breakdown"
 Check = Callable[[Any, str, Surroundings], Iterator[Finding]]
 KINDS: Mapping[str, tuple[type[AnswerValue], Check]] = {
-    "breakdown": (BreakdownAnswer, _breakdown),
+    PLAN_KIND: (BreakdownAnswer, _breakdown),
     "delivery": (DeliveryAnswer, _delivery),
     "suite": (SuiteAnswer, _suite),
 }
