@@ -11,11 +11,15 @@ from orchestrator.sprint.context import Stage, StoryStopped
 
 NOT_TO_BE_CARRIED_OUT = frozenset(
     {
-        *("breakdown.unsafe_path", "breakdown.package_source", "breakdown.no_work", "breakdown.shape"),
+        *("breakdown.unsafe_path", "breakdown.package_source", "breakdown.undeclared_package"),
+        *("breakdown.test_file", "breakdown.binary_file"),
         *("breakdown.task_id", "breakdown.dependency", "breakdown.cycle"),
     }
 )
-"""Findings that nobody can approve away: the plan could not be built, or only by leaving the closed world."""
+"""Findings that nobody can approve away: the closed world would refuse what such a plan leads to.
+
+A task without work is none of them: it does nothing, and the tests judge the rest.
+"""
 DONE_AS = {
     Choice.APPROVE: "approved",
     Choice.REJECT: "rejected",

@@ -17,7 +17,7 @@ from tests.sprint.test_story import A, Stand, codes, good, provider
 from tests.support import breakdown, suite_text, task
 
 EMPTY = task(A, 1, [])
-"""A task with neither file nor command: no mending helps, and nobody can approve it."""
+"""A task with neither file nor command: no mending helps."""
 ABSTRACT = "database"
 """A path that is no file: struck when the budget is used up, so that the task is left with what else it has."""
 
@@ -107,25 +107,27 @@ async def test_a_plan_is_revised_with_its_issues_and_no_more_than_the_budget(tmp
     assert play.people.asked == []
 
 
-async def test_an_escalated_plan_that_nobody_could_build_cannot_be_approved(tmp_path: Path) -> None:
-    play = Playing(tmp_path, [BAD, BAD, BAD], Choice.APPROVE, Choice.CANCEL)
+async def test_an_escalated_plan_is_approved_with_what_is_said_of_it(tmp_path: Path) -> None:
+    half = breakdown(A, ["us_1.py"], task(A, 2, []))
+    play = Playing(tmp_path, [half] * 3, Choice.APPROVE)
+    outcome = await play.ends("escalations")
+    (gate,) = play.people.asked
+    assert (gate.valid, gate.barred, [issue.code for issue in gate.issues]) == (False, "", ["breakdown.no_work"])
+    found = {finding.code: finding for finding in outcome.findings}
+    assert outcome.status is StoryStatus.DONE
+    assert found["gate.approved_invalid"].message == "anna approved the plan in spite of 1 issue"
+    assert not found["breakdown.no_work"].severity.blocks
+
+
+async def test_a_plan_that_the_contract_would_refuse_cannot_be_approved(tmp_path: Path) -> None:
+    undeclared = breakdown(A, task(A, 1, ["us_1.py"], "pip install requests"))
+    play = Playing(tmp_path, [undeclared] * 3, Choice.APPROVE, Choice.CANCEL)
     outcome = await play.ends("escalations")
     first, second = play.people.asked
     assert Choice.APPROVE not in first.choices
-    assert "neither files nor a command" in first.barred
+    assert "installs `requests`" in first.barred
     assert (first.number, second.number, first.valid) == (1, 2, False)
-    assert [issue.code for issue in first.issues] == ["breakdown.no_work"]
     assert (outcome.status, codes(outcome)) == (StoryStatus.CANCELLED, {"gate.cancelled"})
-
-
-async def test_an_invalid_plan_that_can_be_built_is_approved_with_what_is_said_of_it(tmp_path: Path) -> None:
-    undeclared = breakdown(A, task(A, 1, ["us_1.py"], "pip install requests"))
-    play = Playing(tmp_path, [undeclared] * 3, Choice.APPROVE)
-    outcome = await play.ends("escalations")
-    assert Choice.APPROVE in play.people.asked[0].choices
-    found = {finding.code: finding for finding in outcome.findings}
-    assert found["gate.approved_invalid"].message == "anna approved the plan in spite of 1 issue"
-    assert not found["breakdown.undeclared_package"].severity.blocks
 
 
 async def test_a_rejection_is_one_more_revision_with_the_comment(tmp_path: Path) -> None:
@@ -158,10 +160,10 @@ async def test_an_edited_plan_is_checked_again_and_built(tmp_path: Path) -> None
 
 
 async def test_an_edited_plan_that_cannot_be_built_comes_back(tmp_path: Path) -> None:
-    unsafe = plan_of(["us_1.py"]).model_copy(update={"tasks": (plan_of(EMPTY).tasks[0],)})
-    play = Playing(tmp_path, [BAD] * 3, said(Choice.EDIT, plan=unsafe), Choice.CANCEL)
+    undeclared = plan_of(task(A, 1, ["us_1.py"], "pip install requests"))
+    play = Playing(tmp_path, [BAD] * 3, said(Choice.EDIT, plan=undeclared), Choice.CANCEL)
     await play.ends("escalations")
-    assert play.people.asked[1].plan == unsafe
+    assert play.people.asked[1].plan == undeclared
 
 
 async def test_planning_from_the_start_forgets_the_revisions_and_tells_the_comment(tmp_path: Path) -> None:
