@@ -39,13 +39,16 @@ class RepositoryError(UserError):
 class SprintLocked(UserError):
     """Another living process works on this sprint."""
 
-    def __init__(self, message: str, *, pid: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, pid: int, findings: Sequence[Any] = ()) -> None:
+        super().__init__(message, findings=findings)
         self.pid = pid
 
 
-class _FromProvider(OrchestratorError):
-    """Shared shape of everything a provider's answer can make us raise (spec 3)."""
+class FromProvider(OrchestratorError):
+    """What a call can end in, in one shape: no answer (ProviderError), or one that does not fit (spec 3).
+
+    `original_message` is what the provider or the model said, verbatim but for its cap.
+    """
 
     def __init__(
         self, message: str, *, provider_name: str = "", original_message: str = "", findings: Sequence[Any] = ()
@@ -55,15 +58,13 @@ class _FromProvider(OrchestratorError):
         self.original_message = original_message[:MESSAGE_CAP]
 
 
-class ProviderError(_FromProvider):
-    """The call itself failed; `kind` is rate_limit, overloaded, timeout, connection, auth or bad_request."""
+class ProviderError(FromProvider):
+    """Transport: no answer came; `kind` is rate_limit, overloaded, timeout, connection, auth or bad_request."""
 
     kind = "provider"
 
-    def __init__(
-        self, message: str, *, kind: str = "", code: str = "", provider_name: str = "", original_message: str = ""
-    ) -> None:
-        super().__init__(message, provider_name=provider_name, original_message=original_message)
+    def __init__(self, message: str, *, kind: str = "", code: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
         self.kind = kind or self.kind
         self.code = code or f"provider.{self.kind}"
 
@@ -71,7 +72,7 @@ class ProviderError(_FromProvider):
 class TransientProviderError(ProviderError):
     """The same request may succeed later: retried under the transport policy. `retry_after_s` is the server's wish."""
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None, **details: str) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, **details: Any) -> None:
         super().__init__(message, **details)
         self.retry_after_s = retry_after_s
 
@@ -86,20 +87,24 @@ class BudgetExceeded(ProviderError):
     kind = "budget"
 
 
-class SchemaValidationError(_FromProvider):
-    """The reply came, its content does not fit: asked again with its findings, never a transport retry."""
+class SchemaValidationError(FromProvider):
+    """Content: answers came and were paid for, and none within the answer budget fits what was asked for.
+
+    Raised by the answer loop, for every provider alike, and handled by the stage that asked; never a transport retry.
+    `findings` begin with what it comes to, and go on with what is said of the last answer.
+    """
 
 
 class AnswerRefused(SchemaValidationError):
-    """No value could be extracted without guessing."""
+    """No value could be extracted from the last answer without guessing, or the model declined to answer."""
 
 
 class AnswerTruncated(SchemaValidationError):
-    """The answer was cut off and its missing part did not come."""
+    """The last answer was cut off and its missing part did not come."""
 
 
 class AnswerInvalid(SchemaValidationError):
-    """A value was extracted and does not satisfy its contract or checks."""
+    """A value was extracted from the last answer, and it is not what was asked for."""
 
 
 class ContractViolation(OrchestratorError):

@@ -129,6 +129,7 @@ class ScriptedProvider:
                 message,
                 kind=kind,
                 provider_name=self.name,
+                original_message=entry.text,
                 retry_after_s=entry.retry_after_s,
             )
         raise PermanentProviderError(message, kind=kind, provider_name=self.name, original_message=entry.text)

@@ -103,6 +103,9 @@ class FailedCall(Value):
     """Code of the finding it becomes when it is final."""
     permanent: bool = False
     """Whether the same request can never succeed."""
+    provider_name: str = ""
+    original_message: str = ""
+    """What the provider said, capped."""
 
 
 class Reply(Value):

@@ -15,29 +15,33 @@ _CLASSES: dict[str, type[errors.OrchestratorError]] = {
     if isinstance(cls, type) and issubclass(cls, errors.OrchestratorError)
 }
 
+_DETAILS: dict[type[errors.OrchestratorError], tuple[str, ...]] = {
+    errors.FromProvider: ("provider_name", "original_message"),
+    errors.ProviderError: ("kind", "code"),
+    errors.TransientProviderError: ("retry_after_s",),
+    errors.SprintLocked: ("pid",),
+}
+"""What a family carries beside message and findings."""
+
 
 def pack(error: errors.OrchestratorError) -> dict[str, Any]:
-    """The class name, message, findings and provider details of `error`, JSON-able."""
+    """The class name, message, findings and details of `error`, JSON-able."""
     packed: dict[str, Any] = {"class": type(error).__name__, "message": error.message}
     packed["findings"] = [finding.model_dump(mode="json") for finding in error.findings]
-    if isinstance(error, errors.ProviderError):
-        packed |= {
-            "kind": error.kind,
-            "code": error.code,
-            "provider_name": error.provider_name,
-            "original_message": error.original_message,
-        }
-    return packed
+    return packed | {name: getattr(error, name) for name in _details(type(error))}
 
 
 def unpack(packed: dict[str, Any]) -> errors.OrchestratorError:
     """The error that `pack` was given, as the same class."""
     cls = _CLASSES.get(packed["class"], errors.OrchestratorError)
-    if issubclass(cls, errors.ProviderError):
-        details = {name: packed[name] for name in ("kind", "code", "provider_name", "original_message")}
-        return cls(packed["message"], **details)
     findings = [Finding.model_validate(finding) for finding in packed["findings"]]
-    return cls(packed["message"], findings=findings)
+    # An older record may lack some.
+    details = {name: packed[name] for name in _details(cls) if name in packed}
+    return cls(packed["message"], findings=findings, **details)
+
+
+def _details(cls: type[errors.OrchestratorError]) -> list[str]:
+    return [name for family, names in _DETAILS.items() if issubclass(cls, family) for name in names]
 
 
 def storable(data: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,13 @@ class TurnTaker:
         """The error of a turn whose last call was its last chance; the same before and after a crash."""
         last = failures[-1]
         message = last.message if last.permanent else f"{last.message} (gave up after {len(failures)} calls)"
-        return PermanentProviderError(message, kind=last.kind, code=last.code, provider_name=self._provider.name)
+        return PermanentProviderError(
+            message,
+            kind=last.kind,
+            code=last.code,
+            provider_name=last.provider_name,
+            original_message=last.original_message,
+        )
 
     async def _call(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
         if journal.calls >= self._cap:
@@ -72,6 +78,8 @@ class TurnTaker:
                     message=error.message,
                     code=error.code,
                     permanent=not isinstance(error, TransientProviderError),
+                    provider_name=error.provider_name,
+                    original_message=error.original_message,
                 )
                 journal.record_failure(step, numbered, failure)
                 raise
@@ -82,16 +90,16 @@ class TurnTaker:
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
-        wished = error.retry_after_s if isinstance(error, TransientProviderError) else None
-        if wished is None:
+        if not isinstance(error, TransientProviderError) or error.retry_after_s is None:
             return self._backoff(state)
-        if wished > self._policy.retry_after_max_s:
+        if error.retry_after_s > self._policy.retry_after_max_s:
             raise PermanentProviderError(
-                f"the server asks to wait {wished:.0f} s, more than provider.retry_after_max_s",
-                kind=error.kind if isinstance(error, ProviderError) else "rate_limit",
-                provider_name=self._provider.name,
+                f"the server asks to wait {error.retry_after_s:.0f} s, more than provider.retry_after_max_s",
+                kind=error.kind,
+                provider_name=error.provider_name,
+                original_message=error.original_message,
             ) from error
-        return wished
+        return error.retry_after_s
 
 
 def describe(key: TurnKey) -> str:

@@ -1,45 +1,67 @@
 """Our errors survive the journey through the engine's records."""
 
+import inspect
 import json
+from typing import Any
 
-import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator import errors
-from orchestrator.domain.findings import major
-from orchestrator.engine.codec import pack, unpack
+from orchestrator.domain.findings import Finding, Severity, Where
+from orchestrator.engine.codec import pack, restored, storable, unpack
 
-FINDING = major("x.y", "wrong", fix="mend it")
-PROVIDER = [errors.ProviderError, errors.TransientProviderError, errors.PermanentProviderError, errors.BudgetExceeded]
-OTHERS = [
-    errors.OrchestratorError,
-    errors.ConfigError,
-    errors.WorkspaceError,
-    errors.ContractViolation,
-    errors.NeedsHuman,
-    errors.AnswerRefused,
-    errors.AnswerTruncated,
-    errors.AnswerInvalid,
-]
-
-
-@pytest.mark.parametrize("cls", PROVIDER)
-def test_provider_errors_keep_class_kind_and_code(cls: type[errors.ProviderError]) -> None:
-    error = cls("no", kind="auth", code="script.missing", provider_name="p", original_message="raw")
-    back = unpack(json.loads(json.dumps(pack(error))))
-    assert type(back) is cls
-    assert isinstance(back, errors.ProviderError)
-    assert (back.message, back.kind, back.code) == ("no", "auth", "script.missing")
-    assert (back.provider_name, back.original_message) == ("p", "raw")
+CLASSES = [cls for cls in vars(errors).values() if inspect.isclass(cls) and issubclass(cls, errors.OrchestratorError)]
+texts = st.text(st.characters(exclude_categories=())) | st.text(min_size=480, max_size=600)
+findings = st.builds(
+    Finding,
+    code=st.from_regex(r"[a-z]{1,9}\.[a-z_]{1,9}", fullmatch=True),
+    severity=st.sampled_from(Severity),
+    message=texts,
+    where=st.builds(Where, line=st.none() | st.integers(1, 9), file=st.none() | texts),
+    fix=texts,
+)
+DETAILS: dict[type[errors.OrchestratorError], dict[str, st.SearchStrategy[Any]]] = {
+    errors.FromProvider: {"provider_name": texts, "original_message": texts},
+    errors.ProviderError: {"kind": texts, "code": texts},
+    errors.TransientProviderError: {"retry_after_s": st.none() | st.floats(0, 1e6)},
+    errors.SprintLocked: {"pid": st.integers(1, 10**6)},
+}
 
 
-@pytest.mark.parametrize("cls", OTHERS)
-def test_other_errors_keep_class_message_and_findings(cls: type[errors.OrchestratorError]) -> None:
-    back = unpack(json.loads(json.dumps(pack(cls("broken", findings=[FINDING])))))
-    assert type(back) is cls
-    assert back.message == "broken"
-    assert back.findings == (FINDING,)
+@st.composite
+def raised(draw: st.DrawFn) -> errors.OrchestratorError:
+    cls = draw(st.sampled_from(CLASSES))
+    details = {name: draw(some) for base, own in DETAILS.items() if issubclass(cls, base) for name, some in own.items()}
+    return cls(draw(texts), findings=draw(st.lists(findings, max_size=3)), **details)
+
+
+@given(error=raised())
+def test_every_error_comes_back_as_it_was(error: errors.OrchestratorError) -> None:
+    back = unpack(restored(json.loads(json.dumps(storable(pack(error))))))
+    assert type(back) is type(error)
+    assert vars(back) == vars(error)
+    assert str(back) == str(error) == error.message
 
 
 def test_a_class_of_another_version_becomes_the_base() -> None:
-    packed = {**pack(errors.WorkspaceError("broken")), "class": "GoneError"}
+    packed = {**pack(errors.PermanentProviderError("broken", kind="auth")), "class": "GoneError"}
     assert type(unpack(packed)) is errors.OrchestratorError
+
+
+def test_an_older_record_with_fewer_details_can_be_read() -> None:
+    back = unpack({"class": "AnswerInvalid", "message": "broken", "findings": []})
+    assert isinstance(back, errors.AnswerInvalid)
+    assert (back.provider_name, back.original_message) == ("", "")
+
+
+def test_what_came_and_does_not_fit_is_no_failed_call() -> None:
+    content, transport = errors.SchemaValidationError, errors.ProviderError
+    assert not issubclass(content, transport)
+    assert not issubclass(transport, content)
+    assert issubclass(content, errors.FromProvider)
+    assert issubclass(transport, errors.FromProvider)
+    for cls in CLASSES:
+        assert issubclass(cls, transport) or not issubclass(cls, errors.TransientProviderError)
+        if issubclass(cls, errors.FromProvider):
+            assert len(cls("m", original_message="x" * 900).original_message) == 500
