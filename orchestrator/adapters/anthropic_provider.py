@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import anthropic
 from anthropic.types import MessageParam, TextBlockParam
+from pydantic import NonNegativeInt, model_validator
 
 from orchestrator.adapters.model_provider import (
     CONNECT_S,
     HttpResponse,
+    Known,
     ModelAccess,
     ModelProvider,
     NoConnection,
@@ -20,6 +22,7 @@ from orchestrator.adapters.model_provider import (
     reason,
     sendable,
     split,
+    spoken,
 )
 from orchestrator.domain.exchange import Prompt, Segment, StopReason, Usage
 from orchestrator.ports import Clock
@@ -39,25 +42,32 @@ SEAMS = (("role", "rules", "contract"), ("project", "sprint"), ("story",), ("tas
 """Segments that change together. Behind the last of each stands a cache breakpoint; the service takes four."""
 
 
-class _Block(WirePart):
-    type: str
-    text: str = ""
-
-
 class _Usage(WirePart):
-    input_tokens: int = 0
+    input_tokens: NonNegativeInt
     """Without what was read from or written to the cache."""
-    output_tokens: int = 0
-    cache_creation_input_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
+    output_tokens: NonNegativeInt = 0
+    cache_creation_input_tokens: Known[NonNegativeInt] = None
+    cache_read_input_tokens: Known[NonNegativeInt] = None
+
+
+class _Stop(WirePart):
+    explanation: Known[str] = None
+    """Why an answer was refused, in words."""
 
 
 class _Message(WirePart):
     type: Literal["message"]
-    content: tuple[_Block, ...]
-    model: str = ""
-    stop_reason: str | None = None
-    usage: _Usage | None = None
+    content: Any = None
+    model: Known[str] = None
+    stop_reason: Known[str] = None
+    stop_details: Known[_Stop] = None
+    usage: Known[_Usage] = None
+
+    @model_validator(mode="after")
+    def _an_answer(self) -> "_Message":
+        if not isinstance(self.content, list | str) and self.usage is None:
+            raise ValueError("neither content nor usage")
+        return self
 
 
 class AnthropicProvider(ModelProvider):
@@ -112,9 +122,9 @@ class AnthropicProvider(ModelProvider):
         read = (usage.cache_read_input_tokens or 0) if usage else 0
         written = (usage.cache_creation_input_tokens or 0) if usage else 0
         return Said(
-            text="".join(block.text for block in message.content if block.type == "text"),
+            text=spoken(message.content) or (message.stop_details or _Stop()).explanation or "",
             stop_reason=STOPS.get(message.stop_reason, StopReason.UNKNOWN),
-            model=message.model,
+            model=message.model or "",
             usage=Usage(input=usage.input_tokens + read + written, cached=read, output=usage.output_tokens)
             if usage
             else None,

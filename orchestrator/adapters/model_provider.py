@@ -9,9 +9,9 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
 from orchestrator.adapters.provider_errors import Refusal, one_line, refused, unexpected
 from orchestrator.domain.exchange import Prompt, Reply, Segment, StopReason, Usage
@@ -19,7 +19,7 @@ from orchestrator.errors import ProviderError, TransientProviderError
 from orchestrator.ports import Clock
 from orchestrator.settings import PriceSettings
 
-W = TypeVar("W", bound=BaseModel)
+T = TypeVar("T")
 
 CONNECT_S = 15.0
 """Seconds in which a connection must come about; a server that is not there is told soon."""
@@ -30,6 +30,17 @@ class WirePart(BaseModel):
     """Base of the parts of a response body that we read; the rest is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _known(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
+Known = Annotated[T | None, WrapValidator(_known)]
+"""A part of a body that is unknown when it has another shape: an answer was paid for and is not lost for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +149,10 @@ class ModelProvider(ABC):
 
     @abstractmethod
     def _read(self, body: Any) -> Said:
-        """The response's JSON, read. Raises pydantic's ValidationError for another shape."""
+        """The response's JSON, read. Raises pydantic's ValidationError for what is no answer of the service.
+
+        What a model put into an answer is no reason to raise: text that is not there is "".
+        """
 
     def _said(self, response: HttpResponse) -> Said:
         if response.status_code >= 300:
@@ -153,7 +167,9 @@ class ModelProvider(ABC):
             raise unexpected(self.name, content_type, self._without_key(response.text)) from shape
 
     def _lost(self, reason: str, *, kind: str) -> ProviderError:
-        return TransientProviderError(f"{self.name}: {reason}", kind=kind, provider_name=self.name)
+        return TransientProviderError(
+            f"{self.name}: {reason}", kind=kind, provider_name=self.name, original_message=reason
+        )
 
     def _without_key(self, text: str) -> str:
         """Some servers repeat the key they refuse; it must reach no record."""
@@ -178,6 +194,13 @@ def reason(error: Exception) -> str:
 def sendable(text: str) -> str:
     """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def spoken(content: object) -> str:
+    """The text of a message's content: the content itself, or its parts of type `text`; "" where there is none."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def split(segments: Sequence[Segment]) -> tuple[Segment | None, tuple[Segment, ...]]:

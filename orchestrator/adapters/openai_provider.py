@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import openai
 from openai.types.chat import ChatCompletionMessageParam
-from pydantic import Field
+from pydantic import NonNegativeInt, model_validator
 
 from orchestrator.adapters.model_provider import (
     CONNECT_S,
     HttpResponse,
+    Known,
     ModelAccess,
     ModelProvider,
     NoConnection,
@@ -22,6 +23,7 @@ from orchestrator.adapters.model_provider import (
     reason,
     sendable,
     split,
+    spoken,
 )
 from orchestrator.domain.exchange import Prompt, StopReason, Usage
 from orchestrator.ports import Clock
@@ -41,31 +43,42 @@ OWN_HOSTS = (".openai.com", ".azure.com")
 
 
 class _CachedTokens(WirePart):
-    cached_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    cached_tokens: Known[NonNegativeInt] = None
+    cache_write_tokens: Known[NonNegativeInt] = None
 
 
 class _Usage(WirePart):
-    prompt_tokens: int = 0
+    prompt_tokens: NonNegativeInt
     """With what was read from or written to the cache."""
-    completion_tokens: int = 0
-    prompt_tokens_details: _CachedTokens | None = None
+    completion_tokens: NonNegativeInt = 0
+    prompt_tokens_details: Known[_CachedTokens] = None
 
 
 class _Message(WirePart):
-    content: str | None = None
-    refusal: str | None = None
+    content: Any = None
+    refusal: Known[str] = None
 
 
 class _Choice(WirePart):
     message: _Message
-    finish_reason: str | None = None
+    finish_reason: Known[str] = None
 
 
 class _Completion(WirePart):
-    choices: tuple[_Choice, ...] = Field(min_length=1)
-    model: str | None = None
-    usage: _Usage | None = None
+    choices: tuple[Known[_Choice], ...] | None
+    model: Known[str] = None
+    usage: Known[_Usage] = None
+
+    @model_validator(mode="after")
+    def _an_answer(self) -> "_Completion":
+        if self.choice is None and self.usage is None:
+            raise ValueError("neither a message nor usage")
+        return self
+
+    @property
+    def choice(self) -> _Choice | None:
+        """The first one; None when no message came."""
+        return self.choices[0] if self.choices else None
 
 
 class OpenAIProvider(ModelProvider):
@@ -117,12 +130,13 @@ class OpenAIProvider(ModelProvider):
 
     def _read(self, body: Any) -> Said:
         completion = _Completion.model_validate(body)
-        choice, usage = completion.choices[0], completion.usage
+        choice, usage = completion.choice or _Choice(message=_Message()), completion.usage
         details = (usage.prompt_tokens_details if usage else None) or _CachedTokens()
         cached = details.cached_tokens or 0
-        refusal = choice.message.refusal if not choice.message.content else None
+        text = spoken(choice.message.content)
+        refusal = choice.message.refusal if not text else None
         return Said(
-            text=choice.message.content or refusal or "",
+            text=text or refusal or "",
             stop_reason=StopReason.REFUSAL if refusal else STOPS.get(choice.finish_reason, StopReason.UNKNOWN),
             model=completion.model or "",
             usage=Usage(input=usage.prompt_tokens, cached=cached, output=usage.completion_tokens) if usage else None,

@@ -13,7 +13,7 @@ ErrorKind = Literal["rate_limit", "overloaded", "timeout", "connection", "auth",
 
 
 def _known_stop(word: Any) -> Any:
-    return word if word in set(StopReason) else StopReason.UNKNOWN
+    return word if isinstance(word, str) and word in set(StopReason) else StopReason.UNKNOWN
 
 
 class ScriptEntry(AnswerValue):

@@ -15,7 +15,7 @@ from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
 from orchestrator.adapters.openai_provider import OpenAIProvider
 from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.errors import PermanentProviderError, ProviderError, TransientProviderError
+from orchestrator.errors import PermanentProviderError, ProviderError, SchemaValidationError, TransientProviderError
 from orchestrator.ports import Provider
 from tests.adapters.http_server import Answer, completion, message, model_server
 
@@ -114,6 +114,8 @@ async def test_an_error_has_its_kind_and_is_not_paid(opened: Opened, tmp_path: P
     assert isinstance(caught.value, PermanentProviderError if permanent else TransientProviderError)
     assert (caught.value.kind, caught.value.code) == (kind, f"provider.{kind}")
     assert caught.value.provider_name == provider.name
+    assert caught.value.original_message
+    assert not isinstance(caught.value, SchemaValidationError)
     assert len(caught.value.message) + len(caught.value.original_message) < 1000
 
 

@@ -1,6 +1,7 @@
 """The providers of real models through their SDKs, against a server on loopback."""
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import Callable, Mapping
@@ -140,12 +141,53 @@ async def test_stop_reasons_are_told_in_our_words(service: Service) -> None:
             assert (await call(service, server.url)).stop_reason is reason
 
 
-async def test_a_refusal_in_its_own_field_is_the_text() -> None:
-    body = completion(None)
-    body["choices"][0]["message"]["refusal"] = "I will not."
+async def answers(service: Service, body: Any) -> Reply:
+    """The reply that is read in a body."""
     with model_server(Answer(body=body)) as server:
-        reply = await call(GPT, server.url)
-    assert (reply.text, reply.stop_reason) == ("I will not.", StopReason.REFUSAL)
+        return await call(service, server.url, prices={"asked": PriceSettings(input=10, output=50)})
+
+
+@both
+@pytest.mark.parametrize("begun", ["", "The plan"])
+async def test_the_words_of_a_refusal_are_the_text_where_nothing_else_came(service: Service, begun: str) -> None:
+    body = service.body(begun, "refusal")
+    if service is GPT:
+        body = service.body(begun, "content_filter")
+        body["choices"][0]["message"]["refusal"] = "I will not."
+    body["stop_details"] = {"type": "refusal", "category": None, "explanation": "I will not."}
+    reply = await answers(service, body)
+    assert (reply.text, reply.stop_reason) == (begun or "I will not.", StopReason.REFUSAL)
+
+
+@both
+async def test_the_text_parts_of_a_content_are_its_text(service: Service) -> None:
+    parts = [None, 7, {"type": "text"}, {"type": "text", "text": None}, {"type": "thinking", "thinking": ["hm"]}]
+    body = service.body(None)
+    for content in ([*parts, *({"type": "text", "text": text} for text in "ok")], "ok"):
+        if service is GPT:
+            body["choices"][0]["message"]["content"] = content
+        assert (await answers(service, {**body, "content": content})).text == "ok"
+
+
+ODD_USAGE: list[Any] = [
+    None, [], "many", {}, {"prompt_tokens": None, "input_tokens": None}, {"prompt_tokens": -1, "input_tokens": -1},
+    {"prompt_tokens": 1e400, "input_tokens": 1e400}, {"prompt_tokens": 5, "input_tokens": 5, "completion_tokens": "x",
+                                                      "output_tokens": "x"},
+]  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("usage", ODD_USAGE, ids=str)
+async def test_an_answer_whose_usage_cannot_be_read_is_read_at_an_unknown_cost(service: Service, usage: Any) -> None:
+    reply = await answers(service, service.body("plan", usage=usage, model=["x"]))
+    assert (reply.text, reply.usage, reply.cost_usd, reply.model) == ("plan", Usage(), None, "asked")
+
+
+@both
+async def test_what_cannot_be_read_beside_the_tokens_does_not_take_them_away(service: Service) -> None:
+    more = {"prompt_tokens_details": 3, "cache_read_input_tokens": "x", "cache_creation_input_tokens": -1}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5, "input_tokens": 20, "output_tokens": 5, **more}
+    assert (await answers(service, service.body("plan", usage=usage))).usage == Usage(input=20, output=5)
 
 
 @both
@@ -259,6 +301,8 @@ async def test_an_unusable_wish_leaves_the_wait_to_us(service: Service, wish: st
         ({"error": {"message": "upstream failed"}}, "application/json"),
         ({"type": "message", "object": "chat.completion", "choices": [], "content": None}, "application/json"),
         (["not", "an", "object"], "application/json"),
+        ({"choices": [{"text": "of another interface"}], "usage": {}, "type": "completion"}, "application/json"),
+        ({"status": "ok", "usage": {"cpu": 5}, "content": "x", "choices": []}, "application/json"),
     ],
 )
 async def test_a_success_that_is_no_reply_is_transient(service: Service, body: Any, content_type: str) -> None:
@@ -266,6 +310,7 @@ async def test_a_success_that_is_no_reply_is_transient(service: Service, body: A
     error = await fails(service, Answer(body=body, headers={"content-type": content_type}), paid=paid.append)
     assert "base URL" in error.message
     assert (error.kind, error.code) == ("overloaded", "provider.shape")
+    assert error.original_message == (body if isinstance(body, str) else json.dumps(body))[:500]
     assert paid == []
 
 

@@ -32,6 +32,9 @@ def test_a_file_from_anywhere_is_read(tmp_path: Path) -> None:
     (entry,) = read.values()
     assert entry.text == "line\u2028one\n"
     assert entry.stop_reason is StopReason.UNKNOWN
+    for word in (["odd"], None, 7):
+        (entry,) = load_script(script(tmp_path / "s", {"text": "", "stop_reason": word})).values()
+        assert entry.stop_reason is StopReason.UNKNOWN
 
 
 @pytest.mark.parametrize(
