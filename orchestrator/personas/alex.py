@@ -17,6 +17,7 @@ from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking, major
 from orchestrator.domain.stages import Delivered, StoryBrief, TaskBrief
 from orchestrator.domain.wire import DeliveryAnswer
+from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import Looked, ask
 from orchestrator.personas.desk import Desk, Heard, Request
 from orchestrator.personas.shown import Shown
@@ -39,14 +40,17 @@ class Alex:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
         shown = Shown(brief, look, self._desk.policies.context_tokens)
         build = _Build(self._desk, self._brief, brief, shown)
-        asked = await ask(
-            self._desk,
-            build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
-            read=build.read,
-            judge=judge,
-            complete=build.complete,
-            look=build.look,
-        )
+        try:
+            asked = await ask(
+                self._desk,
+                build.request(Purpose.DELIVERY, self._desk.policies.build.max_attempts),
+                read=build.read,
+                judge=judge,
+                complete=build.complete,
+                look=build.look,
+            )
+        except SchemaValidationError as error:
+            return Delivered(delivery=None, accepted=False, findings=error.findings)
         return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
 
 
@@ -95,7 +99,7 @@ class _Build:
         self, delivery: Delivery | None, heard: Heard, left: int
     ) -> tuple[Delivery | None, Sequence[Finding], int]:
         """A cut delivery: its whole files are kept and the rest is asked for once."""
-        if not (heard.cut_off or heard.at_limit):
+        if not (heard.cut_off or heard.stopped_inside):
             return delivery, [], 0
         missing, unsure = self._missing(delivery, heard)
         if not missing and not unsure:

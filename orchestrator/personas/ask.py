@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from orchestrator.domain.events import Level
+from orchestrator.domain.exchange import StopReason
 from orchestrator.domain.findings import Finding, blocking, major
+from orchestrator.domain.words import counted
+from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
 from orchestrator.personas.desk import Desk, Heard, Request
 from orchestrator.prompts.feedback import render_feedback
 
@@ -34,18 +37,18 @@ Look = Callable[[Heard], Awaitable[Looked | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Asked(Generic[T]):
-    """How an answer loop ended."""
+    """How an answer loop ended, with a value."""
 
-    value: T | None
-    """The last value that had the right structure in the last reply; None when that reply had none."""
+    value: T
+    """The last value that had the right structure in the last reply."""
     findings: tuple[Finding, ...]
     previous: str
     """The last reply verbatim."""
 
     @property
     def accepted(self) -> bool:
-        """There is a value and nothing major is said about it."""
-        return self.value is not None and not blocking(self.findings)
+        """Nothing major is said about the value."""
+        return not blocking(self.findings)
 
 
 async def ask(
@@ -57,10 +60,10 @@ async def ask(
     complete: Complete[T] | None = None,
     look: Look | None = None,
 ) -> Asked[T]:
-    """Ask until an answer is accepted or `request.replies` are used up; the last answer is returned either way.
+    """Ask until an answer is accepted or `request.replies` are used up; the last value is returned either way.
 
-    A reply that only asks to be shown something (`look`) is one of them; it is judged like any other when it is the
-    last.
+    Raises SchemaValidationError when there is none in it: AnswerTruncated, AnswerRefused or AnswerInvalid. A reply that
+    only asks to be shown something (`look`) is one of them; it is judged like any other when it is the last.
     """
     feedback, used = request.feedback, 0
     repairs = int(desk.policies.answer.repair_requests)
@@ -83,23 +86,51 @@ async def ask(
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if judge is not None and value is not None and not blocking(findings):
             findings.extend(await judge(value))
-        asked = Asked(value=value, findings=tuple(findings), previous=heard.reply.text)
-        if asked.accepted or used >= request.replies:
-            return asked
-        await _send_back(desk, request, asked, used)
-        request, feedback = request.after(heard), render_feedback(asked.findings, asked.previous)
+        if used >= request.replies or (value is not None and not blocking(findings)):
+            return _ended(request, heard, used, value, findings)
+        await _send_back(desk, request, findings, used)
+        request, feedback = request.after(heard), render_feedback(findings, heard.reply.text)
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:
     if heard.extraction.value is None:
         told = [problem for problem in heard.extraction.problems if problem.severity.blocks]
-        return None, told or [major("answer.refused", "no JSON value could be read", fix="answer with the JSON only")]
+        return None, _elsewhere(heard) or told
     value, findings = read(heard.extraction.value)
     return value, list(findings)
 
 
-async def _send_back(desk: Desk, request: Request, asked: Asked[T], used: int) -> None:
-    blocked = blocking(asked.findings)
+def _elsewhere(heard: Heard) -> list[Finding]:
+    """What came in place of an answer."""
+    if heard.declined:
+        fix = "Answer in the shape asked for; what you will not do, leave out and say so inside the answer."
+        return [major("answer.declined", "the model declined to answer", fix=fix)]
+    if heard.reply.stop_reason is StopReason.TOOL_USE:
+        fix = "Write the answer itself, as text."
+        return [major("answer.tool_call", "a tool was called and none was offered", fix=fix)]
+    return []
+
+
+def _ended(request: Request, heard: Heard, used: int, value: T | None, findings: Sequence[Finding]) -> Asked[T]:
+    if value is None:
+        cls, told = _unanswered(heard, f"{request.persona} was asked {counted(used, 'time')} for the {request.purpose}")
+        name, said = heard.reply.provider, heard.reply.text
+        raise cls(told.message, provider_name=name, original_message=said, findings=(told, *findings))
+    return Asked(value=value, findings=tuple(findings), previous=heard.reply.text)
+
+
+def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], Finding]:
+    """Which error it is that no value came, and what it comes to for a person."""
+    fix = "read what came (`answers export`); a higher limit, another model, a smaller story may help: reset it then"
+    if heard.cut_off:
+        return AnswerTruncated, major("answer.truncated", f"{asked}, and the last answer was cut off", fix=fix)
+    if heard.unreadable:
+        return AnswerRefused, major("answer.refused", f"{asked}, and nothing could be read in the last answer", fix=fix)
+    return AnswerInvalid, major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)
+
+
+async def _send_back(desk: Desk, request: Request, findings: Sequence[Finding], used: int) -> None:
+    blocked = blocking(findings)
     await desk.step.emit(
         "answer_sent_back",
         f"{request.persona}'s {request.purpose} is sent back: {blocked[0].message if blocked else 'no value'}",

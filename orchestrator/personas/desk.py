@@ -52,12 +52,13 @@ class Request:
 
     def after(self, heard: "Heard") -> "Request":
         """What is to be sent next when this answer was not accepted."""
-        return self.otherwise if self.otherwise is not None and heard.unreadable else self
+        unreadable = heard.unreadable and not heard.broken_off
+        return self.otherwise if self.otherwise is not None and unreadable else self
 
     def repairable(self, heard: "Heard") -> bool:
         """Whether a model may be asked to repair it: JSON is repaired, plans are asked for anew."""
         only_plans = self.form == "plan" and self.otherwise is None
-        return not only_plans and not heard.meant_as_plan
+        return not only_plans and not heard.meant_as_plan and not heard.broken_off
 
     def showing(self, slots: Mapping[str, str]) -> "Request":
         """The same with other texts in these slots."""
@@ -77,6 +78,21 @@ class Heard:
     def at_limit(self) -> bool:
         """Whether the model stopped because it had no room left."""
         return self.reply.stop_reason is StopReason.MAX_TOKENS
+
+    @property
+    def declined(self) -> bool:
+        """Whether the model, or a filter between it and us, refused to answer or to go on."""
+        return self.reply.stop_reason is StopReason.REFUSAL
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether it ended in something else than an answer: a refusal, or a call of a tool that nobody offered."""
+        return self.declined or self.reply.stop_reason is StopReason.TOOL_USE
+
+    @property
+    def stopped_inside(self) -> bool:
+        """Whether the model was stopped in an answer that it had begun, so that more of it may be to come."""
+        return self.at_limit or (self.declined and not self.unreadable)
 
     @property
     def cut_off(self) -> bool:
@@ -118,7 +134,8 @@ class Desk:
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
         """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
 
-        A text that was cut off is not sent for repair: closed by a model, its first part would pass for the whole.
+        A text that was cut off is not sent for repair: closed by a model, its first part would pass for the whole. Nor
+        is what stands before a refusal or a call of a tool: the answer is not in it.
         """
         slots = {**request.slots, **({"schema": self._schema(request)} if request.shows_schema else {})}
         if feedback is not None:

@@ -16,6 +16,7 @@ from orchestrator.domain.findings import Finding
 from orchestrator.domain.stages import Analysed, FailureBrief, StoryBrief, SuiteBrief, Written
 from orchestrator.domain.testing import FailureInstruction, TestSuite
 from orchestrator.domain.wire import AnalysisAnswer, SuiteAnswer
+from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Request
 from orchestrator.prompts import context
@@ -40,22 +41,21 @@ class Jordan:
             copied = copied_suite(suite, examples)
             return copied or [*check_suite(suite, required_criteria=wanted, project=project), *await judge(suite)]
 
-        asked = await ask(
-            self._desk,
-            self._request(
-                Purpose.SUITE,
-                SuiteAnswer,
-                {
-                    "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
-                    "story": context.render_story(self._brief.story),
-                    "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
-                    "suite_rule": self._rule(wanted),
-                    "files": context.render_files(brief.files),
-                },
-            ),
-            read=self._read_suite,
-            judge=judged,
+        request = self._request(
+            Purpose.SUITE,
+            SuiteAnswer,
+            {
+                "surface": context.render_surface(brief.surface, self._desk.policies.context_tokens),
+                "story": context.render_story(self._brief.story),
+                "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
+                "suite_rule": self._rule(wanted),
+                "files": context.render_files(brief.files),
+            },
         )
+        try:
+            asked = await ask(self._desk, request, read=self._read_suite, judge=judged)
+        except SchemaValidationError as error:
+            return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
     def _read_suite(self, value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
@@ -68,22 +68,22 @@ class Jordan:
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
-        asked = await ask(
-            self._desk,
-            self._request(
-                Purpose.ANALYSIS,
-                AnalysisAnswer,
-                {
-                    "story": context.render_story(self._brief.story),
-                    "suite": context.render_suite(brief.suite),
-                    "files": context.render_files(brief.files),
-                    "report": context.render_report(brief.report),
-                    "history": "\n".join(brief.history),
-                },
-            ),
-            read=self._read_analysis,
+        request = self._request(
+            Purpose.ANALYSIS,
+            AnalysisAnswer,
+            {
+                "story": context.render_story(self._brief.story),
+                "suite": context.render_suite(brief.suite),
+                "files": context.render_files(brief.files),
+                "report": context.render_report(brief.report),
+                "history": "\n".join(brief.history),
+            },
         )
-        return Analysed(instructions=asked.value or () if asked.accepted else (), findings=asked.findings)
+        try:
+            asked = await ask(self._desk, request, read=self._read_analysis)
+        except SchemaValidationError as error:
+            return Analysed(findings=error.findings)
+        return Analysed(instructions=asked.value if asked.accepted else (), findings=asked.findings)
 
     def _required_tests(self, breakdown: Breakdown) -> int | None:
         """Number of criteria that need a test of their own; None asks for a smoke test."""

@@ -13,6 +13,7 @@ from orchestrator.domain.sprint import Replan
 from orchestrator.domain.stages import Amended, AmendmentBrief, Planned, StoryBrief
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer
+from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Heard, Request
 from orchestrator.personas.telling import account
@@ -34,25 +35,22 @@ class Mike:
     async def breakdown(self, surface: Surface, feedback: str, said: Replan | None) -> Planned:
         """See ports.Architect: one plan within the answer budget, completed when it came cut or short."""
         slots = self._slots(surface, said)
-        asked = await ask(
-            self._desk,
-            Request(
-                persona=NAME,
-                purpose=Purpose.BREAKDOWN,
-                prompt="architect/breakdown",
-                answer=BreakdownAnswer,
-                schema_name="breakdown",
-                replies=1 + self._desk.policies.answer.max_attempts,
-                slots=slots,
-                feedback=feedback,
-            ),
-            read=self._read,
-            complete=partial(self._complete, slots),
+        request = Request(
+            persona=NAME,
+            purpose=Purpose.BREAKDOWN,
+            prompt="architect/breakdown",
+            answer=BreakdownAnswer,
+            schema_name="breakdown",
+            replies=1 + self._desk.policies.answer.max_attempts,
+            slots=slots,
+            feedback=feedback,
         )
-        findings = asked.findings
-        if asked.value is not None:
-            # What was left out of a sound structure (an entry that is no path) is told, and the plan is judged (A5).
-            findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in findings)
+        try:
+            asked = await ask(self._desk, request, read=self._read, complete=partial(self._complete, slots))
+        except SchemaValidationError as error:
+            return Planned(breakdown=None, findings=error.findings)
+        # What was left out of a sound structure (an entry that is no path) is told, and the plan is judged (A5).
+        findings = tuple(finding.model_copy(update={"severity": Severity.MINOR}) for finding in asked.findings)
         return Planned(breakdown=asked.value, findings=findings, previous=asked.previous)
 
     def _read(self, value: object) -> tuple[Breakdown | None, Sequence[Finding]]:

@@ -103,7 +103,7 @@ async def test_what_cannot_be_shown_is_said_and_pruned_files_are_gone() -> None:
     assert "return 'app'" not in at.segment(2, "task")
     assert "A = 0" not in at.segment(2, "task")
     assert not result.accepted, "a.py exists and was put out of sight: nobody may write over it"
-    assert {finding.code for finding in result.findings} == {"plan.exists"}
+    assert {finding.code for finding in result.findings} == {"answer.invalid", "plan.exists"}
 
 
 async def test_a_file_that_would_be_changed_unread_is_shown_with_the_refusal() -> None:
@@ -225,11 +225,30 @@ async def test_files_go_and_move_and_commands_travel_with_the_delivery() -> None
     assert alone.delivery.files == ()
 
 
+async def test_a_plan_that_a_filter_ended_between_two_actions_is_completed() -> None:
+    at = bench(says(plan(A), stop_reason="refusal"), says(plan(B), "continuation"))
+    assert sorted(texts(await delivered(at))) == ["a.py", "b.py"]
+    whole = bench(says(plan(A, B), stop_reason="refusal"))
+    assert (await delivered(whole)).accepted
+    assert (at.asked, whole.asked) == (["delivery 1", "continuation 1"], ["delivery 1"])
+
+
+async def test_what_is_no_try_at_a_plan_is_asked_for_again_as_a_plan() -> None:
+    stops = ("refusal", "tool_use", "refusal")
+    at = bench(*(says("I would rather not.", stop_reason=stop) for stop in stops))
+    result = await delivered(at)
+    assert at.asked == ["delivery 1", "delivery 2", "delivery 3"], "no repair of what is no answer"
+    assert all("### `CREATE`" in at.segment(number, "rules") for number in range(3))
+    assert "the model declined to answer" in at.segment(1, "feedback")
+    assert "a tool was called" in at.segment(2, "feedback")
+    assert (result.accepted, result.findings[0].code) == (False, "answer.refused")
+
+
 async def test_reading_without_end_uses_the_replies_up() -> None:
     at = bench(*[says(plan(Read(resource="app.py")))] * 5)
     result = await delivered(at)
     assert at.asked == ["delivery 1", "delivery 2", "delivery 3"]
-    assert [finding.code for finding in result.findings] == ["delivery.no_files"]
+    assert [finding.code for finding in result.findings] == ["answer.invalid", "delivery.no_files"]
 
 
 async def test_the_judges_word_goes_back_with_the_plan() -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from orchestrator.checks.suite import read_analysis
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, major, minor
 from orchestrator.domain.wire import AnalysisAnswer
+from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.desk import Request
 from orchestrator.settings import Policies
@@ -68,10 +70,9 @@ async def test_the_repair_request_shows_the_broken_text_in_a_fence_and_its_answe
 
 async def test_without_a_repair_entry_the_loop_goes_on_and_ends() -> None:
     at = said(REFUSED, REFUSED, REFUSED)
-    result = await asked(at)
-    assert result.value is None
-    assert not result.accepted
-    assert all(finding.severity.blocks for finding in result.findings)
+    with pytest.raises(AnswerRefused) as caught:
+        await asked(at)
+    assert all(finding.severity.blocks for finding in caught.value.findings)
     assert at.asked == ["analysis 1", "repair 1", "analysis 2", "analysis 3"]
     feedback = at.segment(2, "feedback")
     assert "## Corrections Required" in feedback
@@ -136,9 +137,15 @@ async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() 
 @given(texts=st.lists(st.sampled_from([GOOD, REFUSED, INVALID, CUT]), min_size=5, max_size=5), budget=st.integers(1, 5))
 async def test_no_sequence_of_answers_exceeds_the_budgets(texts: list[str], budget: int) -> None:
     at = said(*texts)
-    result = await asked(at, replies=budget)
+    accepted, last = GOOD in texts[:budget], texts[budget - 1]
+    if accepted:
+        assert (await asked(at, replies=budget)).accepted
+    else:
+        with pytest.raises(SchemaValidationError) as caught:
+            await asked(at, replies=budget)
+        assert type(caught.value) is {REFUSED: AnswerRefused, INVALID: AnswerInvalid, CUT: AnswerTruncated}[last]
+        assert caught.value.original_message == last
     asks = [one for one in at.asked if one.startswith("analysis")]
     assert len(asks) <= budget
     assert len(at.asked) - len(asks) <= 1
-    assert result.accepted == (GOOD in texts[:budget])
-    assert len(asks) == (texts.index(GOOD) + 1 if result.accepted else budget)
+    assert len(asks) == (texts.index(GOOD) + 1 if accepted else budget)
