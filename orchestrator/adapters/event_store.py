@@ -36,7 +36,7 @@ def sqlite_url(path: Path) -> str:
 
 
 @contextmanager
-def _usable() -> Iterator[None]:
+def usable() -> Iterator[None]:
     """Raises ConfigError for a database that cannot be reached or is none; its address, with a password, stays out."""
     try:
         yield
@@ -48,7 +48,7 @@ def _usable() -> Iterator[None]:
 
 
 def _connect(url: str, *, writes: bool) -> sa.Engine:
-    with _usable():
+    with usable():
         parsed = sa.make_url(url)
         if parsed.drivername in {"postgres", "postgresql"}:
             # The driver that the engine brings; SQLAlchemy's default would be another package.
@@ -97,7 +97,7 @@ class EventReader:
         """Every sprint the log knows."""
         if not self._exists():
             return frozenset()
-        with _usable(), self._engine.connect() as connection:
+        with usable(), self._engine.connect() as connection:
             return frozenset(connection.execute(sa.select(EVENTS.c.sprint).distinct()).scalars())
 
     def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
@@ -108,7 +108,7 @@ class EventReader:
             query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after)
             if sprint is not None:
                 query = query.where(EVENTS.c.sprint == sprint)
-            with _usable(), self._engine.connect() as connection:
+            with usable(), self._engine.connect() as connection:
                 rows = connection.execute(query.order_by(EVENTS.c.seq).limit(_READ_CHUNK)).all()
             for seq, body in rows:
                 after = seq
@@ -117,7 +117,7 @@ class EventReader:
                 return
 
     def _exists(self) -> bool:
-        with _usable():
+        with usable():
             return sa.inspect(self._engine).has_table(EVENTS.name)
 
 
@@ -170,7 +170,7 @@ class EventStore:
     def _find(self, ids: Sequence[str]) -> dict[str, Event]:
         assert self._engine is not None
         found: dict[str, Event] = {}
-        with _usable(), self._engine.connect() as connection:
+        with usable(), self._engine.connect() as connection:
             for start in range(0, len(ids), _READ_CHUNK):
                 query = sa.select(EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.id.in_(ids[start : start + _READ_CHUNK]))
                 found |= {name: _event(body) for name, body in connection.execute(query)}
@@ -178,7 +178,7 @@ class EventStore:
 
     def _open(self) -> sa.Engine:
         engine = _connect(self._url, writes=True)
-        with _usable():
+        with usable():
             _METADATA.create_all(engine)
         return engine
 

@@ -62,6 +62,10 @@ class StateFolder:
         """The sprint's dependency environments."""
         return self.sprint(sprint) / "environments"
 
+    def edits(self, sprint: str) -> Path:
+        """Plans that people are editing, or that were kept because they did not become an answer."""
+        return self.home / "edits" / sprint
+
     def lock(self, sprint: str) -> Path:
         """The sprint's lock file."""
         return self.sprint(sprint) / "lock"

@@ -10,8 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.cli.common import say, silence
-from orchestrator.cli.logline import HEALINGS, json_line, plain_line
+from orchestrator.cli.gates import WAITING, to_type
+from orchestrator.cli.logline import HEALINGS, cut, json_line, plain_line
 from orchestrator.domain.events import Event, Level
+from orchestrator.domain.gate import GATE_OPENED, Gate
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings
 
@@ -23,8 +25,11 @@ STYLES = {
     "blocked": "magenta",
     "conflicted": "yellow",
     "cancelled": "magenta",
+    WAITING: "bold yellow",
 }
 """A story's status → its colour."""
+_RUNNING = frozenset({"executing", WAITING})
+"""Statuses of stories that have a line in the live table."""
 
 
 class _Console(Console):
@@ -80,6 +85,11 @@ class EventPrinter:
         else:
             self._print(Text(message) if isinstance(message, str) else message)
 
+    def waits(self, story: str, gate: Gate) -> None:
+        """A story that waited for a person already when this process began: its question is no new event."""
+        self._stories[story] = (WAITING, to_type(story, gate))
+        self.say(f"{story} still waits for a person: {cut(gate.reason)}; {to_type(story, gate)}")
+
     def _print(self, line: str | Text) -> None:
         if self.closed:
             return
@@ -95,8 +105,11 @@ class EventPrinter:
     def _follow(self, event: Event) -> None:
         if self._live is None or event.story is None:
             return
-        status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
-        self._stories[event.story] = (status, event.message.split("\n", 1)[0][:90])
+        if event.name == GATE_OPENED:
+            self._stories[event.story] = (WAITING, to_type(event.story, Gate.model_validate(event.data["gate"])))
+        else:
+            status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
+            self._stories[event.story] = (status, event.message.split("\n", 1)[0][:90])
         self._live.update(self._table())
 
     def _table(self) -> Table:
@@ -104,7 +117,7 @@ class EventPrinter:
         for name in (True, True, False):
             table.add_column(no_wrap=name)  # a narrow terminal takes from the message, and a story keeps its one line
         for story, (status, message) in self._stories.items():
-            if status == "executing":
+            if status in _RUNNING:
                 told = Text(message, style="dim", no_wrap=True, overflow="ellipsis")
                 table.add_row(Text(story), Text(status, style=STYLES.get(status, "")), told)
         return table

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
+from orchestrator.cli.gates import finding_lines, plan_of, question_json, question_lines
 from orchestrator.cli.logline import cut
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
@@ -118,13 +119,13 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
     report = next(entry for entry in view.report.stories if entry.id == story)
     conflict, replan = conflict_of(history), view.record.replans.get(story)
     tests = [event for event in history.events if event.name == "tests_finished"]
-    plans = [event.data["plan"] for event in history.events if event.name in {"plan_judged", "plan_mended"}]
     return {
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
-        "plan": plans[-1] if plans else None,
+        **question_json(story, view.record.sprint, history),
+        "plan": plan_of(history),
         "contract": _last(history, CONTRACTS, "contract"),
         "diff_stat": stat,
         "test_output": tests[-1].data.get("output", "") if tests else "",
@@ -140,7 +141,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     status_of = {task["id"]: task["status"] for task in shown["tasks"]}
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
-    lines += _decision_lines(shown)
+    lines += [*question_lines(shown), *_decision_lines(shown)]
     lines += ["", "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
@@ -149,7 +150,9 @@ def _lines(shown: dict[str, Any]) -> list[str]:
             f"      files: {', '.join(task['files_to_create']) or '-'}; command: {task['command_to_run'] or '-'}"
         )
     lines += ["", "Contract:", f"  {_contract_line(shown['contract'])}", "", "Findings:"]
-    lines += [line for finding in shown["findings"] for line in _finding_lines(finding)] or ["  none"]
+    lines += [line for finding in shown["findings"] for line in finding_lines(Finding.model_validate(finding))] or [
+        "  none"
+    ]
     lines += ["", "Tests:"]
     lines += [f"  {case['result']:<8} {case['name']}  {case['criterion']}" for case in shown["tests"]["cases"]] or [
         "  none were run"
@@ -169,11 +172,6 @@ def _decision_lines(shown: dict[str, Any]) -> list[str]:
         over = " (its conflict overridden)" if shown["replan"]["overridden_conflict"] else ""
         lines += ["", f"Planned anew{over}: {shown['replan']['comment']}"]
     return lines
-
-
-def _finding_lines(raw: dict[str, Any]) -> list[str]:
-    finding = Finding.model_validate(raw)
-    return [f"  {finding}", *([f"      to do: {finding.fix}"] if finding.fix else [])]
 
 
 def _contract_line(contract: dict[str, Any] | None) -> str:

@@ -14,7 +14,9 @@ from orchestrator.cli.answers import answers_app
 from orchestrator.cli.apply import apply_command
 from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
+from orchestrator.cli.decide import approve_command, cancel_command, reject_command
 from orchestrator.cli.demo import demo_command
+from orchestrator.cli.edit import edit_command
 from orchestrator.cli.extract import extract_command
 from orchestrator.cli.init import init_command
 from orchestrator.cli.inspect import contract_command, show_command
@@ -54,8 +56,12 @@ for command_name, command in (
     ("show", show_command),
     ("logs", logs_command),
     ("contract", contract_command),
-    ("reset", reset_command),
+    ("approve", approve_command),
+    ("reject", reject_command),
+    ("edit", edit_command),
     ("replan", replan_command),
+    ("cancel", cancel_command),
+    ("reset", reset_command),
     ("extract", extract_command),
     ("apply", apply_command),
 ):

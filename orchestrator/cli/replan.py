@@ -1,4 +1,4 @@
-"""`replan`: a person's word on a story that did not end well; the same `run` then plans it anew."""
+"""`replan`: a person's word on a story that waits, or did not end well, which is then planned from the start."""
 
 import asyncio
 from typing import Annotated
@@ -15,26 +15,49 @@ from orchestrator.cli.common import (
     say,
     told,
 )
+from orchestrator.cli.decide import GateOption, answer
+from orchestrator.domain.gate import Choice
+from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.gates import question, waits
 from orchestrator.wiring.reset import reset
+
+StoryArgument = Annotated[
+    str, typer.Argument(metavar="STORY", help="A story that waits for a person, or that ended without being done.")
+]
+TellOption = Annotated[
+    str,
+    typer.Option("--comment", metavar="TEXT", help="What the architect is told; needed for a story that has ended."),
+]
 
 
 @told
 def replan_command(
-    story: Annotated[str, typer.Argument(metavar="STORY", help="A story that ended without being done.")],
-    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="What the architect is told.")],
+    story: StoryArgument,
+    comment: TellOption = "",
+    gate: GateOption = None,
     sprint: SprintOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a story planned anew with a comment; a conflict it ended in is overridden.
+    """Have a story planned from the start; a conflict that it waits for or ended in is overridden.
 
-    Clears what a reset of the story clears. The same `run` command then goes on with it: the architect is given the
-    comment, and a conflict that is reported again goes back as a finding.
+    A story that waits for a person is answered so, with or without a comment, also while `run` is alive. One that ended
+    without being done needs the comment; what a reset of it clears is cleared, and the same `run` command then goes on.
 
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
     settings, environment = configured(config, overrides)
+    if gate is not None or waits(environment, story, sprint):
+        asked = question(environment, story, Choice.REPLAN, sprint=sprint, number=gate)
+        raise typer.Exit(answer(environment, asked, Choice.REPLAN, comment, as_json=as_json))
+    _anew(story, comment, sprint, settings, environment, as_json=as_json)
+
+
+def _anew(
+    story: str, comment: str, sprint: str | None, settings: Settings, environment: Environment, *, as_json: bool
+) -> None:
+    """Begin a story anew that has ended."""
     result = asyncio.run(reset(story, sprint, settings, environment, comment=comment))
     if result.warning:
         say(f"warning: {result.warning}")

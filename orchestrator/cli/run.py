@@ -93,7 +93,8 @@ def execute(
     from orchestrator.sprint.report import exit_code
     from orchestrator.wiring.run import Run
 
-    run = Run(options, settings, environment, tell=say if as_json else printer.say, listen=printer.event)
+    tell = say if as_json else printer.say
+    run = Run(options, settings, environment, tell=tell, listen=printer.event, waits=printer.waits)
     with printer:
         result = interruptible(run.go())
     if printer.closed and not as_json:

@@ -21,7 +21,9 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
+from orchestrator.cli.gates import WAITING, to_type, waiting_json
 from orchestrator.cli.logline import cut
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.redaction import redact
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
@@ -54,7 +56,8 @@ def status_command(
     reader = Reader(environment)
     view = reader.sprint(sprint)
     if as_json:
-        print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid})
+        waiting = [waiting_json(story, gate) for story, gate in _waiting(view).items()]
+        print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting})
         return
     printer = EventPrinter(settings, form="lines", stream=sys.stdout)
     try:
@@ -98,15 +101,24 @@ def _print(view: SprintView, printer: EventPrinter, shown: dict[str, Text]) -> d
 
 def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
     """(what the line is about, the line)."""
+    waiting = _waiting(view)
     yield "", Text(f"Sprint {view.record.sprint}, {_alive(view)}, backlog {view.record.backlog}")
     for story in view.report.stories:
-        status = story.status.value
+        gate = waiting.get(story.id)
+        status = WAITING if gate else story.status.value
+        last = f"{cut(gate.reason)}; {to_type(story.id, gate)}" if gate else cut(view.histories[story.id].last_message)
         title = f"{cut(story.title, TITLE)}: " if story.title else ""
-        latest = redact(title + cut(view.histories[story.id].last_message))
         state = (f"{status:<16}", STYLES.get(status, "dim"))
-        yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", latest)
+        yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", redact(title + last))
     totals = view.report.totals
-    yield " totals", Text(", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value]))
+    counts = ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value])
+    yield " totals", Text(f"{counts}; waiting for a person: {', '.join(waiting)}" if waiting else counts)
+
+
+def _waiting(view: SprintView) -> dict[str, Gate]:
+    """Story → what a person is asked about it."""
+    asked = {story: history.waits_for for story, history in view.histories.items()}
+    return {story: gate for story, gate in asked.items() if gate is not None}
 
 
 def _alive(view: SprintView) -> str:

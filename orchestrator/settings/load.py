@@ -1,6 +1,7 @@
 """config.yaml + environment + --set → frozen Settings. The only reader of os.environ (DESIGN 7)."""
 
 import os
+import pwd
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard, get_args, get_origin
@@ -30,7 +31,24 @@ class Environment(BaseModel):
     """Folder that relative paths in the configuration start from."""
     database_url: str | None = None
     variables: dict[str, str] = Field(default_factory=dict, repr=False)
-    """The process environment as it was read, for `commands.install_env` and provider keys."""
+    """The process environment as it was read, for `commands.install_env`, provider keys and the editor."""
+
+    @property
+    def user(self) -> str:
+        """Who gives the command, as the system names them: one line, never empty."""
+        named = (_printable(self.variables.get(name, "")) for name in ("LOGNAME", "USER"))
+        return next(filter(None, named), "") or _account()
+
+
+def _printable(name: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in name).split())[:80]
+
+
+def _account() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container's user without an entry
+        return f"user {os.getuid()}"
 
 
 def process_variables() -> dict[str, str]:

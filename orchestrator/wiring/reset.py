@@ -77,7 +77,7 @@ def _replan(name: str, whole: bool, histories: dict[str, StoryHistory], comment:
     if whole:
         raise ConfigError(f"{name} is a sprint; name the story that is to be planned anew")
     if not comment.strip():
-        raise ConfigError("the comment is empty: say what the architect is to do about the story")
+        raise ConfigError("the comment is empty: say with --comment what the architect is to do about the story")
     history = histories[name]
     if history.status is StoryStatus.BLOCKED and history.outcome is not None:
         raise ConfigError(f"{name} was blocked by {', '.join(history.outcome.blocked_by)}: plan that anew instead")

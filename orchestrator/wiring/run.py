@@ -21,6 +21,7 @@ from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.domain.closing import told_of_closed
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import blocking
+from orchestrator.domain.gate import Gate
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
@@ -75,7 +76,7 @@ class RunResult:
 
 
 class Run:
-    """One `run`, from options to result. `tell` gets sentences for people, `listen` gets every new event."""
+    """One `run`. `tell` gets sentences for people, `listen` new events, `waits` the stories that wait for people."""
 
     def __init__(
         self,
@@ -85,9 +86,10 @@ class Run:
         *,
         tell: Callable[[str], None],
         listen: Listener,
+        waits: Callable[[str, Gate], None] = lambda _story, _gate: None,
     ) -> None:
         self._options, self._settings, self._environment = options, settings, environment
-        self._tell, self._listen = tell, listen
+        self._tell, self._listen, self._waits = tell, listen, waits
         self._folder = StateFolder(environment.home)
         self._clock: Clock = SystemClock()
 
@@ -187,6 +189,7 @@ class Run:
             await self._write_cells(record, histories)
             return None
         require_rows(chosen, histories)
+        self._recall(histories)
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)
@@ -215,6 +218,11 @@ class Run:
             )
             await supervisor.run()
             return supervisor.paused
+
+    def _recall(self, histories: dict[str, StoryHistory]) -> None:
+        for story, gate in ((story, history.waits_for) for story, history in histories.items()):
+            if gate is not None:
+                self._waits(story, gate)
 
     async def _write_cells(self, record: SprintRecord, histories: dict[str, StoryHistory]) -> None:
         """The run that finished the sprint may have been killed before the backlog file was written."""

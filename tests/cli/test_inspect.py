@@ -81,6 +81,7 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
         assert any(story in row and status in row for row in text.splitlines())
     report = read(invoke("status", "--json"))
     assert report.pop("running_pid") is None
+    assert report.pop("waiting") == []
     told = json.loads(played.result.report_path.read_text())
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told

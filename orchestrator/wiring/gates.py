@@ -1,0 +1,129 @@
+"""Answering a story's question from any process, whether or not a run is alive; without the engine (DESIGN 5.1c)."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.event_store import EventStore, usable
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.sprint_lock import holder
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.contract.manifests import is_manifest
+from orchestrator.domain.events import Event
+from orchestrator.domain.gate import GATE_ANSWERED, Choice, Gate, GateAnswer, answer_id
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError, WorkspaceError
+from orchestrator.settings import Environment
+from orchestrator.sprint.answering import expect_choice, open_gate, settled
+from orchestrator.sprint.history import FINISHED
+from orchestrator.sprint.scan import build_surface, scan_paths
+from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.sprints import event_url
+
+RESET = "story_reset"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A question of a story that can be answered now."""
+
+    record: SprintRecord
+    story: str
+    gate: Gate
+
+    @property
+    def title(self) -> str:
+        """The story's title, "" when it has none."""
+        return self.record.titles.get(self.story, "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What became of an answer."""
+
+    first: bool
+    """Whether it is the one that counts."""
+    answer: GateAnswer
+    """The one that counts."""
+    at: datetime
+    running_pid: int | None
+    """Who goes on with the story at once, if anybody."""
+
+
+def question(environment: Environment, story: str, choice: Choice, *, sprint: str | None, number: int | None) -> Asked:
+    """The question that `choice` can answer now. Raises ConfigError that says why there is none. Blocks."""
+    view = Reader(environment).sprint(sprint, story=story)
+    gate = open_gate(story, history_of(view, story), number, SystemClock().now())
+    expect_choice(story, gate, choice)
+    return Asked(record=view.record, story=story, gate=gate)
+
+
+def waits(environment: Environment, story: str, sprint: str | None) -> bool:
+    """Whether a person is asked about the story; False also for a story that nobody knows. Blocks."""
+    try:
+        return history_of(Reader(environment).sprint(sprint, story=story), story).waits_for is not None
+    except ConfigError:
+        return False
+
+
+async def give(environment: Environment, asked: Asked, answer: GateAnswer) -> Given:
+    """Record the answer, once: of two people, or a person and the deadline, the first counts.
+
+    Raises ConfigError when the story was reset or has ended since it asked, when its time is over, or when the log
+    cannot be written.
+    """
+    folder, gate = StateFolder(environment.home), asked.gate
+    workflow = asked.record.workflow_id(asked.story)
+    event = Event(
+        id=answer_id(workflow, gate.number),
+        time=SystemClock().now(),
+        name=GATE_ANSWERED,
+        message=f"{asked.story}: {settled(gate, answer)}",
+        sprint=asked.record.sprint,
+        story=asked.story,
+        data={"answer": answer.model_dump(mode="json")},
+    )
+    reset, finished = f"{workflow}:{RESET}", f"{workflow}:{FINISHED}"
+    async with EventStore(event_url(environment, folder)) as sink:
+        with usable():
+            known = await sink.find([event.id, reset, finished])
+            if event.id not in known:
+                _expect_open(asked, event, known.get(reset) or known.get(finished))
+            first = event.id not in known and await sink.emit(event)
+            # A reset that came in between has made a question of the past of it: nobody will look at this answer.
+            _expect_open(asked, event, (await sink.find([reset])).get(reset))
+            counts = event if first else (await sink.find([event.id]))[event.id]
+    return Given(
+        first=first,
+        answer=GateAnswer.model_validate(counts.data["answer"]),
+        at=counts.time,
+        running_pid=await asyncio.to_thread(holder, folder.lock(asked.record.sprint)),
+    )
+
+
+def _expect_open(asked: Asked, event: Event, ended: Event | None) -> None:
+    if ended is not None:
+        raise ConfigError(f"{asked.story} asks no more: {ended.message}")
+    deadline = asked.gate.deadline
+    if deadline is not None and event.time >= deadline:
+        raise ConfigError(f"the time to answer {asked.story} ended at {deadline:%Y-%m-%d %H:%M:%S} UTC")
+
+
+async def project(environment: Environment, asked: Asked) -> tuple[frozenset[str], frozenset[str]]:
+    """Files and package names that the story's plan is judged against: its branch, which nobody changes while it waits.
+
+    Raises WorkspaceError when it cannot be read.
+    """
+    folder, record = StateFolder(environment.home), asked.record
+    mirror = folder.mirror(Path(record.repo))
+    if not await asyncio.to_thread(mirror.exists):
+        raise WorkspaceError(f"the branch of {asked.story} cannot be read: there is no {mirror}")
+    workspace = GitWorkspace(
+        mirror=mirror, folder=folder.worktrees(record.sprint), sprint=record.sprint, base=record.base
+    )
+    files = await workspace.files(asked.story)
+    manifests = await workspace.read(asked.story, [path for path in scan_paths(files) if is_manifest(path)])
+    surface = build_surface("", files, manifests)
+    return frozenset(surface.files), frozenset(surface.dependencies)
