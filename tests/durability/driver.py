@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any
 
 from orchestrator.adapters.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
+from tests.support import Team
 
 ROOT = Path(__file__).resolve().parents[2]
 SPRINT = "S1"
@@ -51,8 +52,18 @@ class Aftermath:
 class Bench:
     """One folder with backlog, script, repository and state, and the processes that work on it."""
 
-    def __init__(self, folder: Path, stories: Mapping[str, str] = STORIES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        stories: Mapping[str, str] = STORIES,
+        *,
+        script: Team | None = None,
+        settings: Sequence[str] = (),
+        more: Sequence[str] = (),
+    ) -> None:
         self.folder = folder
+        self.settings, self.more = settings, more
+        """`--set` of every command; further words of `run`."""
         self.state = folder / ".orchestrator"
         self.mirror_folder = self.state / "mirrors"
         self.calls_file = folder / "calls.jsonl"
@@ -61,23 +72,25 @@ class Bench:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "tmp").mkdir(exist_ok=True)
         write_backlog(self.backlog, stories)
-        team().write(folder / "team.jsonl")
+        (script or team()).write(folder / "team.jsonl")
         self.original = self.rows()
 
     def start(self, *, die_at: int | None = None, named: bool = True) -> "subprocess.Popen[str]":
         """Start the one command of this bench, in its own session."""
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
         words += ["--sprint", SPRINT] if named else []
-        words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", "--set", "provider.wait_initial_s=0.2"]
+        words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
+        for setting in ("provider.wait_initial_s=0.2", *self.settings):
+            words += ["--set", setting]
         return self._spawn(words, die_at)
 
     def command(self, *words: str) -> Ended:
         """Run another command beside it, to its end."""
-        return self._ended(self._spawn(list(words), None))
+        return self.ended(self._spawn(list(words), None))
 
     def finish(self, *, named: bool = True) -> Ended:
         """The command, to its end; with or without naming the sprint."""
-        return self._ended(self.start(named=named))
+        return self.ended(self.start(named=named))
 
     def _spawn(self, words: list[str], die_at: int | None) -> "subprocess.Popen[str]":
         module = ["orchestrator"] if die_at is None else ["tests.durability.dying", str(die_at)]
@@ -92,7 +105,8 @@ class Bench:
             stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
-    def _ended(self, process: "subprocess.Popen[str]", timeout: float = 60) -> Ended:
+    def ended(self, process: "subprocess.Popen[str]", timeout: float = 60) -> Ended:
+        """Wait for the end of a process of this bench."""
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -110,7 +124,7 @@ class Bench:
         self._hold_between_calls(process)
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
-        ended = self._ended(process)
+        ended = self.ended(process)
         assert ended.code == (-number if number == signal.SIGKILL else 130), ended
         return ended
 
@@ -126,7 +140,7 @@ class Bench:
 
     def die_at(self, deed: int) -> Ended:
         """The command, killed by itself at its `deed`-th deed; it may end before."""
-        return self._ended(self.start(die_at=deed))
+        return self.ended(self.start(die_at=deed))
 
     def wait_for(
         self, moment: Callable[[], bool], process: "subprocess.Popen[str] | None" = None, *, timeout: float = 30
@@ -166,6 +180,15 @@ class Bench:
                 return int(connection.execute(query).fetchone()[0])
         except sqlite3.OperationalError:
             return 0
+
+    def told(self, name: str) -> dict[str, int]:
+        """Story → how many events of this name the log has."""
+        try:
+            with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
+                query = "SELECT story FROM orchestrator_events WHERE json_extract(body, '$.name') = ?"
+                return dict(Counter(story for (story,) in connection.execute(query, (name,))))
+        except sqlite3.OperationalError:
+            return {}
 
     @contextmanager
     def cells_held_up(self) -> Iterator[None]:
