@@ -1,0 +1,303 @@
+"""A plan is changed by a person: checked like any other, answered whole, and never lost."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.findings import major
+from orchestrator.domain.gate import Choice
+from tests.cli.waiting import SPRINT, Waiting, about_plan, plan
+from tests.support import breakdown, task
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = {"app.py": "A = 1\n", "requirements.txt": "flask>=2\n"}
+ISSUE = major("breakdown.abstract_path", "`src/` is a\u2028folder: no", fix="Name real files.")
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    monkeypatch.chdir(tmp_path)
+    made = Waiting(tmp_path)
+    made.open_branch("US-1", FILES)
+    made.ask("US-1", about_plan("US-1", ISSUE))
+    return made
+
+
+def editor(waiting: Waiting, *steps: str) -> str:
+    """An editor that does one Python statement per opening, on `text`; what it was shown is kept as seen-N."""
+    script = waiting.folder / "editor.py"
+    script.write_text(
+        "import os, pathlib, subprocess, sys\n"
+        f"place, here = pathlib.Path(sys.argv[-1]), pathlib.Path({str(waiting.folder)!r})\n"
+        "text, turn = place.read_text(), len(list(here.glob('seen-*')))\n"
+        "(here / f'seen-{turn}').write_text(text)\n"
+        f"exec({list(steps)!r}[turn])\n"
+        "place.exists() and place.write_text(text)\n"
+    )
+    return f"{sys.executable} {script} --wait"
+
+
+def seen(waiting: Waiting, turn: int = 0) -> str:
+    return (waiting.folder / f"seen-{turn}").read_text()
+
+
+def test_what_was_changed_in_the_editor_is_the_answer(waiting: Waiting) -> None:
+    done = waiting.cli(
+        "edit", "US-1", "--comment", "mine", EDITOR=editor(waiting, "text = text.replace('app', 'main')")
+    )
+    assert done.exit_code == 0, done.output
+    assert "US-1: the plan is edited and approved by anna: mine" in done.stdout
+    (answer,) = waiting.answers()
+    assert answer.plan == plan("US-1", ["main.py"])
+    assert waiting.kept == []
+    shown = seen(waiting)
+    for part in ("# US-1 Story US-1: plan 1, question 1", "# - it works", "the plan is invalid: 1 issue",
+                 "`src/` is a folder: no", "#     to do: Name real files.", "\n      - app.py\n"):  # fmt: skip
+        assert part in shown
+    shown_later = waiting.cli("show", "US-1").stdout
+    assert "main.py" in shown_later
+
+
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("pass", "the plan was left as it was"),
+        ("text = ''", "the plan was left as it was"),
+        ("text = '# only\\n\\n# comments'", "the plan was left as it was"),
+        ("text = text.replace('\\n', '\\r\\n').split('\\r\\n\\r\\n', 1)[1]", "the plan was left as it was"),
+        ("place.unlink()", "the plan was left as it was"),
+        ("sys.exit(3)", "the editor ended with exit code 3"),
+    ],
+)
+def test_a_person_leaves_without_an_answer(waiting: Waiting, step: str, said: str) -> None:
+    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step))
+    assert (done.exit_code, waiting.answers(), waiting.kept) == (1, [], [])
+    assert f"nothing was answered: {said}" in done.stderr
+    assert "kept" not in done.stderr
+
+
+def test_what_an_editor_wrote_before_it_failed_is_kept(waiting: Waiting) -> None:
+    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, "place.write_text('tasks: []'); sys.exit(1)"))
+    assert (done.exit_code, waiting.answers()) == (1, [])
+    assert [path.read_text() for path in waiting.kept] == ["tasks: []"]
+    assert str(waiting.kept[0]) in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"EDITOR": "nonesuch -w"}, "EDITOR names the editor nonesuch, which is not there"),
+        ({"EDITOR": "true", "VISUAL": "nonesuch"}, "VISUAL names the editor nonesuch"),
+        ({"EDITOR": "'"}, "EDITOR holds no command"),
+        ({"EDITOR": "''"}, "EDITOR names the editor , which is not there"),
+        ({"EDITOR": " "}, "there is no terminal for an editor: name a file with --file"),
+    ],
+)
+def test_an_editor_that_is_not_there(waiting: Waiting, variables: dict[str, str], said: str) -> None:
+    done = waiting.cli("edit", "US-1", **variables)
+    assert (done.exit_code, waiting.answers(), waiting.kept) == (2, [], [])
+    assert said in done.stderr
+
+
+BAD = "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [app.py, tests/test_app.py]}\n"
+IDLE = (
+    "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [app.py]}\n"
+    "- {task_id: T-US-1-02, description: y, files_to_create: []}\n"
+)
+HARD = "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [../x.py]}\n"
+
+
+def test_without_a_terminal_a_bad_plan_is_kept_and_force_has_it_built(waiting: Waiting) -> None:
+    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, f"text = {IDLE!r}"))
+    assert (done.exit_code, waiting.answers()) == (1, [])
+    assert "breakdown.no_work" in done.stderr
+    (kept,) = waiting.kept
+    assert f"what you wrote is kept in {kept}" in done.stderr
+    forced = waiting.cli("edit", "US-1", "--file", str(kept), "--force", "--json")
+    assert forced.exit_code == 0, forced.output
+    assert json.loads(forced.stdout)["choice"] == "edit"
+    built = waiting.answers()[0].plan
+    assert built is not None
+    assert [one.files_to_create for one in built.tasks] == [("app.py",), ()]
+    assert kept.read_text() == IDLE, "a person's file stays"
+
+
+def test_what_cannot_be_carried_out_is_not_forced(waiting: Waiting) -> None:
+    done = waiting.cli("edit", "US-1", "--file", "-", "--force", "--json", text=HARD)
+    assert (done.exit_code, waiting.answers()) == (1, [])
+    assert "the plan cannot be carried out: `../x.py` is unsafe" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["counts"], [one["code"] for one in told["findings"]]) == (False, ["breakdown.unsafe_path"])
+    assert Path(told["kept"]).read_text() == HARD
+
+
+def test_the_project_that_the_plan_was_made_for_counts(waiting: Waiting) -> None:
+    """flask stands in the branch's requirements.txt, django nowhere; app.py is a file there and no folder."""
+
+    def findings(command: str, file: str) -> list[str]:
+        text = json.dumps({"tasks": [task("US-1", 1, [file], command)]})
+        done = waiting.cli("edit", "US-1", "--file", "-", "--json", text=text)
+        return [] if done.exit_code == 0 else [one["code"] for one in json.loads(done.stdout)["findings"]]
+
+    assert findings("pip install django", "app.py") == ["breakdown.undeclared_package"]
+    assert findings("", "app.py/x.py") == ["breakdown.abstract_path"]
+    assert findings("pip install flask", "app.py") == []
+
+
+def test_a_plan_as_show_prints_it_is_taken(waiting: Waiting) -> None:
+    shown = json.loads(waiting.cli("show", "US-1", "--json").stdout)["plan"]
+    shown["tasks"][0]["description"] = "Otherwise"
+    assert waiting.cli("edit", "US-1", "--file", "-", text=json.dumps(shown)).exit_code == 0
+    told = waiting.answers()[0].plan
+    assert told is not None
+    assert told.tasks[0].description == "Otherwise"
+
+
+OTHER = f"subprocess.run([{sys.executable!r}, '-m', 'orchestrator', %s], env={{**os.environ, 'LOGNAME': 'bob'}})"
+CHANGE = "; text = text.replace('app', 'main')"
+
+
+def test_who_answers_while_the_editor_is_open_is_first(waiting: Waiting, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = OTHER % "'approve', 'US-1'" + CHANGE
+    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step), PYTHONPATH=str(ROOT))
+    assert done.exit_code == 1
+    assert "question 1 of US-1 was answered already" in done.stderr
+    assert "the plan is approved by bob" in done.stderr
+    assert [(one.choice, one.by) for one in waiting.answers()] == [(Choice.APPROVE, "bob")]
+    (kept,) = waiting.kept
+    assert "main.py" in kept.read_text()
+    assert f"what you wrote is kept in {kept}" in done.stderr
+
+
+def test_a_story_that_was_reset_while_the_editor_was_open_takes_no_answer(waiting: Waiting) -> None:
+    (waiting.folder / "b.csv").write_text("Story_ID,Title\nUS-1,One\n")
+    step = OTHER % "'reset', 'US-1'" + CHANGE
+    done = waiting.cli("edit", "US-1", EDITOR=editor(waiting, step), PYTHONPATH=str(ROOT))
+    assert (done.exit_code, waiting.answers()) == (2, [])
+    assert "US-1 asks no more: US-1 was reset" in done.stderr
+    assert str(waiting.kept[0]) in done.stderr
+
+
+def on_a_terminal(waiting: Waiting, *words: str, **variables: str) -> tuple[int, str]:
+    """A command with a terminal of its own; its exit code and all that it printed."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", *words], cwd=waiting.folder, stdin=its, stdout=its, stderr=its,
+        env=waiting.environment(PYTHONPATH=str(ROOT), TERM="dumb", **variables),
+    )  # fmt: skip
+    os.close(its)
+    printed = b""
+    while True:
+        try:
+            printed += os.read(ours, 4096)
+        except OSError:  # the other side was closed
+            break
+    os.close(ours)
+    return process.wait(), printed.decode()
+
+
+def test_on_a_terminal_the_editor_opens_again_with_what_was_found(waiting: Waiting) -> None:
+    mended = "text = text.replace('a: [', '').replace(', tests/test_app.py', '')"
+    words = editor(waiting, f"text = {BAD!r}", "text = text + 'a: [\\n'", mended)
+    code, printed = on_a_terminal(waiting, "edit", "US-1", EDITOR=words)
+    assert code == 0, printed
+    assert "breakdown.test_file" in printed
+    second, third = seen(waiting, 1), seen(waiting, 2)
+    assert "was found in it" in second
+    assert second.endswith(f"\n\n{BAD}")
+    assert "breakdown.test_file" in second
+    assert "gate.edit_syntax" in third
+    assert "breakdown.test_file" not in third, "findings of the time before are gone"
+    (answer,) = waiting.answers()
+    assert answer.plan is not None
+    assert answer.plan.tasks[0].files_to_create == ("app.py",)
+    assert waiting.kept == []
+
+
+def test_who_leaves_the_second_time_keeps_what_was_written(waiting: Waiting) -> None:
+    code, printed = on_a_terminal(waiting, "edit", "US-1", EDITOR=editor(waiting, f"text = {BAD!r}", "pass"))
+    assert (code, waiting.answers()) == (1, []), printed
+    (kept,) = waiting.kept
+    assert kept.read_text().endswith(BAD)
+    assert "what you wrote is kept in" in printed
+
+
+SOUND = json.dumps(breakdown("US-1", ["app.py"]))
+HOSTILE: dict[str, str | bytes] = {
+    "bomb": "a: &a [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join(['*a'] * 9)}]\n" for n in range(9)),
+    "tag": "tasks: !!python/object/apply:os.system ['touch pwned']",
+    "tag of a text": "tasks: !!python/name:os.system ''",
+    "twice": f"{BAD}tasks: []\n",
+    "twice in JSON": SOUND[:-1] + ', "tasks": []}',
+    "tabs": "tasks:\n\t- task_id: T-US-1-01\n",
+    "two megabytes": "tasks:\n" + "- {task_id: T-US-1-01, description: x, files_to_create: [app.py]}\n" * 33_000,
+    "two megabytes of brackets": "[" * 2_000_000,
+    "NUL": "tasks: \0",
+    "a list": "- tasks",
+    "a number": "5",
+    "tasks of a wrong type": "tasks: {T-US-1-01: x}",
+    "a task of a wrong type": "tasks: [5, null, [a]]",
+    "files of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: {a: 1}}",
+    "paths of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [[a], 5]}",
+    "a command of a wrong type": "tasks:\n- {id: T-US-1-01, title: x, files_to_create: [], command_to_run: [ls]}",
+    "needs of a wrong type": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], dependencies: 5}",
+    "a cycle": json.dumps({"tasks": [task("US-1", 1, ["app.py"], dependencies=["T-US-1-01"])]}),
+    "a misspelt field": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: [a.py], comand_to_run: ls}",
+    "no work": "tasks:\n- {task_id: T-US-1-01, description: x, files_to_create: []}",
+    "a path out": HARD,
+    "another's task": "tasks:\n- {task_id: T-US-2-01, description: x, files_to_create: [a.py]}",
+    "a source": SOUND.replace('"dependencies": {}, "dev', '"dependencies": {"x": "git+https://x.y/z"}, "dev'),
+    "a conflict": "architectural_conflict: {detected: true, current_architecture: a, story_requirement: b, "
+    "conflict_reason: c, recommended_action: d}",
+    "half a pair": '{"tasks": "\\ud800"}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_and_broken_texts_answer_nothing_and_are_kept(waiting: Waiting, name: str) -> None:
+    text = HOSTILE[name]
+    done = waiting.cli("edit", "US-1", "--file", "-", text=text)
+    assert (done.exit_code, waiting.answers()) == (1, []), done.output
+    assert "nothing was answered" in done.stderr
+    assert [path.read_text() for path in waiting.kept] == [text]
+    assert not (waiting.folder / "pwned").exists()
+
+
+@pytest.mark.parametrize("content", [SOUND.encode("utf-16"), b"tasks: \xff", SOUND.encode("utf-16-le")])
+def test_what_is_no_utf_8_is_told(waiting: Waiting, content: bytes) -> None:
+    path = waiting.folder / "plan.yaml"
+    path.write_bytes(content)
+    done = waiting.cli("edit", "US-1", "--file", str(path))
+    assert done.exit_code in {1, 2}
+    assert waiting.answers() == []
+    assert path.read_bytes() == content
+
+
+SAID: dict[str, Any] = {
+    "CRLF": SOUND.replace(", ", ",\r\n"),
+    "a mark of bytes": "\ufeff" + SOUND,
+    "comments": f"# mine\n\n{SOUND}",
+    "blocks": "tasks:\r\n  - id: T-US-1-01\r\n    title: Work 1\r\n    files_to_create:\r\n      - app.py\r\n",
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_sound_texts_in_other_clothes_are_taken(waiting: Waiting, name: str) -> None:
+    done = waiting.cli("edit", "US-1", "--file", "-", text=SAID[name])
+    assert done.exit_code == 0, done.output
+    assert waiting.answers()[0].plan == plan("US-1")
+    assert not list(waiting.state.edits(SPRINT).glob("*"))
+
+
+def test_without_the_branch_nothing_is_taken_for_checked(tmp_path: Path) -> None:
+    made = Waiting(tmp_path)
+    made.ask("US-1")
+    with pytest.raises(Exception, match="the branch of US-1 cannot be read"):
+        made.cli("edit", "US-1", "--file", "-", text=SOUND)
+    assert made.answers() == []

@@ -1,0 +1,240 @@
+"""People answer a story's question: from any terminal, once, and with a clear word where they cannot."""
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.findings import major, minor
+from orchestrator.domain.gate import Choice
+from orchestrator.domain.status import StoryStatus
+from tests.cli.waiting import NOON, SPRINT, Waiting, about_conflict, about_plan, plan
+from tests.support import run_cli
+
+ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
+HARD = major("breakdown.unsafe_path", "`../x` is unsafe", fix="Name it by its path.")
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Waiting:
+    monkeypatch.chdir(tmp_path)
+    return Waiting(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "choice", "said"),
+    [
+        (["approve", "US-1"], Choice.APPROVE, "US-1: the plan is approved by anna"),
+        (["reject", "US-1", "--comment", " no\n tables "], Choice.REJECT, "the plan is rejected by anna: no tables"),
+        (["replan", "US-1"], Choice.REPLAN, "by anna"),
+        (["cancel", "US-1", "--comment", "no more"], Choice.CANCEL, "the plan is given up by anna: no more"),
+    ],
+)
+def test_an_answer_is_recorded_and_told(waiting: Waiting, words: list[str], choice: Choice, said: str) -> None:
+    waiting.ask("US-1")
+    done = waiting.cli(*words, "--gate", "1")
+    assert done.exit_code == 0, done.output
+    assert said in done.stdout
+    assert "the same run command goes on with it" in done.stdout
+    (answer,) = waiting.answers()
+    assert (answer.choice, answer.by, answer.number) == (choice, "anna", 1)
+    assert answer.comment == (words[-1].strip() if "--comment" in words else "")
+    second = waiting.cli("cancel", "US-1")
+    assert second.exit_code == 2
+    assert "US-1 waits for nobody: it is at work; question 1 of US-1 was answered already" in second.stderr
+    assert len(waiting.answers()) == 1
+
+
+def test_an_answer_as_json(waiting: Waiting) -> None:
+    waiting.ask("US-1", about_conflict("US-1"))
+    told = json.loads(waiting.cli("approve", "US-1", "--comment", "go on", "--json").stdout)
+    assert datetime.fromisoformat(told.pop("answered_at")) > NOON
+    assert told == {
+        "sprint": SPRINT, "story": "US-1", "gate": 1, "counts": True, "choice": "approve", "by": "anna",
+        "comment": "go on", "running_pid": None,
+    }  # fmt: skip
+    assert "the conflict is overridden by anna: go on" in waiting.cli("logs", "--story", "US-1").stdout
+
+
+def ask_twice(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    assert waiting.cli("reject", "US-1", "--comment", "once more").exit_code == 0
+    waiting.ask("US-1")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["approve", "US-9"], "unknown story US-9; did you mean US-1?"),
+        (["approve", "US-1", "--sprint", "S9"], "unknown sprint S9; did you mean S1?"),
+        (["approve", "US-2"], "US-2 waits for nobody: it has not begun"),
+        (["approve", "US-1", "--gate", "1"], "the plan is rejected by anna: once more; question 2 stands now: look"),
+        (["approve", "US-1", "--gate", "7"], "US-1 has no question 7: it is question 2 that stands"),
+        (["replan", "US-2", "--gate", "1"], "US-2 has no question 1: nothing is asked"),
+        (["reject", "US-1", "--comment", " "], "the comment is empty"),
+        (["reject", "US-1"], "--comment"),
+        (["approve", "US-1", "--comment", "\udcff"], "the comment is not UTF-8"),
+    ],
+)
+def test_what_cannot_be_answered_is_told(waiting: Waiting, words: list[str], said: str) -> None:
+    ask_twice(waiting)
+    done = waiting.cli(*words)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert len(waiting.answers()) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (StoryStatus.DONE, "it is done"),
+        (StoryStatus.BLOCKED, "it is blocked by US-1"),
+        (StoryStatus.FAILED, "it ended as failed; `orchestrator replan US-2 --comment TEXT` has it planned anew"),
+    ],
+)
+def test_a_story_that_ended_waits_for_nobody(waiting: Waiting, status: StoryStatus, said: str) -> None:
+    waiting.ask("US-2")
+    waiting.finish("US-2", status)
+    done = waiting.cli("approve", "US-2")
+    assert (done.exit_code, waiting.answers("US-2")) == (2, [])
+    assert said in done.stderr
+
+
+def test_an_answer_that_the_question_does_not_take_says_what_would(waiting: Waiting) -> None:
+    waiting.ask("US-1", about_plan("US-1", HARD))
+    waiting.ask("US-2", about_plan("US-2", ISSUE, plan_file="plans/us-2.md"))
+    waiting.ask("US-3", about_conflict("US-3"))
+    for words, said in (
+        (
+            ["approve", "US-1"],
+            "be carried out as it is: `../x` is unsafe; it takes reject, edit, replan, cancel",
+        ),
+        (["reject", "US-2", "--comment", "x"], "(plans/us-2.md), which the architect does not rewrite: edit it, or"),
+        (["edit", "US-3"], "a conflict is not settled in the plan: approve overrides it"),
+    ):
+        done = waiting.cli(*words)
+        assert (done.exit_code, waiting.answers(words[1])) == (2, [])
+        assert said in done.stderr
+
+
+def test_after_the_deadline_nobody_answers(waiting: Waiting) -> None:
+    waiting.ask("US-1", deadline=NOON + timedelta(hours=1))
+    done = waiting.cli("approve", "US-1")
+    assert (done.exit_code, waiting.answers()) == (2, [])
+    assert "ended at 2026-03-01 13:00:00 UTC; the story goes on as gate.on_timeout says" in done.stderr
+    waiting.ask("US-2", deadline=datetime.now(UTC) + timedelta(days=1))
+    assert waiting.cli("approve", "US-2").exit_code == 0
+
+
+def test_a_reset_story_asks_no_more(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    waiting.state.save(waiting.record.reset(("US-1",)))
+    done = waiting.cli("approve", "US-1")
+    assert (done.exit_code, waiting.answers()) == (2, [])
+    assert "it has not begun" in done.stderr
+
+
+def test_who_answers_is_named_on_one_line(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    assert waiting.cli("approve", "US-1", LOGNAME=" \x1b[31man\nna ").exit_code == 0
+    assert waiting.answers()[0].by == "[31man na"
+
+
+ROUNDS = 25
+WORKER = """
+import json, os, sys
+from typer.testing import CliRunner
+from orchestrator.cli.main import app
+print("ready", flush=True)
+for line in sys.stdin:
+    done = CliRunner().invoke(app, line.split())
+    print(json.dumps([done.exit_code, done.stdout, done.stderr, repr(done.exception)]), flush=True)
+"""
+
+
+def test_of_two_who_answer_at_once_one_wins_and_the_other_is_told(tmp_path: Path) -> None:
+    waiting = Waiting(tmp_path, [f"US-{number}" for number in range(ROUNDS)])
+    for story in waiting.record.story_ids:
+        waiting.ask(story)
+    two = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER], cwd=tmp_path, env=waiting.environment() | {"LOGNAME": name},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for name in ("anna", "bob")
+    ]  # fmt: skip
+    for worker in two:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "ready\n"
+    for story in waiting.record.story_ids:
+        outcomes: list[list[Any]] = []
+        for worker, word in zip(two, ("approve", "cancel"), strict=True):
+            assert worker.stdin is not None
+            worker.stdin.write(f"{word} {story}\n")
+            worker.stdin.flush()
+        for worker in two:
+            assert worker.stdout is not None
+            outcomes.append(json.loads(worker.stdout.readline()))
+        (answer,) = waiting.answers(story)
+        won, lost = sorted(outcomes, key=lambda one: one[0])
+        assert (won[0], lost[0] in {1, 2}) == (0, True), outcomes
+        assert f"by {answer.by}" in won[1]
+        assert "was answered already" in lost[2]
+        assert f"by {answer.by}" in lost[2]
+    for worker in two:
+        worker.communicate()
+
+
+def test_show_and_status_tell_what_is_asked(waiting: Waiting) -> None:
+    ask_twice(waiting)
+    waiting.ask("US-2", about_conflict("US-2"), deadline=datetime(2999, 1, 1, tzinfo=UTC))
+    note = minor("breakdown.too_many_files", "the task has 4 files", fix="Split it.")
+    waiting.ask("US-3", about_plan("US-3", HARD, ISSUE, note))
+    text = waiting.cli("status").stdout
+    assert "waiting for a person: US-1, US-2, US-3" in text
+    assert "orchestrator show US-1, then approve | reject | edit | replan | cancel" in text
+    told = json.loads(waiting.cli("status", "--json").stdout)["waiting"]
+    assert [(one["story"], one["gate"], one["kind"]) for one in told] == [
+        ("US-1", 2, "plan"), ("US-2", 1, "conflict"), ("US-3", 1, "plan"),
+    ]  # fmt: skip
+    assert told[1]["deadline"] == "2999-01-01T00:00:00+00:00"
+    first = waiting.cli("show", "US-1").stdout
+    for part in ("question 2, about the plan", "orchestrator approve US-1 --sprint S1 --gate 2", "Questions answered:",
+                 "1, ", "the plan is rejected by anna: once more", "T-US-1-01 [pending]"):  # fmt: skip
+        assert part in first
+    second = waiting.cli("show", "US-2").stdout
+    for part in ("until 2999-01-01", "current architecture: one file per shelf", "recommended action: decide on",
+                 "override it"):  # fmt: skip
+        assert part in second
+    assert "orchestrator edit" not in second
+    third = waiting.cli("show", "US-3").stdout
+    for part in ("it cannot be approved: `../x` is unsafe", "`test_a.py` is a test file", "to do: Leave it out.",
+                 "the task has 4 files"):  # fmt: skip
+        assert part in third
+    assert "orchestrator approve" not in third
+    shown = json.loads(waiting.cli("show", "US-3", "--json").stdout)
+    assert shown["question"]["number"] == 1
+    assert set(shown["question"]["commands"]) == {"reject", "edit", "replan", "cancel"}
+    assert shown["plan"] == plan("US-3").model_dump(mode="json")
+    assert json.loads(waiting.cli("show", "US-1", "--json").stdout)["answers"][0]["comment"] == "once more"
+
+
+def test_the_commands_that_show_prints_work_as_processes(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    commands = json.loads(waiting.cli("show", "US-1", "--json").stdout)["question"]["commands"]
+    done = run_cli(commands["approve"].split()[1:], waiting.folder, waiting.environment())
+    assert (done.returncode, [one.choice for one in waiting.answers()]) == (0, [Choice.APPROVE]), done.stderr
+
+
+def test_a_log_that_cannot_be_written_is_told(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    waiting.cli("status")
+    database = waiting.state.event_database
+    database.write_bytes(b"no database at all, and long enough to be looked at" * 100)
+    done = waiting.cli("approve", "US-1")
+    assert done.exit_code == 2
+    assert "the event log cannot be used" in done.stderr
