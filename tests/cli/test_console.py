@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TextIO
@@ -12,7 +13,9 @@ from rich.console import Console
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
 from orchestrator.domain.events import Event
+from orchestrator.domain.gate import GATE_OPENED
 from orchestrator.settings import load
+from tests.cli.waiting import about_plan
 
 
 def event(number: int = 1, **fields: str) -> Event:
@@ -45,6 +48,31 @@ def test_a_closed_stderr_changes_no_exit_code(unread: TextIO, monkeypatch: pytes
     monkeypatch.setattr("sys.stderr", unread)
     say("one")
     say("two")
+
+
+def test_a_waiting_story_says_in_the_table_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    printer = EventPrinter(load(None, ())[0], form="plain", stream=io.StringIO())
+
+    def table() -> list[str]:
+        shown = io.StringIO()
+        Console(file=shown, width=200, color_system=None).print(printer._table())
+        return [" ".join(re.sub(r"\x1b\[[0-9;]*m", "", line).split()) for line in shown.getvalue().splitlines()]
+
+    with printer:
+        gate = about_plan("A-1").model_copy(update={"number": 1})
+        asks = event(1, name=GATE_OPENED).model_copy(update={"data": {"gate": gate.model_dump(mode="json")}})
+        printer.event(asks)
+        printer.waits("A-2", gate)
+        words = "orchestrator show A-{0}, then approve | reject | edit | replan | cancel"
+        both = [f"A-{number} waiting {words.format(number)}" for number in (1, 2)]
+        assert table() == both
+        printer.event(event(1, name="gate_settled", message="the plan is approved by anna"))
+        assert table() == ["A-1 executing the plan is approved by anna", both[1]]
+        finished = event(2, name="story_finished", id="S/A:9").model_copy(update={"data": {"status": "cancelled"}})
+        printer.event(finished)
+        assert len(table()) == 1
 
 
 def test_the_live_table_has_one_line_per_story_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from orchestrator.domain.gate import Choice
 from orchestrator.domain.status import StoryStatus
 from tests.cli.waiting import NOON, SPRINT, Waiting, about_conflict, about_plan, plan
 from tests.support import run_cli
+from tests.test_imports import LOADED
 
 ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
 HARD = major("breakdown.unsafe_path", "`../x` is unsafe", fix="Name it by its path.")
@@ -238,3 +239,13 @@ def test_a_log_that_cannot_be_written_is_told(waiting: Waiting) -> None:
     done = waiting.cli("approve", "US-1")
     assert done.exit_code == 2
     assert "the event log cannot be used" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["approve", "US-1"], ["replan", "US-1"], ["status"], ["show", "US-1"]], ids=" ".join)
+def test_an_answer_needs_no_engine(waiting: Waiting, words: list[str]) -> None:
+    waiting.ask("US-1")
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *words], env=waiting.environment(), cwd=waiting.folder,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert {"dbos", "anthropic", "openai"}.isdisjoint(done.stdout.splitlines()[-1].split())

@@ -116,6 +116,20 @@ def test_where_the_state_folder_is(tmp_path: Path) -> None:
     assert bare.config_file is None
 
 
+@pytest.mark.parametrize(
+    ("variables", "user"),
+    [
+        ({"LOGNAME": "anna", "USER": "root"}, "anna"),
+        ({"LOGNAME": " \n", "USER": "bob"}, "bob"),
+        ({"USER": "a\x1b[1mn\nna\udcff"}, "a [1mn na"),
+        ({"USER": "x" * 500}, "x" * 80),
+    ],
+)
+def test_who_gives_a_command(tmp_path: Path, variables: dict[str, str], user: str) -> None:
+    assert load(None, (), variables, tmp_path)[1].user == user
+    assert load(None, (), {}, tmp_path)[1].user
+
+
 def test_variables_do_not_show_in_a_representation(tmp_path: Path) -> None:
     _, environment = load(None, (), {"ANTHROPIC_API_KEY": "sk-secret"}, tmp_path)
     assert "sk-secret" not in repr(environment)
