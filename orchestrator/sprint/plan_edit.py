@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rapidfuzz import process
@@ -46,14 +46,10 @@ def plan_text(plan: Breakdown, head: Iterable[str]) -> str:
     ]
     value = {"story_id": plan.story_id, "tasks": tasks, "dependencies": raw["dependencies"]}
     left_out = {*value, "architectural_conflict", "task_count"}
-    value |= {name: held for name, held in raw.items() if name not in left_out and _any(held)}
+    for name, field in Breakdown.model_fields.items():
+        if name not in left_out and getattr(plan, name) != field.default:
+            value[name] = raw[name]
     return commented(head, write_data(value))
-
-
-def _any(held: Any) -> bool:
-    if isinstance(held, Mapping):
-        return any(_any(value) for value in held.values())
-    return bool(held)
 
 
 def commented(head: Iterable[str], body: str) -> str:

@@ -54,10 +54,22 @@ class Given:
 
 def question(environment: Environment, story: str, choice: Choice, *, sprint: str | None, number: int | None) -> Asked:
     """The question that `choice` can answer now. Raises ConfigError that says why there is none. Blocks."""
-    view = Reader(environment).sprint(sprint, story=story)
-    gate = open_gate(story, history_of(view, story), number, SystemClock().now())
+    reader = Reader(environment)
+    view = reader.sprint(sprint, story=story)
+    try:
+        gate = open_gate(story, history_of(view, story), number, SystemClock().now())
+    except ConfigError as error:
+        elsewhere = _elsewhere(reader, story, view.record.sprint) if sprint is None else ""
+        raise ConfigError(f"{error.message}{elsewhere}") from error
     expect_choice(story, gate, choice)
     return Asked(record=view.record, story=story, gate=gate)
+
+
+def _elsewhere(reader: Reader, story: str, latest: str) -> str:
+    """Where a person may have meant: an earlier sprint in which the story waits."""
+    views = [view for view in reader.all() if view.record.sprint != latest and story in view.histories]
+    waiting = [view.record.sprint for view in views if view.histories[story].waits_for is not None]
+    return f"; in sprint {waiting[-1]} it waits: --sprint {waiting[-1]}" if waiting else ""
 
 
 def waits(environment: Environment, story: str, sprint: str | None) -> bool:

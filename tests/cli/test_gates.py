@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from orchestrator.domain.events import Event
 from orchestrator.domain.findings import major, minor
-from orchestrator.domain.gate import Choice
+from orchestrator.domain.gate import GATE_ANSWERED, NOBODY, Choice, GateAnswer, answer_id
 from orchestrator.domain.status import StoryStatus
 from tests.cli.waiting import NOON, SPRINT, Waiting, about_conflict, about_plan, plan
 from tests.support import run_cli
@@ -137,6 +138,31 @@ def test_a_reset_story_asks_no_more(waiting: Waiting) -> None:
     done = waiting.cli("approve", "US-1")
     assert (done.exit_code, waiting.answers()) == (2, [])
     assert "it has not begun" in done.stderr
+
+
+def test_an_earlier_sprint_in_which_the_story_waits_is_named(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    later = waiting.record.model_copy(update={"sprint": "S2", "started_at": NOON + timedelta(hours=1)})
+    waiting.state.save(later)
+    done = waiting.cli("approve", "US-1")
+    assert (done.exit_code, waiting.answers()) == (2, [])
+    assert "it has not begun; in sprint S1 it waits: --sprint S1" in done.stderr
+    assert waiting.cli("approve", "US-1", "--sprint", "S1").exit_code == 0
+
+
+def test_whoever_comes_after_the_time_is_told_so(waiting: Waiting) -> None:
+    gate = waiting.ask("US-1", deadline=NOON)
+    late = GateAnswer(number=gate.number, choice=Choice.TIME_OUT, by=NOBODY)
+    waiting.emit(
+        Event(
+            id=answer_id("S1/US-1", 1), time=NOON, name=GATE_ANSWERED, message="nobody", sprint=SPRINT, story="US-1",
+            data={"answer": late.model_dump(mode="json")},
+        )
+    )  # fmt: skip
+    done = waiting.cli("approve", "US-1")
+    assert done.exit_code == 2
+    assert "the time to answer question 1 of US-1 ended at 2026-03-01 12:00:00 UTC, and nobody had" in done.stderr
+    assert "nobody answered in time" in waiting.cli("show", "US-1").stdout
 
 
 def test_who_answers_is_named_on_one_line(waiting: Waiting) -> None:
