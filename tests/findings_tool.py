@@ -100,6 +100,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "adapters/csv_stories.py": (),
     "adapters/project_texts.py": (),
     "checks/breakdown_rules.py": (),
+    "engine/step.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),
     "sprint/story.py": (
         *(f"provider.{kind}" for kind in get_args(ErrorKind)),
         "story.contractviolation",

@@ -1,7 +1,10 @@
 """Every finding says what to do, and every code stands in the catalogue."""
 
+from typing import get_args
+
 import pytest
 
+from orchestrator.domain.script import ErrorKind
 from tests.findings_tool import CATALOGUE, CODE, DYNAMIC, PACKAGE, Site, all_sites, catalogue, literals
 
 SITES = all_sites()
@@ -11,6 +14,8 @@ SHARED = {
     "answer.unreadable": {"answers", "personas"},
     "breakdown.conflict": {"checks", "sprint"},
     "contract.unreadable": {"contract", "syntax"},
+    **{f"provider.{kind}": {"engine", "sprint"} for kind in get_args(ErrorKind)},
+    "story.workspaceerror": {"engine", "sprint"},
 }
 """Codes that more than one room raises or reads, each with one meaning."""
 

@@ -16,6 +16,7 @@ HEALINGS: Mapping[str, str] = {
     "delivery_completed": "healed",
     "plan_mended": "healed",
     "answer_sent_back": "sent back",
+    "answer_given_up": "given up",
     "call_retried": "retried",
     "failure_analysed": "analysed",
 }

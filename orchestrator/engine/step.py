@@ -1,14 +1,16 @@
 """`ports.Step` bound to dbos: results recorded by step number, events numbered by their order in the workflow."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from dbos import DBOS
 from pydantic import TypeAdapter
 
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.exchange import Prompt, Reply
+from orchestrator.domain.exchange import FailedCall, Prompt, Reply
+from orchestrator.domain.findings import Finding, critical, minor
 from orchestrator.domain.gate import Gate, GateAnswer
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.gates import GateKeeper
@@ -79,10 +81,12 @@ class DurableStep:
         )  # fmt: skip
 
         async def recorded() -> dict[str, Any]:
+            step = int(DBOS.step_id or 0)
             try:
-                reply = await self._turns.take(self._journal, int(DBOS.step_id or 0), prompt)
+                reply = await self._turns.take(self._journal, step, prompt)
             except ProviderError as error:
-                return storable({"error": pack(error)})
+                failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
+                return storable({"error": pack(error), "failed_calls": failed})
             except OSError as error:
                 return storable({"error": pack(_disk_error("reply journal", error))})
             return storable({"value": reply.model_dump(mode="json")})
@@ -90,9 +94,13 @@ class DurableStep:
         result = restored(await DBOS.run_step_async({"name": f"turn:{prompt.key.purpose}"}, recorded))
         if "error" in result:
             error = unpack(result["error"])
+            failures = [FailedCall.model_validate(failed) for failed in result.get("failed_calls", ())]
+            await self._tell_retries(prompt, failures[:-1])
             await self.emit(
                 "turn_failed", f"{persona}: {error.message}", level=Level.ERROR, persona=persona, task=task,
                 purpose=prompt.key.purpose,
+                **decided(Loop.TRANSPORT, Verdict.GIVE_UP, findings=[_final(error)], attempt=len(failures) or 1,
+                          budget_left=0),
             )  # fmt: skip
             raise error
         reply = Reply.model_validate(result["value"])
@@ -120,11 +128,7 @@ class DurableStep:
 
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)
-        for failure in reply.failed_calls:
-            await self.emit(
-                "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
-                task=task, turn=failure.turn, kind=failure.kind,
-            )  # fmt: skip
+        await self._tell_retries(prompt, reply.failed_calls)
         await self.emit(
             "turn_finished",
             f"{persona} answered: {what}" if reply.paid else f"{persona} gave no answer: {what}",
@@ -144,6 +148,18 @@ class DurableStep:
             stop_reason=reply.stop_reason,
             paid=reply.paid,
         )
+
+    async def _tell_retries(self, prompt: Prompt, failures: Sequence[FailedCall]) -> None:
+        """Each of the failures was followed by another call."""
+        persona, task = prompt.key.persona, prompt.key.task
+        for number, failure in enumerate(failures, start=1):
+            left = self._turns.max_attempts - number
+            await self.emit(
+                "call_retried", f"{persona}: {failure.message}; asked again", level=Level.WARN, persona=persona,
+                task=task, purpose=prompt.key.purpose, turn=failure.turn, kind=failure.kind,
+                **decided(Loop.TRANSPORT, Verdict.RETRIED, findings=[_passing(failure)], attempt=number,
+                          budget_left=left),
+            )  # fmt: skip
 
     async def emit(
         self,
@@ -171,6 +187,16 @@ class DurableStep:
                 data=data,
             )
         )
+
+
+def _passing(failure: FailedCall) -> Finding:
+    code = failure.code or f"provider.{failure.kind}"
+    return minor(code, failure.message, fix="nothing: the same request was sent again")
+
+
+def _final(error: OrchestratorError) -> Finding:
+    code = error.code if isinstance(error, ProviderError) else "story.workspaceerror"
+    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run anew")
 
 
 def _disk_error(what: str, error: OSError) -> WorkspaceError:

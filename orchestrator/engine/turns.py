@@ -24,6 +24,11 @@ class TurnTaker:
             multiplier=self._policy.wait_initial_s, min=self._policy.wait_initial_s, max=self._policy.wait_max_s
         )
 
+    @property
+    def max_attempts(self) -> int:
+        """Calls that one request may take."""
+        return self._policy.max_attempts
+
     async def take(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
         """The journalled reply of this step, or a new one.
 

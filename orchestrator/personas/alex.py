@@ -1,6 +1,7 @@
 """Alex, the developer: task → files (spec 1 B)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from orchestrator.answers import Extraction, extract
@@ -12,6 +13,7 @@ from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery
 from orchestrator.checks.prompt_example import copied_delivery
 from orchestrator.domain.action_plan import Execute, Prune, Read, Verb
+from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking, major
@@ -75,7 +77,7 @@ class _Build:
         copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
         return delivery, [*said, *copied]
 
-    async def look(self, heard: Heard) -> Looked | None:
+    async def look(self, heard: Heard, asked: Request) -> Looked | None:
         """What a plan asks to be shown goes into the next request."""
         plan = plan_in(heard.extraction.value)
         if plan is None:
@@ -87,11 +89,12 @@ class _Build:
         if not (shown or plan.reads or plan.prunes):
             return None
         await self._desk.emit(
-            self.request(Purpose.DELIVERY, 1),
+            asked,
             "files_shown",
             f"{NAME} is shown {', '.join(shown) or 'nothing more'}",
             files=list(shown),
             pruned=list(plan.prunes),
+            **asked.decided(Verdict.SHOWN),
         )
         return Looked(self._shown.slots, only)
 
@@ -106,7 +109,7 @@ class _Build:
             return delivery, [], 0
         if left < 1:
             return delivery, [_cut_off([*missing, *unsure])], 0
-        request = self._continuation(delivery, heard, [*missing, *unsure])
+        request = self._continuation(delivery, heard, [*missing, *unsure], left - 1)
         more = await self._desk.hear(request)
         completed, findings, used = self._merged(delivery, heard, more)
         still = [path for path in missing if completed is None or path not in completed.paths]
@@ -116,6 +119,7 @@ class _Build:
             "delivery_completed" if came else "delivery_left_short",
             f"{NAME} was asked for what is missing only: {', '.join(came) or 'none'} came",
             **account(more.reply, used),
+            **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, findings),
         )
         left_out = [*still, *(unsure if completed is delivery else [])]
         return completed, [*findings, *([_cut_off(left_out)] if left_out else [])], 1
@@ -155,16 +159,18 @@ class _Build:
                 return _together(delivery, found), list(findings), extraction
         return delivery, [], more.extraction
 
-    def _continuation(self, delivery: Delivery | None, heard: Heard, missing: Sequence[str]) -> Request:
+    def _continuation(self, delivery: Delivery | None, heard: Heard, missing: Sequence[str], left: int) -> Request:
         received: dict[str, str] = {change.path: change.content for change in delivery.files} if delivery else {}
         came_as_json = heard.extraction.value is not None and not heard.is_plan
-        return self.request(
+        replies = self._desk.policies.build.max_attempts
+        asked = self.request(
             Purpose.CONTINUATION,
-            1,
+            replies,
             "json" if came_as_json else None,
             whole_files=context.render_files(received, self._desk.policies.context_tokens),
             missing_files=context.render_paths(missing),
         )
+        return replace(asked, attempt=replies - left)
 
     def request(self, purpose: Purpose, replies: int, form: WireFormat | None = None, **more: str) -> Request:
         """What is sent, in the form that this persona is asked in unless another is given."""

@@ -1,9 +1,10 @@
 """The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts (DESIGN 5.5)."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import StopReason
 from orchestrator.domain.findings import Finding, blocking, major
@@ -31,8 +32,8 @@ class Looked(NamedTuple):
     """Whether it asked for nothing else, so that there is nothing to judge yet."""
 
 
-Look = Callable[[Heard], Awaitable[Looked | None]]
-"""What was heard → what it asked to be shown, None when nothing."""
+Look = Callable[[Heard, Request], Awaitable[Looked | None]]
+"""What was heard, what had been asked → what it asked to be shown, None when nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,30 +66,31 @@ async def ask(
     Raises SchemaValidationError when there is none in it: AnswerTruncated, AnswerRefused or AnswerInvalid. A reply that
     only asks to be shown something (`look`) is one of them; it is judged like any other when it is the last.
     """
-    feedback, used = request.feedback, 0
+    feedback, request = request.feedback, replace(request, attempt=0)
     repairs = int(desk.policies.answer.repair_requests)
     while True:
+        request = request.spent(1)
         heard = await desk.hear(request, feedback, may_repair=repairs > 0)
-        used += 1
         repairs -= heard.repair_asked
         value, findings = _read(heard, read)
-        looked = await look(heard) if look is not None and used < request.replies else None
+        looked = await look(heard, request) if look is not None and request.left else None
         if looked is not None:
             request = request.showing(looked.slots)
             if looked.only:
                 continue
         if complete is not None:
-            completed, more, spent = await complete(value, heard, request.replies - used)
+            completed, more, spent = await complete(value, heard, request.left)
             if value is None and completed is not None:
                 findings = []  # what was said about an unreadable answer says nothing once its completion could be read
-            value, findings, used = completed, [*findings, *more], used + spent
+            value, findings, request = completed, [*findings, *more], request.spent(spent)
         if (complete is None and heard.cut_off) or (value is None and heard.at_limit):
             findings.append(major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter"))
         if judge is not None and value is not None and not blocking(findings):
             findings.extend(await judge(value))
-        if used >= request.replies or (value is not None and not blocking(findings)):
-            return _ended(request, heard, used, value, findings)
-        await _send_back(desk, request, findings, used)
+        accepted = value is not None and not blocking(findings)
+        await _tell(desk, request, accepted, findings)
+        if accepted or not request.left:
+            return _ended(request, heard, value, findings)
         request, feedback = request.after(heard), render_feedback(findings, heard.reply.text)
 
 
@@ -111,9 +113,10 @@ def _elsewhere(heard: Heard) -> list[Finding]:
     return []
 
 
-def _ended(request: Request, heard: Heard, used: int, value: T | None, findings: Sequence[Finding]) -> Asked[T]:
+def _ended(request: Request, heard: Heard, value: T | None, findings: Sequence[Finding]) -> Asked[T]:
     if value is None:
-        cls, told = _unanswered(heard, f"{request.persona} was asked {counted(used, 'time')} for the {request.purpose}")
+        times = counted(request.attempt, "time")
+        cls, told = _unanswered(heard, f"{request.persona} was asked {times} for the {request.purpose}")
         name, said = heard.reply.provider, heard.reply.text
         raise cls(told.message, provider_name=name, original_message=said, findings=(told, *findings))
     return Asked(value=value, findings=tuple(findings), previous=heard.reply.text)
@@ -129,14 +132,22 @@ def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], 
     return AnswerInvalid, major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)
 
 
-async def _send_back(desk: Desk, request: Request, findings: Sequence[Finding], used: int) -> None:
+async def _tell(desk: Desk, request: Request, accepted: bool, findings: Sequence[Finding]) -> None:
+    """What the loop does with the answer that it asked for last."""
+    what = f"{request.persona}'s {request.purpose}"
+    if accepted:
+        said = request.decided(Verdict.ACCEPTED, findings)
+        await desk.emit(
+            request, "answer_accepted", f"{what} is accepted", level=Level.DEBUG, purpose=request.purpose, **said
+        )
+        return
     blocked = blocking(findings)
-    await desk.step.emit(
-        "answer_sent_back",
-        f"{request.persona}'s {request.purpose} is sent back: {blocked[0].message if blocked else 'no value'}",
+    how = f"is not asked for again after {counted(request.replies, 'reply', 'replies')}"
+    await desk.emit(
+        request,
+        "answer_sent_back" if request.left else "answer_given_up",
+        f"{what} {'is sent back' if request.left else how}: {blocked[0].message if blocked else 'no value'}",
         level=Level.WARN,
-        task=request.task,
-        persona=request.persona,
-        attempt=used,
-        findings=[finding.model_dump(mode="json") for finding in blocked],
+        purpose=request.purpose,
+        **request.decided(Verdict.SENT_BACK if request.left else Verdict.GIVE_UP, blocked),
     )

@@ -1,15 +1,18 @@
 """What a persona works with: one story's Step, the prompts, the budgets."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from enum import StrEnum
+from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.plan_answer import PLAN_LAYER
 from orchestrator.domain.base import AnswerValue
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
+from orchestrator.domain.findings import Finding
 from orchestrator.personas.repair import RepairRequest, repair_request
 from orchestrator.personas.telling import account, telling
 from orchestrator.ports import Step
@@ -31,6 +34,8 @@ class Request:
     schema_name: str
     replies: int
     """Replies that may be asked for, the first included; the repair request comes on top."""
+    attempt: int = 1
+    """Which of them it asks for."""
     slots: Mapping[str, str]
     task: str | None = None
     feedback: str = ""
@@ -52,13 +57,27 @@ class Request:
 
     def after(self, heard: "Heard") -> "Request":
         """What is to be sent next when this answer was not accepted."""
-        unreadable = heard.unreadable and not heard.broken_off
-        return self.otherwise if self.otherwise is not None and unreadable else self
+        if self.otherwise is None or not heard.unreadable or heard.broken_off:
+            return self
+        return replace(self.otherwise, attempt=self.attempt)
 
     def repairable(self, heard: "Heard") -> bool:
         """Whether a model may be asked to repair it: JSON is repaired, plans are asked for anew."""
         only_plans = self.form == "plan" and self.otherwise is None
         return not only_plans and not heard.meant_as_plan and not heard.broken_off
+
+    def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
+        """What an event about the answer to it says of the decision."""
+        return decided(Loop.ANSWER, verdict, findings=findings, attempt=self.attempt, budget_left=self.left)
+
+    @property
+    def left(self) -> int:
+        """Replies that may still be asked for."""
+        return max(0, self.replies - self.attempt)
+
+    def spent(self, replies: int) -> "Request":
+        """The same when this many more replies have been asked for."""
+        return replace(self, attempt=self.attempt + replies)
 
     def showing(self, slots: Mapping[str, str]) -> "Request":
         """The same with other texts in these slots."""
@@ -159,10 +178,16 @@ class Desk:
         what = f"{request.persona} repaired the {request.purpose}"
         if found is None:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
-            await self.emit(request, "answer_repair_failed", message, level=Level.WARN, purpose=request.purpose)
+            await self.emit(
+                request, "answer_repair_failed", message, level=Level.WARN, purpose=request.purpose,
+                **request.decided(Verdict.NOT_REPAIRED, broken.extraction.problems),
+            )  # fmt: skip
             return replace(broken, repair_asked=True)
         mended, extraction = found
-        await self.emit(request, "answer_repaired_by_model", what, **account(mended, extraction))
+        await self.emit(
+            request, "answer_repaired_by_model", what, **account(mended, extraction),
+            **request.decided(Verdict.REPAIRED, broken.extraction.problems),
+        )  # fmt: skip
         return Heard(reply=mended, extraction=extraction, repair_asked=True)
 
     def _prompt(
@@ -196,7 +221,8 @@ class Desk:
             )
         told = telling(f"{request.persona}'s {request.purpose}", heard.reply, heard.extraction)
         if told is not None:
-            await self.emit(request, told.name, told.message, level=told.level, **told.data)
+            said = request.decided(told.verdict, heard.extraction.problems)
+            await self.emit(request, told.name, told.message, level=told.level, **told.data, **said)
 
     async def emit(
         self, request: Request, name: str, message: str, *, level: Level = Level.INFO, **data: object

@@ -7,6 +7,7 @@ from orchestrator.checks.breakdown import merge_missing, read_breakdown
 from orchestrator.checks.prompt_example import copied_plan
 from orchestrator.contract.amend import Wanted, read_amendment
 from orchestrator.domain.breakdown import Breakdown, Task
+from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, Severity, minor
 from orchestrator.domain.sprint import Replan
@@ -103,13 +104,14 @@ class Mike:
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
         if plan is None and cut_off and heard.extraction.value and left > 0:
-            plan, said, cut_off = await self._from_head(slots, heard)
+            plan, said, cut_off = await self._from_head(slots, heard, left - 1)
             spent, findings = 1, [*said]
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
         while (cut_off or len(plan.tasks) < plan.task_count) and spent < left:
-            more = await self._desk.hear(self._missing_request(slots, plan.tasks, plan.task_count))
             spent += 1
+            request = self._missing_request(slots, plan.tasks, plan.task_count, left - spent)
+            more = await self._desk.hear(request)
             if more.extraction.value is not None:
                 before = len(plan.tasks)
                 merged, said = merge_missing(plan, more.extraction.value)
@@ -119,11 +121,12 @@ class Mike:
                 findings.extend(finding.model_copy(update={"severity": Severity.MINOR}) for finding in said)
                 cut_off = more.cut_off and not (_announced(heard) and len(plan.tasks) >= plan.task_count)
                 came = len(plan.tasks) - before
-                await self._desk.step.emit(
+                await self._desk.emit(
+                    request,
                     "breakdown_completed" if came else "breakdown_left_short",
                     f"{NAME} was asked for the missing tasks only: {came or 'none'} came",
-                    persona=NAME,
                     **account(more.reply, more.extraction),
+                    **request.decided(Verdict.COMPLETED if came else Verdict.LEFT_SHORT, said),
                 )
         if cut_off:
             message = "the plan was cut off and its rest did not come"
@@ -131,14 +134,16 @@ class Mike:
             findings.append(minor("breakdown.cut_off", message, fix=fix))
         return plan, findings, spent
 
-    async def _from_head(self, slots: Slots, heard: Heard) -> tuple[Breakdown | None, Sequence[Finding], bool]:
+    async def _from_head(
+        self, slots: Slots, heard: Heard, left: int
+    ) -> tuple[Breakdown | None, Sequence[Finding], bool]:
         """A plan cut before its first whole task: what stands is kept and all its tasks are asked for, once.
 
         Returns the plan, what is said of it, and whether it is still cut off.
         """
         head = heard.extraction.value
         head = head if isinstance(head, dict) else {}
-        more = await self._desk.hear(self._missing_request(slots, (), _announced(heard)))
+        more = await self._desk.hear(self._missing_request(slots, (), _announced(heard), left))
         rest = more.extraction.value
         if not isinstance(rest, dict):
             return None, [], True
@@ -146,7 +151,9 @@ class Mike:
         plan, said = self._read(whole)
         return plan, said, more.cut_off
 
-    def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int) -> Request:
+    def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
+        """A re-ask of the plan's answer loop, which has `left` more."""
+        replies = 1 + self._desk.policies.answer.max_attempts
         missing = context.render_missing(self._brief.story.id, known, announced)
         return Request(
             persona=NAME,
@@ -154,7 +161,8 @@ class Mike:
             prompt="architect/breakdown_missing",
             answer=BreakdownMissingAnswer,
             schema_name="breakdown_missing",
-            replies=1,
+            replies=replies,
+            attempt=replies - left,
             slots={**slots, "known_tasks": context.render_tasks(known), "missing": missing},
         )
 

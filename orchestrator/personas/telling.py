@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.answers import Extraction, Status
+from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Reply
 
@@ -20,6 +21,7 @@ class Telling:
 
     name: str
     message: str
+    verdict: Verdict
     level: Level = Level.INFO
     data: dict[str, Any] = field(default_factory=dict)
 
@@ -48,14 +50,14 @@ def telling(what: str, reply: Reply, extraction: Extraction) -> Telling | None:
     data, healed = account(reply, extraction), kinds(extraction)
     if extraction.status is Status.REPAIRED:
         message = f"{what} was not as asked for and healed (layer {extraction.layer}): {healed}"
-        return Telling(name="answer_healed", message=message, data=data)
+        return Telling(name="answer_healed", message=message, verdict=Verdict.HEALED, data=data)
     if extraction.status is Status.OK:
         return None
     data |= {"stop_reason": reply.stop_reason, "problems": [str(problem) for problem in extraction.problems]}
     if extraction.status is Status.TRUNCATED:
         message = f"{what} was cut off; its whole items are kept{f'; healed: {healed}' if healed else ''}"
-        return Telling(name="answer_truncated", message=message, level=Level.WARN, data=data)
+        return Telling(name="answer_truncated", message=message, verdict=Verdict.CUT_OFF, level=Level.WARN, data=data)
     why = str(extraction.problems[0].message) if extraction.problems else "no value found"
     message = f"{what} holds no trustworthy value: {why}"
     data["preview"] = reply.text[:PREVIEW]
-    return Telling(name="answer_refused", message=message, level=Level.WARN, data=data)
+    return Telling(name="answer_refused", message=message, verdict=Verdict.UNREADABLE, level=Level.WARN, data=data)

@@ -1,8 +1,11 @@
 """The one request per story to extend its frozen contract, made when the story would fail without it (DESIGN 5.5)."""
 
+from typing import Any
+
 from orchestrator.contract.amend import Wanted, amended, wanted
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.stages import Amended, AmendmentBrief, Delivered
@@ -39,11 +42,16 @@ async def amend(
         raise
     progress.note_findings(answer.findings)
     longer = amended(contract, answer.amendment) if answer.amendment else None
-    await _tell(stage, task, asked, answer, longer)
+    granted = answer.amendment is not None and longer is not None
+    verdict = Verdict.GRANTED if granted else Verdict.REFUSED
+    said = decided(Loop.AMENDMENT, verdict, findings=blocked, attempt=1, budget_left=0)
+    await _tell(stage, task, asked, answer, longer, said)
     return longer
 
 
-async def _tell(stage: Stage, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract | None) -> None:
+async def _tell(
+    stage: Stage, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract | None, said: dict[str, Any]
+) -> None:
     reason = answer.reason or "no reason given"
     if answer.amendment is None or longer is None:
         told = ", ".join((*asked.files, *asked.packages))
@@ -54,6 +62,7 @@ async def _tell(stage: Stage, task: Task, asked: Wanted, answer: Amended, longer
             task=task.task_id,
             asked=asked.model_dump(mode="json"),
             reason=answer.reason,
+            **said,
         )
         return
     granted = ", ".join((*answer.amendment.files, *answer.amendment.dependencies))
@@ -64,4 +73,5 @@ async def _tell(stage: Stage, task: Task, asked: Wanted, answer: Amended, longer
         asked=asked.model_dump(mode="json"),
         amendment=answer.amendment.model_dump(mode="json"),
         contract=longer.model_dump(mode="json"),
+        **said,
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.breakdown import Task
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Where, major
@@ -17,8 +18,10 @@ OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
 
-async def run_commands(stage: Stage, task: Task, delivery: Delivery | None) -> list[Finding]:
+async def run_commands(stage: Stage, task: Task, delivery: Delivery | None, attempt: int) -> list[Finding]:
     """A major finding for the first command that failed, with its output and what was skipped for it.
+
+    `attempt` is the run of the suite that the task is built for.
 
     The files of the delivery are in the worktree while its commands run; what commands leave behind is not kept. No
     command may take longer than a test run.
@@ -27,8 +30,11 @@ async def run_commands(stage: Stage, task: Task, delivery: Delivery | None) -> l
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
         result = await _run(stage, task, command, delivery)
-        if not result.ok and not command.allow_failure:
-            return [_failed(stage, task, command, result, commands[number + 1 :])]
+        stops = not result.ok and not command.allow_failure
+        found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
+        await _tell(stage, task, command, result, found, attempt)
+        if found:
+            return found
     return []
 
 
@@ -43,7 +49,14 @@ async def _run(stage: Stage, task: Task, command: Execute, delivery: Delivery | 
         timeout_s = min(command.timeout_s, limit) if command.timeout_s is not None else None
         return await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s)
 
-    result = await stage.step.step("command", work, CommandResult)
+    return await stage.step.step("command", work, CommandResult)
+
+
+async def _tell(
+    stage: Stage, task: Task, command: Execute, result: CommandResult, found: Sequence[Finding], attempt: int
+) -> None:
+    verdict = Verdict.PASSED if result.ok else Verdict.FAILED if found else Verdict.ALLOWED
+    left = stage.policies.test.max_attempts - attempt
     allowed = " (may fail)" if command.allow_failure and not result.ok else ""
     await stage.step.emit(
         "command_finished",
@@ -51,8 +64,8 @@ async def _run(stage: Stage, task: Task, command: Execute, delivery: Delivery | 
         level=Level.INFO if result.ok else Level.WARN,
         task=task.task_id,
         duration_ms=round(result.duration_s * 1000),
+        **decided(Loop.BUILD, verdict, findings=found, attempt=attempt, budget_left=left),
     )
-    return result
 
 
 def _script(command: Execute, token: str) -> str:

@@ -1,6 +1,10 @@
 """The human gate of a story: when a person is asked, with what words, and what an answer means (spec 3)."""
 
+from enum import StrEnum
+from typing import Any
+
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, Where, major, minor
 from orchestrator.domain.gate import GATE_OPENED, GATE_SETTLED, Choice, Gate, GateAnswer, GateKind
@@ -74,8 +78,8 @@ def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
     return hard[0].message if hard else ""
 
 
-async def ask(stage: Stage, gate: Gate) -> GateAnswer:
-    """Open the gate, wait, tell how it was settled."""
+async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
+    """Open the gate, wait, tell how it was settled; `plans_left` may be made without a person's word."""
     story, policy = stage.story_id, stage.policies.gate
     opened = await stage.step.open_gate(gate, policy.timeout_s)
     until = f", until {opened.deadline:%Y-%m-%d %H:%M} UTC" if opened.deadline else ""
@@ -84,9 +88,7 @@ async def ask(stage: Stage, gate: Gate) -> GateAnswer:
         f"{story} waits for a person{until}: {gate.reason}; see `orchestrator show {story}`, then "
         f"`orchestrator {' | '.join(gate.choices)} {story}`",
         level=Level.WARN,
-        stage="gate",
-        attempt=gate.iteration,
-        findings=[issue.model_dump(mode="json") for issue in gate.issues],
+        **_decided(gate, Verdict.ASKED, plans_left),
         gate=opened.model_dump(mode="json"),
     )
     answer = await stage.step.answer(opened)
@@ -96,12 +98,14 @@ async def ask(stage: Stage, gate: Gate) -> GateAnswer:
         f"the {gate.kind} is {DONE_AS[answer.choice]}"
         + (f" by {answer.by}" if answer.choice is not Choice.TIME_OUT else "")
         + said,
-        stage="gate",
-        verdict=answer.choice,
+        **_decided(gate, answer.choice, plans_left),
         by=answer.by,
-        attempt=gate.iteration,
     )
     return answer
+
+
+def _decided(gate: Gate, verdict: StrEnum, plans_left: int) -> dict[str, Any]:
+    return decided(Loop.GATE, verdict, findings=gate.issues, attempt=gate.iteration, budget_left=plans_left)
 
 
 def comment_finding(story: str, answer: GateAnswer) -> Finding:

@@ -6,8 +6,9 @@ from pathlib import Path
 from orchestrator.contract.enforce import check_diff
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, critical, major, minor
+from orchestrator.domain.findings import Finding, blocking, critical, major, minor
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.testing import RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage
@@ -29,7 +30,15 @@ async def check_final_diff(
         before = await stage.workspace.read_base(stage.story_id, paths)
         return list(check_diff(contract, entries, after=after, before=before, suite_files=suite_files))
 
-    return await stage.step.step("check_diff", work, FindingList)
+    found = await stage.step.step("check_diff", work, FindingList)
+    blocked = blocking(found)
+    why = f"does not keep to the contract: {blocked[0].message}" if blocked else "keeps to the contract"
+    await stage.step.emit(
+        "diff_checked", f"the whole diff {why}", level=Level.WARN if blocked else Level.DEBUG,
+        **decided(Loop.MERGE, Verdict.REFUSED if blocked else Verdict.ACCEPTED, findings=found, attempt=1,
+                  budget_left=0),
+    )  # fmt: skip
+    return found
 
 
 async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite) -> MergeResult:
@@ -42,13 +51,24 @@ async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: 
         return regression.told(result)
 
     result = await stage.step.step("merge", work, MergeResult)
+    said = merge_notes(result) if result.merged else [merge_finding(result)]
     await stage.step.emit(
         "story_merged" if result.merged else "merge_refused",
         f"merged as {result.commit[:10]}" if result.merged else f"not merged: {merge_finding(result).message}",
         level=Level.INFO if result.merged else Level.WARN,
         commit=result.commit,
+        **decided(Loop.MERGE, verdict_of(result), findings=said, attempt=1, budget_left=0),
     )
     return result
+
+
+def verdict_of(result: MergeResult) -> Verdict:
+    """What became of a merge, in one word."""
+    if result.merged:
+        return Verdict.MERGED
+    if result.vanished:
+        return Verdict.VANISHED
+    return Verdict.CONFLICT if result.conflicts else Verdict.RED
 
 
 class _Regression:

@@ -1,9 +1,14 @@
 """The plan loop: plans judged, revised, mended, put to a person; then the contract (spec 1 A3-A6, spec 3)."""
 
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
 from orchestrator.checks.breakdown import check_breakdown, mend
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, Where, critical, major
 from orchestrator.domain.gate import Choice, Gate, GateAnswer
@@ -106,7 +111,7 @@ class PlanLoop:
             if mode == "auto":
                 raise StoryStopped(StoryStatus.NEEDS_ATTENTION, result.issues)
             gate = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
-            answer = await gates.ask(self._stage, gate)
+            answer = await gates.ask(self._stage, gate, self._left(gate.valid))
             if gates.approves(self._stage, gate, answer):
                 return self._accepted(plan, gate, answer.by)
             if answer.choice is Choice.EDIT and answer.plan is not None:
@@ -151,18 +156,14 @@ class PlanLoop:
             CONFLICT,
             f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
             level=Level.WARN,
-            stage="plan",
-            verdict="conflict",
-            attempt=self._iteration,
-            budget_left=self._left(valid=True),
-            findings=[],
+            **self._decided(Verdict.CONFLICT, ()),
             conflict=plan.architectural_conflict.model_dump(mode="json"),
         )
         ended = StoryStopped(StoryStatus.CONFLICTED, [_conflict_finding(self._stage, plan)])
         if self._stage.policies.gate.mode == "auto":
             raise ended
         gate = gates.conflict_gate(plan, iteration=self._iteration, plan_file=self._plan_file)
-        answer = await gates.ask(self._stage, gate)
+        answer = await gates.ask(self._stage, gate, self._left(valid=True))
         if answer.choice is Choice.TIME_OUT:
             raise ended
         # To approve a conflict is to override it, and the architect plans anew with that said.
@@ -177,6 +178,10 @@ class PlanLoop:
         """Revisions that may still be asked for after the present plan."""
         return max(0, self._budget - self._invalid - valid) if self._given is None else 0
 
+    def _decided(self, verdict: StrEnum, findings: Iterable[Finding], *, valid: bool = True) -> dict[str, Any]:
+        left = self._left(valid)
+        return decided(Loop.PLAN, verdict, findings=findings, attempt=self._iteration, budget_left=left)
+
     def _checked(self, plan: Breakdown) -> list[Finding]:
         surface = self._progress.surface
         return check_breakdown(plan, frozenset(surface.files), frozenset(surface.dependencies))
@@ -189,8 +194,7 @@ class PlanLoop:
         if left.valid:
             await self._stage.step.emit(
                 "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
-                stage="plan", verdict="mended", attempt=self._iteration, budget_left=0,
-                findings=[finding.model_dump(mode="json") for finding in said], plan=mended.model_dump(mode="json"),
+                **self._decided(Verdict.MENDED, said), plan=mended.model_dump(mode="json"),
             )  # fmt: skip
         return mended, left
 
@@ -201,12 +205,8 @@ class PlanLoop:
             "plan_judged",
             about if result.valid else f"{about} ({result.issues[0].message})",
             level=Level.INFO if result.valid else Level.WARN,
-            stage="plan",
-            verdict=route,
-            attempt=self._iteration,
-            budget_left=self._left(result.valid),
+            **self._decided(route, result.findings, valid=result.valid),
             severity=result.severity,
-            findings=[finding.model_dump(mode="json") for finding in result.findings],
             plan=plan.model_dump(mode="json"),
         )
 

@@ -14,6 +14,7 @@ HEALINGS = frozenset(
         "answer_truncated",
         "answer_refused",
         "answer_sent_back",
+        "answer_given_up",
         "breakdown_completed",
         "breakdown_left_short",
         "delivery_completed",

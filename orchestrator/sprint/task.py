@@ -11,6 +11,7 @@ from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, blocking
@@ -38,6 +39,8 @@ class Order:
     task: Task
     instructions: tuple[FailureInstruction, ...] = ()
     failure_output: str = ""
+    attempt: int = 1
+    """Which run of the suite it is built for."""
 
 
 class TaskRun:
@@ -51,7 +54,7 @@ class TaskRun:
         """Deliver, command, commit. Raises StoryStopped when a contract violation survives the retries."""
         task = order.task
         if not self._own(task):
-            return await self._command_only(task)
+            return await self._command_only(order)
         before = await self._before(task)
         brief = self._brief(order, before)
 
@@ -63,7 +66,7 @@ class TaskRun:
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
             await self._commit(task, kept)
-        return await self._ended(task, status)
+        return await self._ended(order, status, blocking(delivered.findings))
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """The task's files as the contract spells them."""
@@ -148,12 +151,15 @@ class TaskRun:
             *check_delivery(self.contract, delivery, before),
             *check_whole(delivery, self._wanted(self._own(task)), before),
         ]
-        return findings if blocking(findings) else [*findings, *await run_commands(self._stage, task, delivery)]
+        return findings if blocking(findings) else [*findings, *await self._commanded(order, delivery)]
 
-    async def _command_only(self, task: Task) -> TaskStatus:
-        findings = await run_commands(self._stage, task, None)
+    async def _commanded(self, order: Order, delivery: Delivery | None) -> list[Finding]:
+        return await run_commands(self._stage, order.task, delivery, order.attempt)
+
+    async def _command_only(self, order: Order) -> TaskStatus:
+        findings = await self._commanded(order, None)
         self._progress.note_findings(findings)
-        return await self._ended(task, TaskStatus.PARTIAL if findings else TaskStatus.DONE)
+        return await self._ended(order, TaskStatus.PARTIAL if findings else TaskStatus.DONE, findings)
 
     async def _amended(self, order: Order, delivered: Delivered, before: dict[str, str]) -> Delivered:
         """The last delivery judged anew where the architect allows what it was refused for."""
@@ -161,7 +167,7 @@ class TaskRun:
         try:
             longer = await amend(self._stage, self._progress, self._plan, self.contract, task, delivered)
         except ProviderError:
-            await self._ended(task, TaskStatus.FAILED)
+            await self._ended(order, TaskStatus.FAILED, blocking(delivered.findings))
             raise
         if longer is None or delivered.delivery is None:
             return delivered
@@ -173,20 +179,20 @@ class TaskRun:
         self, order: Order, delivered: Delivered, before: dict[str, str]
     ) -> tuple[Delivery | None, TaskStatus]:
         """What of the delivery is committed and what the task has become (spec 1 B4)."""
-        progress, task = self._progress, order.task
+        progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
             return delivered.delivery, TaskStatus.DONE
         blocked = blocking(delivered.findings)
         violations = [finding for finding in blocked if _violates(finding)]
         if violations:
-            await self._ended(task, TaskStatus.FAILED)
+            await self._ended(order, TaskStatus.FAILED, violations)
             raise StoryStopped(StoryStatus.FAILED, violations)
         progress.note_findings([_softened(finding) for finding in delivered.findings])
         if delivered.delivery is None:
             return None, TaskStatus.PARTIAL
         if {finding.code for finding in blocked} == {OTHER_TASK}:
-            return await self._accept_other(task, delivered.delivery)
+            return await self._accept_other(order, delivered.delivery)
         faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
         # What goes is kept only with all that comes: a file moved is not to vanish with its new half left out.
@@ -196,8 +202,8 @@ class TaskRun:
         left = [*check_delivery(self.contract, kept, before), *await self._content(order, kept, before)]
         return (None if blocking(f for f in left if f.code != OTHER_TASK) else kept), TaskStatus.PARTIAL
 
-    async def _accept_other(self, task: Task, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
-        failed = await run_commands(self._stage, task, delivery)
+    async def _accept_other(self, order: Order, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
+        failed = await self._commanded(order, delivery)
         self._progress.note_findings(failed)
         return delivery, TaskStatus.PARTIAL if failed else TaskStatus.DONE
 
@@ -219,7 +225,9 @@ class TaskRun:
             **more,
         )
 
-    async def _ended(self, task: Task, status: TaskStatus) -> TaskStatus:
+    async def _ended(self, order: Order, status: TaskStatus, findings: Sequence[Finding]) -> TaskStatus:
+        """`findings` are what is left against the task, also where it is done in spite of them."""
+        task, left = order.task, self._stage.policies.test.max_attempts - order.attempt
         self._progress.tasks[task.task_id] = status
         await self._stage.step.emit(
             "task_finished",
@@ -227,6 +235,7 @@ class TaskRun:
             level=Level.INFO if status is TaskStatus.DONE else Level.WARN,
             task=task.task_id,
             status=status,
+            **decided(Loop.BUILD, status, findings=findings, attempt=order.attempt, budget_left=left),
         )
         return status
 

@@ -1,11 +1,13 @@
 """The story's suite: written once, frozen, run, analysed, mended for a bounded number of attempts (spec 1 C)."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from orchestrator.checks.suite_older import check_older
 from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Where, major, minor
@@ -88,19 +90,21 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
     attempt = 0
     while True:
         attempt += 1
-        report = await _run(stage, plan, suite, attempt)
+        report = await _run(stage, plan, suite)
         attempts = attempt if report.problem in NO_RUNNER else stage.policies.test.max_attempts
         route = route_test(report.green, attempt, attempts)
+        await _tell(stage, report, route, attempt, attempts - attempt)
         if route is not TestRoute.MEND:
             return Trial(suite=suite, report=report, attempts=attempt)
         analysed = await _analyse(stage, plan, suite, report, history)
+        await _tell_analysed(stage, analysed, attempt, attempts - attempt)
         progress.note_findings(unassigned(plan, analysed.instructions))
         history.append(f"attempt {attempt}: {summary(report)}")
         for order in orders(plan, analysed, report):
-            await redo(order)
+            await redo(replace(order, attempt=attempt + 1))
 
 
-async def _run(stage: Stage, plan: Breakdown, suite: TestSuite, attempt: int) -> TestReport:
+async def _run(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
     stack = recorded_stack(stage.brief.tech_stack, plan)
 
     async def work(_step_id: str) -> TestReport:
@@ -115,20 +119,28 @@ async def _run(stage: Stage, plan: Breakdown, suite: TestSuite, attempt: int) ->
             key=stage.environment_key,
         )
 
-    report = await stage.step.step("test", work, TestReport)
+    return await stage.step.step("test", work, TestReport)
+
+
+async def _tell(stage: Stage, report: TestReport, route: TestRoute, attempt: int, left: int) -> None:
     failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
     await stage.step.emit(
         "tests_finished",
         f"attempt {attempt}: {summary(report)}",
         level=Level.INFO if report.green else Level.WARN,
-        attempt=attempt,
         green=report.green,
         problem=report.problem,
         duration_ms=round(report.duration_s * 1000),
         output="" if report.green else report.output[-OUTPUT_CAP:],
         failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
+        **decided(
+            Loop.TEST,
+            Verdict.GREEN if report.green else route,
+            findings=[] if report.green else [red_finding(report, attempt)],
+            attempt=attempt,
+            budget_left=left,
+        ),
     )
-    return report
 
 
 async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: TestReport, history: list[str]) -> Analysed:
@@ -136,7 +148,7 @@ async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: Test
         return await stage.workspace.read(stage.story_id, story_files(plan))
 
     files = await stage.step.step("read", work, dict[str, str])
-    analysed = await stage.tester.analyse(
+    return await stage.tester.analyse(
         FailureBrief(
             suite=suite,
             report=report,
@@ -145,12 +157,16 @@ async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: Test
             history=tuple(history),
         )
     )
+
+
+async def _tell_analysed(stage: Stage, analysed: Analysed, attempt: int, left: int) -> None:
     told = "; ".join(f"{i.file}: {i.issue}" for i in analysed.instructions) or "no usable analysis"
+    verdict = Verdict.ANALYSED if analysed.instructions else Verdict.NOT_ANALYSED
     await stage.step.emit(
         "failure_analysed", f"the failure was analysed: {told}",
         instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
+        **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=attempt, budget_left=left),
     )  # fmt: skip
-    return analysed
 
 
 def orders(plan: Breakdown, analysed: Analysed, report: TestReport) -> list[Order]:
