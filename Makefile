@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers fuzz soak contracts findings clean
+.PHONY: help demo test check bench bench-answers fuzz soak contracts findings events clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -16,6 +16,7 @@ help:
 	@echo "make soak      long kill and load runs"
 	@echo "make contracts write contracts/*.schema.json anew from the types"
 	@echo "make findings  write docs/findings.md anew from the code"
+	@echo "make events    write docs/events.md anew from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
 $(VENV)/.run: pyproject.toml constraints.txt
@@ -63,6 +64,9 @@ soak: $(VENV)/.dev
 
 findings: $(VENV)/.dev
 	$(BIN)/python -m tests.findings_tool
+
+events: $(VENV)/.dev
+	$(BIN)/python -m tests.events_tool
 
 contracts: $(VENV)/.dev
 	$(BIN)/python -m tests.contracts_tool

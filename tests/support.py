@@ -22,6 +22,7 @@ from orchestrator.domain.outcome import StoryReport
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.run import Run, RunResult
+from tests.events_tool import untrue
 
 COLUMNS = (
     "Story_ID", "Title", "Dependencies", "Acceptance_Criteria", "Priority", "Sprint_ID", "Execution_Status",
@@ -279,6 +280,7 @@ def play(
     result = asyncio.run(Run(options, configured, environment, tell=told.append, listen=events.append).go())
     calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     mirror = next((folder / "state" / "mirrors").glob("*.git"))
+    assert untrue(events) == []
     return Played(result=result, events=events, told=told, repo=options.repo or folder, mirror=mirror, calls=calls)
 
 

@@ -32,7 +32,7 @@ class Event(Value):
     """Aware, UTC."""
     level: Level = Level.INFO
     name: str
-    """snake_case, from the table in docs."""
+    """snake_case, from the table in docs/events.md."""
     message: str
     """One line for people."""
     sprint: str
