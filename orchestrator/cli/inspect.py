@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from orchestrator.cli import timeline
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
 from orchestrator.cli.gates import finding_lines, plan_of, question_json, question_lines
 from orchestrator.cli.logline import cut
@@ -28,8 +29,9 @@ def show_command(
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
+    full: Annotated[bool, typer.Option("--full", help="Draw every event, not only what was decided.")] = False,
 ) -> None:
-    """A story's plan, contract, findings, diff stat and the output of its failing tests.
+    """A story's path as a timeline, its plan, contract, findings, diff stat and the output of its failing tests.
 
     Example: orchestrator show US-003
     """
@@ -39,9 +41,11 @@ def show_command(
     history = history_of(view, story)
     stat = asyncio.run(reader.diff_stat(view.record, story))
     shown = _shown(view, story, history, stat)
+    drawn = timeline.of_story(history, running=view.running_pid is not None, full=full)
     if as_json:
-        print_json(shown)
+        print_json({**shown, "timeline": timeline.as_data(drawn)})
         return
+    timeline.draw(story, drawn)
     for line in _lines(shown):
         print(redact(line))
 

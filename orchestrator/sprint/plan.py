@@ -207,6 +207,7 @@ class PlanLoop:
             level=Level.INFO if result.valid else Level.WARN,
             **self._decided(route, result.findings, valid=result.valid),
             severity=result.severity,
+            plan_file=self._plan_file,
             plan=plan.model_dump(mode="json"),
         )
 

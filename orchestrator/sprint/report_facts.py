@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import Healing, PromptUsed, StageTime
+from orchestrator.sprint.path_texts import verdict_of
+from orchestrator.sprint.routing import PlanRoute
 
 HEALINGS = frozenset(
     {
@@ -46,7 +48,7 @@ def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
     return tuple(
         Healing(event=event.name, message=event.message, task=event.task)
         for event in events
-        if event.name in HEALINGS or (event.name == "plan_judged" and event.data.get("route") != "approved")
+        if event.name in HEALINGS or (event.name == "plan_judged" and verdict_of(event) != PlanRoute.APPROVED)
     )
 
 

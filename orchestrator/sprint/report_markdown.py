@@ -21,6 +21,8 @@ from orchestrator.domain.outcome import (
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
+from orchestrator.sprint.path import story_path
+from orchestrator.sprint.path_words import in_words
 
 BAR = 30
 """Characters of the longest bar."""
@@ -149,6 +151,9 @@ def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
         merged = " (merged)" if story.status is StoryStatus.DONE else ""
         at = f" at {_code(story.commit[:12])}{merged}" if story.commit else ""
         lines.append(f"- Branch {_code(story.branch)}{at}")
+    path = in_words(story_path(events))
+    if path:
+        lines.append(f"- Path: {path}")
     if story.tasks:
         lines.append(f"- Tasks: {', '.join(f'{task.id} ({task.status.value})' for task in story.tasks)}")
     files = list(dict.fromkeys(path for event in events for path in event.data.get("files", ())))

@@ -52,8 +52,8 @@ TESTS = TestsOutcome(
 EVENTS = [
     event("A", "story_started", "story_started"),
     turn("A", 1, "breakdown", 2000, 0.01),
-    event("A", "1a", "plan_judged", message="plan 1: revise", route="revise"),
-    event("A", "1b", "plan_judged", message="plan 2: approved", route="approved"),
+    event("A", "1a", "plan_judged", message="plan 1: revise", stage="plan", verdict="revise"),
+    event("A", "1b", "plan_judged", message="plan 2: approved", stage="plan", verdict="approved"),
     event("A", 2, "answer_healed", message="mike's breakdown was not valid JSON and healed: fence x1"),
     turn("A", 3, "delivery", 4000, None),
     event("A", 4, "task_committed", task="T-A-01", files=["a.py", "b.py"]),
@@ -87,6 +87,7 @@ EXPECTED = """\
 **needs_attention**. 2 calls, 200 tokens in (80 of them cached), 20 out; cost unknown.
 
 - Branch `orchestrator/SP-001/A` at `0123456789ab`
+- Path: 2 plans (1 revised)
 - Tasks: T-A-01 (done)
 - Files: `a.py`, `b.py`, `tests/test_a.py`
 - [Prompts and answers](<../../replies/SP-001/A@2>)
