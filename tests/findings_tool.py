@@ -17,7 +17,7 @@ from orchestrator.sprint.trial import PROBLEMS
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"
-CODE = re.compile(r"[a-z]+\.[a-z_]+")
+CODE = re.compile(r"(?:[a-z]+|task_plan)\.[a-z_]+")
 NO_CODE = re.compile(r".*\.(py|md|txt|json|csv)|test\.command|backlog\.closes|content\.syntax|manifest\.unreadable")
 """Files, settings, and the codes that stand only where a caller cares for no code."""
 HOLE = "…"
@@ -34,6 +34,10 @@ TOLD = {
     "plan": (
         "Action plan",
         "Said of an action plan before anything is written: of its form, then of what it would do.",
+    ),
+    "task_plan": (
+        "Task plan",
+        "Said of a person's task plan before anything is built; the rules on breakdowns count for its tasks too.",
     ),
     "suite": ("Test suite", "Said of the tester's suite before it is run."),
     "analysis": ("Failure analysis", "Said of the tester's instructions after a red run."),

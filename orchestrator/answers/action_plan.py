@@ -4,10 +4,8 @@ Read by the tokens of a CommonMark parser, in two stages: structure, then action
 accepted with a minor finding; what would have to be guessed is refused.
 """
 
-import re
-
 from orchestrator.answers.action_plan_actions import CutAction, actions_of
-from orchestrator.answers.action_plan_document import Block, TooManyBlocks, blocks_of, words
+from orchestrator.answers.action_plan_document import Block, TooManyBlocks, blocks_of
 from orchestrator.answers.action_plan_fields import field_of
 from orchestrator.answers.action_plan_mend import lengthened
 from orchestrator.answers.action_plan_source import Source, is_json, source_of, wrapped
@@ -65,20 +63,6 @@ def is_plan(text: str) -> bool:
         return has_plan(blocks) or wrapped(source, blocks) is not None
     except TooManyBlocks:
         return False
-
-
-_TASK = re.compile(r"task\s+\d+", re.IGNORECASE)
-
-
-def is_task_plan(text: str) -> bool:
-    """Whether a text is a plan of tasks (`### Task 1 …`) and no plan of actions."""
-    source = source_of(text)
-    try:
-        blocks = blocks_of(source.text, source.first_line)
-    except TooManyBlocks:
-        return False
-    named = any(block.kind == "heading" and block.level > 1 and _TASK.match(words(block.text)) for block in blocks)
-    return named and not has_plan(blocks)
 
 
 def _refused(findings: tuple[Finding, ...]) -> PlanExtraction:

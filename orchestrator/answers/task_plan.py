@@ -21,7 +21,7 @@ from orchestrator.answers.task_plan_values import command_of, packages_of, paths
 from orchestrator.domain.findings import Finding, Where, blocking, major, minor
 from orchestrator.domain.task_plan import PlannedTask, TaskPlan
 
-MAX_BLOCKS = 200_000
+MAX_BLOCKS = 100_000
 """Blocks of a plan that are read; a person's may be long."""
 _OTHER_FILES = frozenset({"files", "file", "update", "updates", "edit", "edits", "change", "changes", "new", "add"}) | {
     "delete", "deletes", "remove", "removes", "rename", "renames", "move", "moves",
@@ -44,7 +44,7 @@ def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
         where = Where(file=path or None, line=broken[0].where.line)
         fix = "Save the file as UTF-8."
         return TaskPlanReading(
-            TaskPlan(path=path), (major("task_plan.encoding", broken[0].message, where=where, fix=fix),)
+            TaskPlan(path=path), (major("task_plan.encoding", "the plan holds half a character", where=where, fix=fix),)
         )
     try:
         blocks = blocks_of(source.text, source.first_line, MAX_BLOCKS)

@@ -95,7 +95,7 @@ def _end(blocks: Sequence[Block], headers: Sequence[Header | None], at: int) -> 
 
 def _uncommented(blocks: Sequence[Block]) -> Iterator[Block]:
     """The blocks outside of comments; one that is never closed comments nothing out."""
-    closings = deque(at for at, block in enumerate(blocks) if block.kind == "paragraph" and "-->" in block.text)
+    closings = deque(at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text)
     behind = 0
     for at, block in enumerate(blocks):
         if at < behind:

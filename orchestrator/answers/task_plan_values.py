@@ -18,11 +18,11 @@ _TASK = re.compile(
 )
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _TEST_RUN = re.compile(
-    r"^(?:\w+=\S*\s+)*(?:(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run\s+|npx\s+|pnpm\s+(?:exec\s+)?|yarn\s+|bunx?\s+(?:run\s+)?"
-    r"|npm\s+(?:run\s+)?|python[\d.]*\s+(?:-m|manage\.py)\s+|\S*/)?"
+    r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run\s+|npx\s+|pnpm\s+(?:exec\s+|run\s+)?|yarn\s+(?:run\s+)?"
+    r"|bunx?\s+(?:run\s+)?|npm\s+(?:run\s+)?|\S*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|\S*/)*"
     r"(?:pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|karma|playwright\s+test|cypress\s+run|phpunit|pest"
-    r"|rspec|tests?|t|ctest|test:\S+|node\s+--test|deno\s+test|cargo\s+(?:nextest|test)|go\s+test|mvn\s+test|gradle\s+test"
-    r"|(?:\./)?(?:mvnw|gradlew)\s+test|dotnet\s+test|make\s+(?:test|check)|mix\s+test|swift\s+test)(?:\s|$)",
+    r"|rspec|tests?|ctest|test:\S+|node\s+--test|deno\s+test|cargo\s+(?:nextest|test)|go\s+test|(?:mvnw?|gradlew?)\s+test"
+    r"|dotnet\s+test|make\s+(?:test|check)|mix\s+test|swift\s+test)(?:\s|$)",
     re.IGNORECASE,
 )
 MAX_SUFFIX = 60

@@ -8,14 +8,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.check import ShownOption, exit_of, judged_json, plan_text, say_findings, shown
+from orchestrator.cli.check import ShownOption, exit_of, judged_json, say_findings, shown
 from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, fail, print_json, say, told
-from orchestrator.cli.extract import FileArgument
+from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.execution import ExecutionReport
 from orchestrator.domain.redaction import redact
 from orchestrator.prompts.action_plan import render_execution_report
 from orchestrator.sprint.plan_by_hand import JudgedPlan
+from orchestrator.sprint.task_plan_by_hand import PlanKind, kind_of
 from orchestrator.wiring.plans import apply, check_plan, differences
 
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))
@@ -43,7 +44,7 @@ def apply_command(
     Example: orchestrator apply plan.md --yes --json
     """
     settings, environment = configured(config, overrides)
-    judged = check_plan(plan_text(file), repo, shown(context))
+    judged = check_plan(_action_plan(file), repo, shown(context))
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:
         _tell_invalid(judged, as_json)
@@ -60,6 +61,15 @@ def apply_command(
     report = asyncio.run(apply(judged, repo, settings, environment, commands=commands))
     _tell(judged, report, as_json)
     raise typer.Exit(Exit.GOOD if report.ok else Exit.NOT_DONE)
+
+
+def _action_plan(file: str) -> str:
+    """The text of a plan of actions; ends with exit code 2 where it holds tasks."""
+    text = text_of(file)
+    kind = kind_of(text)
+    if kind is PlanKind.TASKS or kind is PlanKind.BOTH:
+        fail(f"{file} holds a task plan (`### Task N`), which `run --plan` builds; apply takes an action plan alone")
+    return text
 
 
 def _tell(judged: JudgedPlan, report: ExecutionReport, as_json: bool) -> None:

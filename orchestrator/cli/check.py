@@ -6,13 +6,13 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.answers.action_plan import is_task_plan
-from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, told
+from orchestrator.cli.common import Exit, JsonOption, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.redaction import redact
 from orchestrator.sprint.by_hand import Judged, suite_of_file
-from orchestrator.wiring.check import CheckOptions, check
+from orchestrator.sprint.task_plan_by_hand import NO_PLAN, PlanKind, judge_no_plan, kind_of, mixed
+from orchestrator.wiring.check import CheckOptions, check, check_task_plan
 from orchestrator.wiring.plans import check_plan
 
 check_app = typer.Typer(no_args_is_help=True, help="Judge one answer by the checks of a run; exit 1 if one fails.")
@@ -35,8 +35,6 @@ BreakdownOption = Annotated[
     str | None,
     typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
 ]
-NO_PLAN = frozenset({"plan.none", "plan.encoding", "plan.too_many"})
-"""What is said of a text in which there is no plan to be judged."""
 TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
 """Files that are a suite themselves and no answer with one."""
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
@@ -138,29 +136,32 @@ def plan_command(
     context: ShownOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Structure, actions and effect of an action plan: nothing is written and nothing run.
+    """An action plan (`## Action Plan`) or a person's task plan (`### Task N`): nothing is written and nothing run.
 
-    Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. Structure comes first, then the actions,
-    then what they would do to the files of --repo; a stage with something major ends the checking.
+    Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. `kind` says which it is.
 
-    Not checked: without --repo what the actions would do; without --context whether what is changed was shown before;
-    without --story the contents of files and what the story's contract allows. Pages are not fetched.
+    Of an action plan structure comes first, then the actions, then what they would do to the files of --repo; a stage
+    with something major ends the checking. Of a task plan all checks are told together: its tasks, its goal, its length
+    and what they depend on, then the rules on the architect's breakdowns: files, paths, packages.
+
+    Not checked: without --repo what the actions would do, and every path of a task plan counts as new; without
+    --context whether what is changed was shown before; without --story the contents of files and what the story's
+    contract allows. Pages are not fetched. A task plan is read by rules; in a run a model reads it too.
 
     Example: orchestrator check plan plan.md --repo ./app
 
     Example: orchestrator check plan answer.md --repo ./app --context src/shop.py,README.md --json
     """
-    text = plan_text(file)
-    judged = check_plan(text, repo, shown(context), story).judged
-    _tell(judged, as_json, kind="action plan")
-
-
-def plan_text(file: str) -> str:
-    """The text of a plan of actions; ends with exit code 2 for a plan of tasks, which cannot be checked yet."""
     text = text_of(file)
-    if is_task_plan(text):
-        fail(f"{file} is a task plan (`### Task N`); only action plans (`## Action Plan`) can be checked so far")
-    return text
+    kind = kind_of(text)
+    path = "" if file == "-" else file
+    if kind is PlanKind.TASKS:
+        judged = check_task_plan(text, path, CheckOptions(story=story, repo=repo))
+    elif kind is PlanKind.ACTIONS:
+        judged = check_plan(text, repo, shown(context), story).judged
+    else:
+        judged = mixed(path) if kind is PlanKind.BOTH else judge_no_plan(text, path)
+    _tell(judged, as_json, kind=kind)
 
 
 def shown(context: str | None) -> tuple[str, ...] | None:

@@ -113,7 +113,8 @@ def _story(extraction: Extraction, around: Surroundings) -> str:
     return around.story or (stated if isinstance(stated, str) and stated else UNNAMED)
 
 
-def _dependencies(around: Surroundings) -> frozenset[str]:
+def known_packages(around: Surroundings) -> frozenset[str]:
+    """Normalised names in the manifests."""
     found = (dependencies_of(path, text) for path, text in around.texts.items() if is_manifest(path))
     return frozenset(name for names in found for name in names)
 
@@ -129,7 +130,7 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
         where = Where(story=story, field="architectural_conflict")
         message = f"a conflict was detected: {plan.architectural_conflict.told}"
         yield minor("breakdown.conflict", message, where=where, fix=fix)
-    yield from check_breakdown(plan, frozenset(around.files or ()), _dependencies(around))
+    yield from check_breakdown(plan, frozenset(around.files or ()), known_packages(around))
 
 
 def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
@@ -205,7 +206,7 @@ def _project(suite: TestSuite, around: Surroundings) -> Project:
     return Project(
         files=frozenset(around.files) - {suite.test_file},
         sources={path: around.texts[path] for path in shown if path in around.texts and path != suite.test_file},
-        packages=_dependencies(around),
+        packages=known_packages(around),
         settings={path: around.texts[path] for path in SETTINGS_FILES if path in around.texts},
     )
 

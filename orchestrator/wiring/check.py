@@ -16,6 +16,7 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
 from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
 from orchestrator.sprint.scan import scan_paths
+from orchestrator.sprint.task_plan_by_hand import judge_task_plan
 
 PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
 """Kind of answer → the prompt that asks for it."""
@@ -56,6 +57,14 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         worked=library.worked(PROMPTS[kind]),
     )
     return judge(kind, text, around)
+
+
+def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:
+    """What a run says about a person's plan of tasks. Raises ConfigError for a folder that is none."""
+    files = _files(options.repo) if options.repo is not None else None
+    manifests = sorted(path for path in files or () if is_manifest(path))
+    texts = read_texts(options.repo, manifests) if options.repo is not None else {}
+    return judge_task_plan(text, path, Surroundings(story=options.story, files=files, texts=texts))
 
 
 def _files(repo: Path) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ def test_a_plan_is_checked_stage_by_stage(repo: Path) -> None:
     code, found = said("check", "plan", "-", *where, stdin=broken.replace("### `MOVE`", "### `SHIFT`"))
     assert (code, [f["code"] for f in found["findings"]]) == (1, ["plan.verb"])
     code, found = said("check", "plan", "-", *where, stdin="Sorry, I cannot.")
-    assert (code, [f["code"] for f in found["findings"]]) == (4, ["plan.none"])
+    assert (code, found["kind"]) == (4, "no plan")
+    assert {"plan.none", "task_plan.no_tasks"} <= {f["code"] for f in found["findings"]}
     assert said("check", "plan", "-", *where, stdin=broken[:-20])[0] == 3
     assert files(repo) == {path: text.encode() for path, text in FILES.items()}
 
@@ -99,8 +100,8 @@ def test_the_contract_and_the_contents_count_for_a_story(repo: Path) -> None:
 
 
 def test_what_cannot_be_used_is_exit_2(repo: Path) -> None:
-    code, _, err = run("check", "plan", "-", stdin="# Plan\n\n### Task 1\n\nDo it.\n")
-    assert (code, "is a task plan" in err) == (2, True)
+    code, _, err = run("apply", "-", "--repo", str(repo), stdin="# Plan\n\n### Task 1\n\nDo it.\n")
+    assert (code, "holds a task plan" in err) == (2, True)
     assert run("check", "plan", "-", "--repo", str(repo / "none"), stdin=text_of(*GOOD))[0] == 2
     assert run("check", "plan", "-", "--repo", str(repo), "--context", "../x", stdin=text_of(*GOOD))[0] == 2
     assert run("apply", "-", "--repo", str(repo), "--json", stdin=text_of(*GOOD))[0] == 2

@@ -1,0 +1,297 @@
+"""A person's task plan is read as its author meant it, or it is told what was not."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from orchestrator.answers.task_plan import read_task_plan
+from orchestrator.domain.task_plan import PlannedTask
+from tests.answers.task_plans import WRITTEN, Facts, plans
+
+
+def task_of(body: str) -> PlannedTask:
+    (task,) = read_task_plan(f"### Task 1: T\n\n{body}\n").plan.tasks
+    return task
+
+
+def said(text: str) -> list[str]:
+    return [finding.code for finding in read_task_plan(text).findings]
+
+
+def test_a_plan_as_people_write_it() -> None:
+    plan, findings = read_task_plan(WRITTEN, "plan.md")
+    assert plan.goal == "Customers see every price with its currency: never a bare number."
+    assert (plan.packages, plan.dev_packages) == (("babel>=2.14,<3", "python-dateutil"), ())
+    assert plan.tech_stack == "Python 3.12, pytest"
+    assert plan.head.endswith("**Dev packages:** none")
+    assert [(task.number, task.title, task.line, task.command) for task in plan.tasks] == [
+        ("1", "Prices and currencies", 15, None),
+        ("2.1", "The page", 38, "python -m shop.build_pages"),
+        ("2.2", "", 55, None),
+    ]
+    assert [task.files for task in plan.tasks] == [
+        ("shop/prices.py", "shop/money/__init__.py", "shop/money/rates.py", "shop/page.py"),
+        ("shop/page.py", "shop/static/style.css"),
+        ("shop/about.py", "shop/faq.py"),
+    ]
+    assert [task.depends_on for task in plan.tasks] == [(), ("1",), ("2.1", "1")]
+    assert plan.key_files[-1] == "shop/faq.py"
+    assert (plan.task_count, plan.path) == (3, "plan.md")
+    assert plan.tasks[0].text.startswith("### Task 1: Prices")
+    assert plan.tasks[0].text.endswith("Expected: FAIL")
+    assert [(f.code, f.where.line, f.where.task, f.severity.blocks) for f in findings] == [
+        ("task_plan.unread_files", 45, "Task 2.1", False),
+        ("task_plan.test_command", 58, "Task 2.2", False),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(plans())
+def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[Facts]]) -> None:
+    text, facts = drawn
+    plan, findings = read_task_plan(text)
+    assert [Facts(task.number, task.title, task.files, task.depends_on) for task in plan.tasks] == facts
+    assert plan.goal
+    assert findings == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "### Task 1",
+                "#",
+                "- Create:",
+                "`",
+                "```",
+                "\n",
+                "<!--",
+                "-->",
+                "> ",
+                "**Goal:**",
+                "Task 2",
+                " ",
+                "(",
+                "[",
+                "\t",
+                "**Depends on:** 1-9",
+                "Modify: ",
+                "a.py",
+                ":1-",
+                "\r",
+                "\0",
+                "\ud800",
+                "<think>",
+                "**Packages:** a>=",
+                "|",
+            ]
+        ),
+        max_size=40,
+    ).map("".join)
+)
+def test_no_text_is_too_odd(text: str) -> None:
+    plan, findings = read_task_plan(text)
+    assert all(finding.fix for finding in findings)
+    assert all(path == path.strip() != "" for path in plan.key_files)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "### Task 1",
+        "### Task 1:",
+        "### Task 1: A b",
+        "### Task 1 - A",
+        "### Task 1. A",
+        "### Task 1) A",
+        "### Task 1 A",
+        "### **Task 1: A**",
+        "### `Task 1`: A",
+        "### Task 1: A ###",
+        "### task 01: A",
+        "   ### Task 1",
+        "### Task #1",
+    ],
+)
+def test_headings_of_tasks(heading: str) -> None:
+    (task,) = read_task_plan(f"# P\n\n{heading}\n\n- Create: `a.py`\n").plan.tasks
+    assert (task.number, task.files) == ("1", ("a.py",))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "## Task 1: A",
+        "#### Task 1",
+        "###Task 1",
+        "### Task A",
+        "### Task one: A",
+        "### Task: A",
+        "### Task 1a",
+        "### Task 1-3",
+        "### Task 1/3",
+        "### Task 1.2.3",
+        "### ✅ Task 1",
+        "### [x] Task 1: A",
+        "**Task 1: A**",
+        "# Task 1",
+    ],
+)
+def test_headings_that_nearly_are_one_are_told(heading: str) -> None:
+    plan, findings = read_task_plan(f"# Plan\n\n{heading}\n\n- Create: `a.py`\n")
+    assert plan.tasks == ()
+    assert [(finding.code, finding.where.line) for finding in findings] == [("task_plan.heading", 3)]
+    assert "### Task 1: Component" in findings[0].fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- ### Task 1",
+        "    ### Task 1",
+        "> ### Task 1",
+        "```\n### Task 1\n```",
+        "~~~\n### Task 1",
+        "### Tasks",
+        "### Task list",
+        "<!-- ### Task 1 -->",
+        "<!--\n### Task 1\n\n### Task 2\n-->",
+        "Task 1",
+        "## Task overview",
+        "A task 1",
+    ],
+)
+def test_what_is_no_heading_of_a_task(text: str) -> None:
+    plan, findings = read_task_plan(f"# Plan\n\n{text}\n")
+    assert (plan.tasks, findings) == ((), ())
+
+
+def test_a_heading_may_gather_numbered_tasks_and_a_lost_task_is_told_beside_others() -> None:
+    assert said("## Task 1: All\n\n### Task 1.1\n\n### Task 1.2\n\n## Task 2: More\n\n### Task 2.1\n") == []
+    assert said("# Task 4 of the roadmap\n\n### Task 1\n\n#### Task 1.1\n") == []
+    assert said("### Task 1\n\n## Task 2\n\nCreate: `lost.py`\n") == ["task_plan.heading"]
+    plan = read_task_plan(
+        "### Task 1\n\n- Create: `a.py`\n\n#### Part\n\n- Create: `b.py`\n\n### Notes\n\nx\n\n# End\n\ny"
+    ).plan
+    assert plan.tasks[0].files == ("a.py", "b.py")
+    assert plan.tasks[0].text.endswith("x")
+    assert [task.number for task in read_task_plan("### Task 1\n### Task 1\n### Task 1: x\n").plan.tasks] == ["1"] * 3
+
+
+@pytest.mark.parametrize(
+    ("body", "files"),
+    [
+        ("- Create: `a.py`, `b.py` and `c.py`", "a.py b.py c.py"),
+        ("- Create: a.py, b/c.py:10 (new), d.py — as `e.py`", "a.py b/c.py d.py"),
+        ("- **Create**: **`a.py`**", "a.py"),
+        ("**Create:**\n- `a.py`\n- b.py (new)\n\nProse.\n\n- other", "a.py b.py"),
+        ("- Create:\n  - `a.py`\n  - Modify: `b.py`\n- Modify: `c.py`", "a.py b.py c.py"),
+        ("**Files to Create:** `a.py`\n**Files to modify:**\n- `b.py`", "a.py b.py"),
+        ("- Create/Modify: `a.py`\n- Modify or create: `b.py`", "a.py b.py"),
+        ("> - Create: `a.py`", "a.py"),
+        ("- Modify: `a.py:55` (docblock), `:69-71` (the `guard`)\n- Modify: `./a.py`", "a.py"),
+        ("- Modify: [b.py](src/b.py#L1), [`c.py`](c.py), [the page](src/page.py)", "src/b.py c.py src/page.py"),
+        ("- Create: `src/__init__.py`\n- Create: __main__.py", "src/__init__.py __main__.py"),
+        ("- Create: `my file.txt`\n- Create: none\n- Modify: N/A", "my file.txt"),
+        ("- Create: `../x`, `/etc/x`, `C:\\x`, `x\\y`", "../x /etc/x C:\\x x\\y"),
+        ("- Test: `tests/a.py`\nRun: `b.py`\n\nCreate `c.py` and d.py\n\n```\nCreate: `e.py`\n```", ""),
+        ("Create:\n\n`a.py`\n\n`b.py`", "a.py"),
+    ],
+)
+def test_files(body: str, files: str) -> None:
+    assert " ".join(task_of(body).files) == files
+
+
+def test_a_path_that_cannot_be_known_is_told() -> None:
+    text = "### Task 1\n\n- Create: the file src/a.py\n- Create: b.py\n"
+    plan, findings = read_task_plan(text)
+    assert plan.tasks[0].files == ("b.py",)
+    assert [(f.code, f.where.line, f.severity.blocks) for f in findings] == [("task_plan.path", 3, True)]
+
+
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        ("**Depends on:** Task 1, Task 2.3", "1|2.3"),
+        ("- Depends on: 1, 2 and 3", "1|2|3"),
+        ("**Depends on:** Tasks 2-4", "2|3|4"),
+        ("**Depends on:** Task 1: Prices, and rates", "1"),
+        ("**Depends on:** Task 1 (needs 2 files). Not Task 3", "1"),
+        ("**Depends on:** None", ""),
+        ("**Depends on:** none (foundational)", ""),
+        ("**Depends on:** —", ""),
+        ("**Depends on:** the database", "the database"),
+        ("**Dependencies:** Task 1, 2", "1|2"),
+        ("**Dependencies:** express@4.18, lodash 4", ""),
+    ],
+)
+def test_dependencies(body: str, needs: str) -> None:
+    assert "|".join(task_of(body).depends_on) == needs
+
+
+@pytest.mark.parametrize(
+    ("body", "command"),
+    [
+        ("**Command:** `npm run build`", "npm run build"),
+        ("**Command:**\n\n```bash\npython tool.py\n```", "python tool.py"),
+        ("Command: $ make assets", "make assets"),
+        ("Run: `make assets`", None),
+        ("**Command:** `pytest -q`", None),
+        ("**Command:** `cd app && npx vitest run && npm test`", None),
+        ("**Command:** `uv run python -m pytest tests`", None),
+        ("**Command:** `make build && make test`", "make build && make test"),
+        ("**Command:** None", None),
+        ("**Command:** `testbed up`", "testbed up"),
+    ],
+)
+def test_commands(body: str, command: str | None) -> None:
+    assert task_of(body).command == command
+
+
+@pytest.mark.parametrize(
+    ("text", "goal"),
+    [
+        ("**Goal:** See prices", "See prices"),
+        ("**Goal**: See prices\n**Architecture:** x", "See prices"),
+        ("Goal: See prices", "See prices"),
+        ("- **Goal:** See prices", "See prices"),
+        ("> **Goal:** See prices\n> now", "See prices now"),
+        ("**Goal:**\n\nSee prices\n\nMore", "See prices"),
+        ("## Goal\n\nSee prices.\n\nAnd *sums*.\n\n## Other\n\nx", "See prices. And *sums*."),
+        ("## 1. Goals\n\n- See prices\n- See sums", "See prices See sums"),
+        ("# Goal: See prices", "See prices"),
+        ("---\ngoal: See prices\n---", "See prices"),
+        ("## Non-goals\n\nAll else", ""),
+        ("```\nGoal: no\n```", ""),
+        ("### Task 1\n\n**Goal:** of the task\n\n## Goal\n\nSee prices", "See prices"),
+        ("### Task 1\n\n**Goal:** of the task", ""),
+    ],
+)
+def test_goals(text: str, goal: str) -> None:
+    assert read_task_plan(f"{text}\n").plan.goal == goal
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "### Task {0}: x\n\n- Create: `a/{0}.py`\n- Modify: b.py:{0}\n\ntext\n\n",
+        "- Create: " + "1," * 1500 + "x{0}\n",
+        "<!--\n\n### Task {0}\n\n",
+        "**Depends on:** " + "1, " * 900 + "{0}\n",
+        "(" * 900 + "`a{0}`",
+        "### Task A{0}\n",
+        "> {0} >> ",
+        "- Create: a" + " " * 1900 + "b{0}\n",
+        "- Create:\n" + "  - `{0}`\n" * 9,
+    ],
+)
+def test_a_long_plan_is_read(part: str) -> None:
+    """A reading that grew with the square of the text would not end within a test's time."""
+    text = "### Task 0\n\n" + "".join(part.format(number) for number in range(1 + 300_000 // len(part)))
+    assert read_task_plan(text).plan.tasks[0].number == "0"
+
+
+def test_a_plan_without_an_end_is_told() -> None:
+    plan, findings = read_task_plan("#\n" * 100_001, "plan.md")
+    assert (plan.tasks, [(f.code, f.where.file) for f in findings]) == ((), [("task_plan.too_long", "plan.md")])

@@ -1,0 +1,159 @@
+"""What a person's task plan must have, all told together, and the breakdown it comes to."""
+
+import pytest
+
+from orchestrator.answers.task_plan import read_task_plan
+from orchestrator.checks.task_plan import breakdown_of, check_planned, check_task_plan, is_placeholder
+from orchestrator.domain.findings import Finding
+from tests.answers.task_plans import WRITTEN
+
+FILES = frozenset({"shop/page.py", "data", "app/main.py"})
+
+
+def judged(text: str, known: frozenset[str] = frozenset()) -> list[Finding]:
+    plan = read_task_plan(text, "plan.md").plan
+    return [*check_task_plan(plan, text, "US-1", 200), *check_planned(plan, breakdown_of(plan, "US-1"), FILES, known)]
+
+
+def codes(
+    *tasks: str, head: str = "**Goal:** See prices with their currency", known: frozenset[str] = frozenset()
+) -> list[str]:
+    body = "\n\n".join([head, *(f"### Task {number}\n\n{text}" for number, text in enumerate(tasks, start=1))])
+    return [finding.code for finding in judged(f"# Prices\n\n{body}\n\n{'Much is said. ' * 20}\n", known)]
+
+
+def test_a_plan_becomes_a_breakdown_that_says_nothing_more() -> None:
+    plan = read_task_plan(WRITTEN, "plan.md").plan
+    built = breakdown_of(plan, "US-1")
+    assert [(task.task_id, task.dependencies, task.command_to_run) for task in built.tasks] == [
+        ("T-US-1-01", (), None),
+        ("T-US-1-02", ("T-US-1-01",), "python -m shop.build_pages"),
+        ("T-US-1-03", ("T-US-1-02", "T-US-1-01"), None),
+    ]
+    assert [task.description for task in built.tasks] == [task.text for task in plan.tasks]
+    assert built.tasks[1].description.startswith("### Task 2.1 - The page")
+    assert built.dependencies.dependencies == {"babel": ">=2.14,<3", "python-dateutil": "*"}
+    assert built.task_count == 3
+    assert built.tech_stack == "Python 3.12, pytest"
+    assert "One module of pure functions" in built.code_patterns
+    assert not built.architectural_conflict.detected
+    assert [finding.code for finding in judged(WRITTEN)] == ["breakdown.too_many_files"]
+
+
+def test_all_that_is_missing_is_told_at_once_each_with_an_example() -> None:
+    found = {finding.code: finding for finding in judged("# Plan\n\nDo it.\n")}
+    assert set(found) == {"task_plan.no_tasks", "task_plan.too_short", "task_plan.no_goal"}
+    assert all(finding.severity.blocks and finding.where.file == "plan.md" for finding in found.values())
+    assert "### Task 1: Component" in found["task_plan.no_tasks"].fix
+    assert "**Goal:** " in found["task_plan.no_goal"].fix
+    assert "14 characters, at least 200" in found["task_plan.too_short"].message
+
+
+def test_length_is_counted_without_the_blanks_around() -> None:
+    plan = read_task_plan("x").plan
+    assert "task_plan.too_short" not in [f.code for f in check_task_plan(plan, "x" * 200, "US-1", 200)]
+    assert "task_plan.too_short" in [
+        f.code for f in check_task_plan(plan, " " * 99 + "x" * 199 + "\n" * 99, "US-1", 200)
+    ]
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Implementation plan",
+        "TODO",
+        "tbd.",
+        "US-1",
+        "`US-1`",
+        "Implement story US-1.",
+        "US-1 implementation plan",
+        "…",
+        "-",
+        "N/A",
+        "[One sentence describing what this builds]",
+        "<goal>",
+        "{{goal}}",
+        "TODO: say it",
+        "The goal of this plan",
+        "none",
+    ],
+)
+def test_placeholders_are_no_goals(goal: str) -> None:
+    assert is_placeholder(goal, "US-1")
+    assert "task_plan.placeholder_goal" in codes("- Create: `a.py`", head=f"**Goal:** {goal}")
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "See prices",
+        "Add todo",
+        "Todo list app",
+        "Implement ISO-27001",
+        "Plan meals",
+        "User login",
+        "实现功能",
+        "Ship v2",
+        "Support UTF-8",
+        "Implement US-12",
+        "Export tasks",
+        "[Prices](a.md) are shown",
+    ],
+)
+def test_short_goals_are_goals(goal: str) -> None:
+    assert not is_placeholder(goal, "US-1")
+
+
+def test_without_a_story_whatever_looks_like_an_id_is_one() -> None:
+    assert is_placeholder("US-001")
+    assert not is_placeholder("Implement ISO-27001", "US-1")
+
+
+@pytest.mark.parametrize(
+    ("tasks", "expected"),
+    [
+        (["- Create: `a.py`"], []),
+        (["**Command:** `make x`"], []),
+        (["Only words."], ["breakdown.no_work"]),
+        (["- Test: `tests/a.py`\n\nRun: `pytest`"], ["breakdown.no_work"]),
+        (["- Create: `../a.py`, `/etc/b`, `.git/config`, `C:\\x.py`, `a:b.py`"], ["breakdown.unsafe_path"] * 5),
+        (["- Create: `tests/test_a.py`"], ["breakdown.test_file"]),
+        (["- Modify: `data`"], []),
+        (["- Modify: `app`"], ["breakdown.abstract_path"]),
+        (["- Create: `database`"], ["breakdown.abstract_path"]),
+        (["- Create: `logo.png`"], ["breakdown.binary_file"]),
+        (["- Create: `a.py`\n\n**Depends on:** Task 9"], ["task_plan.dependency"]),
+        (["- Create: `a.py`\n\n**Depends on:** the team"], ["task_plan.dependency"]),
+        (
+            ["- Create: `a.py`\n\n**Depends on:** Task 2", "- Create: `b.py`\n\n**Depends on:** Task 1"],
+            ["breakdown.cycle"],
+        ),
+        (["- Create: `a.py`\n\n**Depends on:** Task 1"], ["breakdown.cycle"]),
+        (["- Create: `a.py`\n\n**Command:** `pip install rich`"], ["breakdown.undeclared_package"]),
+        (["- Create: `a.py`\n\n**Packages:** rich\n\n**Command:** `pip install rich`"], []),
+        (["- Create: `a.py`\n\n**Packages:** git+https://x.example/rich"], ["task_plan.packages"]),
+        (["- Create: `a.py`\n\n**Packages:** rich @ https://x.example/rich.whl"], ["breakdown.package_source"]),
+    ],
+)
+def test_rules_of_every_breakdown_count(tasks: list[str], expected: list[str]) -> None:
+    assert [code for code in codes(*tasks) if code != "breakdown.too_many_files"] == expected
+
+
+def test_known_packages_need_no_declaration() -> None:
+    assert codes("- Create: `a.py`\n\n**Command:** `pip install rich`", known=frozenset({"rich"})) == []
+
+
+def test_findings_speak_of_the_plan_and_not_of_what_it_became() -> None:
+    text = WRITTEN.replace("`shop/prices.py`", "`../prices.py`").replace("Task 1 (its", "Task 2.2 (its")
+    cycle, path = [finding for finding in judged(text) if finding.severity.blocks]
+    assert (path.where.file, path.where.line, path.where.task) == ("plan.md", 15, "Task 1")
+    assert cycle.message == "tasks wait for each other: Task 2.1 → Task 2.2 → Task 2.1"
+    again = judged(text.replace("### Task 2.2", "### Task 1"))
+    (double,) = [finding for finding in again if finding.code == "task_plan.duplicate"]
+    assert (double.where.line, double.message) == (55, "Task 1 stands in line 15 already")
+
+
+def test_a_whole_stands_for_its_parts() -> None:
+    text = "### Task 1.1\n\n### Task 1.2\nDepends on: Task 1\n\n### Task 2\nDepends on: Task 1\n"
+    built = breakdown_of(read_task_plan(text).plan, "US-1")
+    assert [task.dependencies for task in built.tasks] == [(), ("T-US-1-01",), ("T-US-1-01", "T-US-1-02")]
