@@ -39,6 +39,10 @@ TOLD = {
         "Task plan",
         "Said of a person's task plan before anything is built; the rules on breakdowns count for its tasks too.",
     ),
+    "extract": (
+        "Plan extraction",
+        "Said of what a model read in a person's task plan: it is held against the plan's text.",
+    ),
     "suite": ("Test suite", "Said of the tester's suite before it is run."),
     "analysis": ("Failure analysis", "Said of the tester's instructions after a red run."),
     "command": ("Commands and tests", "Said of what was run."),

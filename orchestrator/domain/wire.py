@@ -76,6 +76,25 @@ class AmendmentAnswer(AnswerValue):
     story_id: str | None = None
 
 
+class WirePlannedTask(AnswerValue):
+    """A task of a person's plan as the architect reads it."""
+
+    number: str | int | float = aliased("task_id", "id", "task")
+    title: str | None = None
+    files: list[str] = aliased("files_to_create", "paths")
+    command: str | None = None
+    depends_on: list[str | int | float] | None = None
+
+
+class PlanExtractAnswer(AnswerValue):
+    """The architect's answer to purpose `plan_extract`: what a person's plan says, nothing else."""
+
+    goal: str
+    tasks: list[WirePlannedTask]
+    packages: list[str] | None = None
+    dev_packages: list[str] | None = None
+
+
 class WireFile(AnswerValue):
     """A delivered file."""
 
@@ -132,6 +151,7 @@ WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "breakdown": BreakdownAnswer,
     "breakdown_missing": BreakdownMissingAnswer,
     "amendment": AmendmentAnswer,
+    "plan_extract": PlanExtractAnswer,
     "delivery": DeliveryAnswer,
     "suite": SuiteAnswer,
     "analysis": AnalysisAnswer,

@@ -11,12 +11,13 @@ from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, Severity, minor
 from orchestrator.domain.sprint import Replan
-from orchestrator.domain.stages import Amended, AmendmentBrief, Planned, StoryBrief
+from orchestrator.domain.stages import Amended, AmendmentBrief, GivenPlan, Planned, StoryBrief
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.wire import AmendmentAnswer, BreakdownAnswer, BreakdownMissingAnswer
 from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.given import given_plan
 from orchestrator.personas.telling import account
 from orchestrator.prompts import context
 from orchestrator.prompts.feedback import render_reasons, render_revision
@@ -62,6 +63,10 @@ class Mike:
 
     def _copied(self, plan: Breakdown) -> list[Finding]:
         return copied_plan(plan, self._desk.library.worked("architect/breakdown"))
+
+    async def extract_plan(self, path: str, text: str) -> GivenPlan:
+        """See ports.Architect."""
+        return await given_plan(self._desk, self._brief, NAME, path, text)
 
     def revision(self, planned: Planned, findings: Sequence[Finding]) -> str:
         """See ports.Architect."""

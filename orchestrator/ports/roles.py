@@ -12,6 +12,7 @@ from orchestrator.domain.stages import (
     Analysed,
     Delivered,
     FailureBrief,
+    GivenPlan,
     Planned,
     SuiteBrief,
     TaskBrief,
@@ -31,6 +32,13 @@ class Architect(Protocol):
         """One plan, with the answer loop's retries inside.
 
         `feedback` is empty or a rendered revision request; `said` is what a person said when it was begun anew.
+        """
+        ...
+
+    async def extract_plan(self, path: str, text: str) -> GivenPlan:
+        """A person's task plan as a model reads it, held against its text; by rules alone when that cannot be used.
+
+        What the checks of the text say stands in its findings. Raises ProviderError when a model cannot be reached.
         """
         ...
 

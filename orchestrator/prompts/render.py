@@ -39,6 +39,7 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/amendment": frozenset(
         {"schema", "surface", "record", "story", "plan", "task", "asked_files", "asked_packages", "refused"}
     ),
+    "architect/plan_extract": frozenset({"schema", "story", "plan", "feedback"}),
     "developer/delivery": _BUILD | {"schema", "feedback"},
     "developer/delivery_plan": _BUILD | {"feedback"},
     "developer/continuation": _BUILD | {"schema", "whole_files", "missing_files"},

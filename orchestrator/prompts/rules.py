@@ -146,6 +146,16 @@ _EDITS = {
     "plan.command": "`EXECUTE` runs the command in its `shell` block",
     "plan.cwd": "`- **cwd:**` for a folder below it",
 }
+_EXTRACT = {
+    "extract.shape": _SHAPE,
+    "extract.tasks": "as many as there are and in their order",
+    "extract.goal": "copied word for word",
+    "extract.files": "A path that does not stand in the plan letter for letter is refused",
+    "extract.test_file": "Leave test files out",
+    "extract.command": "as it is written there",
+    "extract.depends": "numbers of tasks of this plan",
+    "extract.packages": "by the names it gives them, with a version only where the plan has one",
+}
 _ANALYSIS = {
     "analysis.shape": "one JSON object and nothing else",
     "analysis.prompt_example": _EXAMPLE,
@@ -153,6 +163,7 @@ _ANALYSIS = {
 
 RULES: tuple[Rule, ...] = (
     *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
+    *_told(_EXTRACT, "architect/plan_extract"),
     *_told(_BUILD, "developer/delivery", "developer/continuation"),
     *_told(_BUILD, "developer/delivery_plan", "developer/continuation_plan"),
     *_told(_BUILD_JSON, "developer/delivery", "developer/continuation"),

@@ -43,14 +43,14 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
         *check_task_plan(plan, text, around.story or "", Settings().plan.min_chars),
         *check_planned(plan, breakdown, frozenset(around.files or ()), known_packages(around)),
     ]
-    return Judged(Status.OK, tuple(sorted(findings, key=lambda finding: finding.where.line or 0)))
+    return Judged(Status.OK, tuple(sorted(findings, key=lambda finding: finding.where.line or 0)), is_plan=True)
 
 
 def judge_no_plan(text: str, path: str) -> Judged:
     """What is said of a text that holds no plan of either kind."""
     plan = read_task_plan(text, path).plan
     said = [*parse_plan(text).findings, *check_task_plan(plan, text, "", Settings().plan.min_chars)]
-    return Judged(Status.REFUSED, tuple(said))
+    return Judged(Status.REFUSED, tuple(said), is_plan=True)
 
 
 def mixed(path: str) -> Judged:

@@ -31,7 +31,7 @@ def test_a_task_plan_is_judged_and_told_as_one(tmp_path: Path) -> None:
     plan = tmp_path / "plan.md"
     plan.write_text(WRITTEN, encoding="utf-8-sig")
     code, found = said(str(plan), "--story", "US-1")
-    assert (code, found["kind"], found["valid"], found["severity"]) == (0, "task plan", True, "minor")
+    assert (code, found["kind"], found["valid"], found["severity"]) == (0, "task plan", True, "none")
     plan.write_text(WRITTEN.replace("shop/prices.py", "/shop/prices.py"))
     code, found = said(str(plan))
     assert (code, found["valid"], found["severity"]) == (1, False, "major")

@@ -7,16 +7,18 @@ import pytest
 
 from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
+from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
+from orchestrator.checks.plan_extract import read_plan_extract
 from orchestrator.checks.prompt_example import copied_analysis, copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.includes import expand
 from orchestrator.prompts.render import SEGMENT_ORDER
@@ -25,6 +27,7 @@ from tests.prompts.packaged import packaged_files, packaged_library, packaged_te
 LIBRARY = packaged_library()
 CONTRACTS = {
     "architect/breakdown": BreakdownAnswer,
+    "architect/plan_extract": PlanExtractAnswer,
     "developer/delivery": DeliveryAnswer,
     "tester/suite": SuiteAnswer,
     "tester/analysis": AnalysisAnswer,
@@ -54,6 +57,21 @@ def test_the_example_of_a_plan_is_sound_and_no_plan() -> None:
     ] * 2
     other = plan.tasks[0].model_copy(update={"description": "Something else.", "files_to_create": ("a.py",)})
     assert copied_plan(plan.model_copy(update={"tasks": (other,)}), LIBRARY.worked("architect/breakdown")) == []
+
+
+def test_the_example_of_an_extraction_is_sound_and_stands_in_no_other_plan() -> None:
+    text = (
+        "Goal: Sailors see the next high water\n\nPackages: tzdata>=2024.1\n\n### Task 1: High water\n\n"
+        "Files: tides/high_water.py\n\n### Task 2: The command\n\nFiles: tides/__main__.py, docs/usage.md\n"
+        "Depends on: Task 1\nCommand: python -m tides.docs\n"
+    )
+    plan, said = read_plan_extract(example("architect/plan_extract"), read_task_plan(text).plan, text, "US-1")
+    assert said == []
+    assert plan is not None
+    assert plan.key_files == ("tides/high_water.py", "tides/__main__.py", "docs/usage.md")
+    other = "Goal: See prices\n\n### Task 1\n\n### Task 2\n"
+    _, said = read_plan_extract(example("architect/plan_extract"), read_task_plan(other).plan, other, "US-1")
+    assert {"extract.goal", "extract.files", "extract.command", "extract.packages"} == {f.code for f in said}
 
 
 def test_the_example_of_a_delivery_is_sound_and_no_delivery() -> None:

@@ -15,7 +15,7 @@ from tests.prompts.packaged import packaged_files, packaged_texts
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()
-FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.")
+FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.", "extract.")
 PLAN_PROMPTS = ("developer/delivery_plan", "developer/continuation_plan", "tester/suite_plan")
 JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "tester/suite")
 

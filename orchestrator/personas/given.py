@@ -1,0 +1,100 @@
+"""A person's task plan read by a model, and by rules alone where no model's reading can be used (spec 3)."""
+
+from collections.abc import Sequence
+
+from orchestrator.answers.task_plan import TaskPlanReading, read_task_plan
+from orchestrator.checks.plan_extract import read_plan_extract
+from orchestrator.checks.task_plan import breakdown_of, check_task_plan
+from orchestrator.domain.events import Level
+from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.findings import Finding, Where, blocking, minor
+from orchestrator.domain.stages import GivenPlan, StoryBrief
+from orchestrator.domain.task_plan import TaskPlan
+from orchestrator.domain.wire import PlanExtractAnswer
+from orchestrator.domain.words import counted
+from orchestrator.errors import ProviderError, SchemaValidationError
+from orchestrator.personas.ask import ask
+from orchestrator.personas.desk import Desk, Request
+from orchestrator.prompts import context
+
+EVENT = "plan_given"
+NOBODY_ASKED = "script.missing"
+"""A scripted team without an entry for this purpose is no model to be asked."""
+
+
+async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, text: str) -> GivenPlan:
+    """The plan in `text` with what the checks of the text say. Raises ProviderError when a model cannot be reached."""
+    reading = read_task_plan(text, path)
+    plan, said = await _by_model(desk, brief, persona, reading, text)
+    findings = (
+        *_still_true(reading.findings, plan),
+        *check_task_plan(plan, text, desk.story, desk.policies.plan.min_chars),
+        *said,
+    )
+    blocked = blocking(findings)
+    await desk.step.emit(
+        EVENT,
+        f"a person's plan with {counted(plan.task_count, 'task')}"
+        + (f": {counted(len(blocked), 'finding')} to be looked at" if blocked else ""),
+        level=Level.WARN if blocked else Level.INFO,
+        stage="plan",
+        plan_file=path,
+        goal=plan.goal,
+        key_files=list(plan.key_files),
+        task_count=plan.task_count,
+        findings=[finding.model_dump(mode="json") for finding in findings],
+    )
+    return GivenPlan(path=path, text=text, breakdown=breakdown_of(plan, desk.story), findings=findings)
+
+
+async def _by_model(
+    desk: Desk, brief: StoryBrief, persona: str, reading: TaskPlanReading, text: str
+) -> tuple[TaskPlan, Sequence[Finding]]:
+    """What a model's reading adds to the rules'; theirs alone, and why, when it cannot be used."""
+    if context.tokens(text) > desk.policies.context_tokens:
+        return reading.plan, [_by_rules(reading.plan, "the plan is longer than prompts.context_tokens allows")]
+
+    def read(value: object) -> tuple[TaskPlan | None, Sequence[Finding]]:
+        return read_plan_extract(value, reading.plan, text, desk.story)
+
+    # Without a task there is nothing for a model to get wrong twice: the plan cannot be built either way.
+    replies = 1 + desk.policies.answer.max_attempts if reading.plan.tasks else 1
+    request = Request(
+        persona=persona,
+        purpose=Purpose.PLAN_EXTRACT,
+        prompt="architect/plan_extract",
+        answer=PlanExtractAnswer,
+        schema_name="plan_extract",
+        replies=replies,
+        slots={"story": context.render_story(brief.story), "plan": context.fence(text, "markdown")},
+    )
+    try:
+        asked = await ask(desk, request, read=read)
+    except SchemaValidationError as error:
+        return reading.plan, [_by_rules(reading.plan, error.message)]
+    except ProviderError as error:
+        if error.code != NOBODY_ASKED:
+            raise
+        return reading.plan, [_by_rules(reading.plan, "the script has no entry for it")]
+    if asked.value is None or not asked.accepted:
+        return reading.plan, [_by_rules(reading.plan, blocking(asked.findings)[0].message)]
+    return asked.value, asked.findings
+
+
+def _by_rules(plan: TaskPlan, why: str) -> Finding:
+    message = f"the plan was read by rules alone, no model's reading could be used: {why}"
+    fix = "Look in `show` whether goal, tasks and files are those you mean; nothing else needs to be done."
+    return minor("task_plan.read_by_rules", message, where=Where(file=plan.path or None), fix=fix)
+
+
+def _still_true(findings: Sequence[Finding], plan: TaskPlan) -> list[Finding]:
+    """Without what the rules could not read and a model could: a path that stood in prose."""
+    files = {task.name: task.files for task in plan.tasks}
+    return [
+        finding
+        for finding in findings
+        if not (
+            finding.code in {"task_plan.path", "task_plan.unread_files"}
+            and any(path in finding.message for path in files.get(finding.where.task or "", ()))
+        )
+    ]
