@@ -65,6 +65,7 @@ MEANS = {
     "gate_opened": "a story waits for a person",
     "gate_settled": "the story goes on with the answer",
     "merge_refused": "the story is not merged",
+    "plan_given": "a person's plan was read",
     "plan_judged": "a plan was checked and routed",
     "plan_mended": "what could be mended of the last plan was, and it is built",
     "record_updated": "what a merged story adds to the architecture record",

@@ -21,7 +21,8 @@ from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import StoryReport
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.run import Run, RunResult
+from orchestrator.wiring.reports import RunResult
+from orchestrator.wiring.run import Run
 from tests.events_tool import untrue
 
 COLUMNS = (
@@ -259,6 +260,7 @@ def play(
     stories: Sequence[str] = (),
     push_to: str | None = None,
     strict: bool = False,
+    plans: Sequence[str] = (),
 ) -> Played:
     """One `run` in this process, with its state folder in `folder`. Raises what the run raises."""
     folder.mkdir(exist_ok=True)
@@ -276,6 +278,7 @@ def play(
         stories=tuple(stories),
         push_to=push_to,
         strict=strict,
+        plans=tuple(plans),
     )
     result = asyncio.run(Run(options, configured, environment, tell=told.append, listen=events.append).go())
     calls = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []

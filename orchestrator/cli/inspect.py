@@ -130,6 +130,7 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
         "plan": plan_of(history),
+        "plan_file": plan.path if (plan := view.record.plans.get(story)) else None,
         "contract": _last(history, CONTRACTS, "contract"),
         "diff_stat": stat,
         "test_output": tests[-1].data.get("output", "") if tests else "",
@@ -146,7 +147,7 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += [*question_lines(shown), *_decision_lines(shown)]
-    lines += ["", "Plan:"]
+    lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")
         lines.append(f"  {task['task_id']} [{state}] {cut(task['description'])}")

@@ -6,9 +6,10 @@ from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.domain.words import counted
 from orchestrator.errors import BacklogError
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.dry_run import DryRun, dry_run
+from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
 from orchestrator.sprint.selection import select
 from orchestrator.wiring.backlogs import read_backlog
+from orchestrator.wiring.brought import brought, judged_by_rules
 from orchestrator.wiring.options import RunOptions
 
 
@@ -28,7 +29,8 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
         if not blocking(dry_run(content, stories=None, settings=settings).problems):
             raise
         stories = None
-    planned = dry_run(content, stories=stories, settings=settings, strict=options.strict)
+    plans = _plans(options, settings, content, stories)
+    planned = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
     if as_json:
         print_json(planned.as_json())
     else:
@@ -37,6 +39,15 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
     for problem in serious:
         say(f"error: {problem}" + (f"; {problem.fix}" if problem.fix else ""))
     return Exit.USAGE if serious else Exit.GOOD
+
+
+def _plans(
+    options: RunOptions, settings: Settings, content: BacklogContent, stories: list[Story] | None
+) -> dict[str, JudgedTasks]:
+    """The plans of --plan as rules read them. Raises ConfigError as the run would."""
+    rows = content.stories if stories is None else stories
+    selected = [story.id for story in rows if not story.completed]
+    return judged_by_rules(options, brought(options.plans, selected, content, {}), settings) if options.plans else {}
 
 
 def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:

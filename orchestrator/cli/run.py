@@ -35,7 +35,10 @@ StoriesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Only the
 ProviderOption = Annotated[str | None, typer.Option(metavar="NAME", help="Who answers: scripted, anthropic, openai.")]
 ScriptOption = Annotated[Path | None, typer.Option(metavar="FILE", help="The scripted team's replies.")]
 CallLogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Append a line per paid reply.")]
-PlanOption = Annotated[str | None, typer.Option(metavar="[STORY=]FILE", help="A person's plan (not available yet).")]
+PlanOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="[STORY=]FILE", help="A person's task plan in place of the architect's; repeatable."),
+]
 PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Create or fast-forward it at the end.")]
 StrictOption = Annotated[bool, typer.Option("--strict", help="An unmet dependency outside the sprint is an error.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show waves, problems and calls; spend nothing.")]
@@ -62,16 +65,16 @@ def run_command(
     """Work through a backlog in a git repository until each story has an outcome.
 
     Example: orchestrator run backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
+
+    Example: orchestrator run backlog.csv --repo ./app --stories US-007 --plan US-007=plans/rounding.md
     """
     settings, environment = configured(config, overrides)
-    if plan is not None:
-        fail("--plan is not available yet: a story's plan comes from the architect")
     chosen = tuple(name.strip() for name in (stories or "").split(",") if name.strip())
     if stories is not None and not chosen:
         fail("--stories names no story: name some, or leave it out to run all")
     options = RunOptions(
         backlog=backlog, repo=repo, sprint=sprint, stories=chosen, provider=provider, script=script,
-        call_log=call_log, push_to=push_to, strict=strict,
+        call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
     )  # fmt: skip
     if dry_run:
         raise typer.Exit(dry_run_command(options, settings, environment, as_json=as_json))

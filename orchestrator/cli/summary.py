@@ -9,7 +9,7 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 
 if TYPE_CHECKING:
-    from orchestrator.wiring.run import RunResult
+    from orchestrator.wiring.reports import RunResult
 
 
 def summary_lines(result: "RunResult") -> Iterator[str]:

@@ -1,11 +1,15 @@
 """A sprint as it was frozen at its first start."""
 
+import hashlib
 from datetime import datetime
 
 from pydantic import Field
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding
+
+PLAN_READING = "+plan-"
+"""In the id of a workflow in which a person's plan is read; no id of a sprint or story holds a plus sign."""
 
 
 class Replan(Value):
@@ -17,8 +21,17 @@ class Replan(Value):
     """The four texts of the conflict that is overridden; empty when the story did not end in one."""
 
 
+class BroughtPlan(Value):
+    """A person's task plan as it was handed in."""
+
+    path: str
+    """The file, as it was named."""
+    text: str
+
+
 class SprintRecord(Value):
-    """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`."""
+    """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`, and
+    `plans` of stories that have not begun."""
 
     sprint: str
     backlog: str
@@ -46,6 +59,8 @@ class SprintRecord(Value):
     """Story → how often it was begun anew; absent means 1."""
     replans: dict[str, Replan] = Field(default_factory=dict)
     """Story → what a person said when the present generation was begun anew."""
+    plans: dict[str, BroughtPlan] = Field(default_factory=dict)
+    """Story → the plan that a person brought for it; frozen when the story begins."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
     started_at: datetime
@@ -55,6 +70,11 @@ class SprintRecord(Value):
         generation = self.generations.get(story_id, 1)
         return f"{self.sprint}/{story_id}" + (f"@{generation}" if generation > 1 else "")
 
+    def plan_workflow_id(self, story_id: str) -> str:
+        """Of the workflow in which the story's plan is read: another text is read by another one."""
+        text = self.plans[story_id].text
+        return f"{self.workflow_id(story_id)}{PLAN_READING}{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
     def reset(self, story_ids: tuple[str, ...]) -> "SprintRecord":
         """The record with a new generation for these stories, and nothing that was said of the one before."""
         raised = {story: self.generations.get(story, 1) + 1 for story in story_ids}
@@ -62,6 +82,7 @@ class SprintRecord(Value):
         return self.model_copy(update={"generations": {**self.generations, **raised}, "replans": replans})
 
     def replan(self, story_ids: tuple[str, ...], story_id: str, said: Replan) -> "SprintRecord":
-        """`reset`, and what a person said about one of them."""
+        """`reset`, and what a person said about one of them: that the architect plans it, whoever did before."""
         after = self.reset(story_ids)
-        return after.model_copy(update={"replans": {**after.replans, story_id: said}})
+        plans = {story: plan for story, plan in after.plans.items() if story != story_id}
+        return after.model_copy(update={"replans": {**after.replans, story_id: said}, "plans": plans})

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step import DurableStep
@@ -19,7 +20,7 @@ from orchestrator.ports import Clock, EventSink, Step, TurnJournal
 
 APPLICATION_VERSION = "1"
 """Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
-WORKFLOW_NAME = "story.v1"
+WORKFLOW_NAME, PLAN_WORKFLOW_NAME = "story.v1", "plan.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
 
 
@@ -42,6 +43,12 @@ class Journals(Protocol):
 
 StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 """The product's loop over one story: (step, frozen input) → outcome. Deterministic between its steps."""
+PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
+"""Reads a person's plan: (step, frozen input) → what stands in it. Deterministic between its steps."""
+
+
+async def _no_plans(_step: Step, _payload: dict[str, Any]) -> GivenPlan:
+    raise RuntimeError("this engine reads no plans")
 
 
 class DurableEngine:
@@ -59,12 +66,13 @@ class DurableEngine:
         sink: EventSink,
         clock: Clock,
         is_current: Callable[[str], bool],
+        plan_body: PlanBody = _no_plans,
     ) -> None:
         self._url, self._executor_id = url, executor_id
-        self._body, self._turns, self._journals = body, turns, journals
+        self._body, self._plan_body, self._turns, self._journals = body, plan_body, turns, journals
         self._gates, self._sink, self._clock = gates, sink, clock
         self._is_current = is_current
-        self._workflow: Callable[[dict[str, Any]], Any] | None = None
+        self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: set[asyncio.Task[Any]] = set()
         self._closing = False
 
@@ -76,9 +84,13 @@ class DurableEngine:
 
         async def story(payload: dict[str, Any]) -> dict[str, Any]:
             # dbos marks the function it registers, which a bound method does not allow.
-            return await self._story(payload)
+            return await self._run(self._body, payload)
 
-        self._workflow = DBOS.workflow(name=WORKFLOW_NAME, max_recovery_attempts=None)(story)
+        async def plan(payload: dict[str, Any]) -> dict[str, Any]:
+            return await self._run(self._plan_body, payload)
+
+        for name, workflow in ((WORKFLOW_NAME, story), (PLAN_WORKFLOW_NAME, plan)):
+            self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
         return self
@@ -100,10 +112,16 @@ class DurableEngine:
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
-        assert self._workflow is not None
+        return StoryOutcome.model_validate(await self._result(WORKFLOW_NAME, workflow_id, payload))
+
+    async def run_plan(self, workflow_id: str, payload: dict[str, Any]) -> GivenPlan:
+        """Like `run_story`, for the reading of a person's plan."""
+        return GivenPlan.model_validate(await self._result(PLAN_WORKFLOW_NAME, workflow_id, payload))
+
+    async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         with SetWorkflowID(workflow_id):
-            handle = await DBOS.start_workflow_async(self._workflow, payload)
-        return StoryOutcome.model_validate(restored(await handle.get_result()))
+            handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
+        return restored(await handle.get_result())
 
     def _config(self) -> DBOSConfig:
         config: DBOSConfig = {
@@ -122,7 +140,8 @@ class DurableEngine:
             config["db_engine_kwargs"] = {"connect_args": {"factory": _WalConnection}}
         return config
 
-    async def _story(self, payload: dict[str, Any]) -> dict[str, Any]:
+    async def _run(self, body: StoryBody | PlanBody, payload: dict[str, Any]) -> dict[str, Any]:
+        payload = restored(payload)
         workflow_id = str(DBOS.workflow_id)
         if not self._is_current(workflow_id):
             raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
@@ -132,7 +151,7 @@ class DurableEngine:
         self._bodies.add(task)
         try:
             step = await self._step(workflow_id, payload)
-            return storable((await self._body(step, payload)).model_dump(mode="json"))
+            return storable((await body(step, payload)).model_dump(mode="json"))
         finally:
             self._bodies.discard(task)
 

@@ -12,18 +12,14 @@ from orchestrator.domain.stages import GivenPlan, StoryBrief
 from orchestrator.domain.task_plan import TaskPlan
 from orchestrator.domain.wire import PlanExtractAnswer
 from orchestrator.domain.words import counted
-from orchestrator.errors import ProviderError, SchemaValidationError
+from orchestrator.errors import OrchestratorError
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Request
 from orchestrator.prompts import context
 
-EVENT = "plan_given"
-NOBODY_ASKED = "script.missing"
-"""A scripted team without an entry for this purpose is no model to be asked."""
-
 
 async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, text: str) -> GivenPlan:
-    """The plan in `text` with what the checks of the text say. Raises ProviderError when a model cannot be reached."""
+    """The plan in `text` with what the checks of the text say; read by rules alone whenever a model fails."""
     reading = read_task_plan(text, path)
     plan, said = await _by_model(desk, brief, persona, reading, text)
     findings = (
@@ -33,11 +29,10 @@ async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, tex
     )
     blocked = blocking(findings)
     await desk.step.emit(
-        EVENT,
+        "plan_given",
         f"a person's plan with {counted(plan.task_count, 'task')}"
         + (f": {counted(len(blocked), 'finding')} to be looked at" if blocked else ""),
         level=Level.WARN if blocked else Level.INFO,
-        stage="plan",
         plan_file=path,
         goal=plan.goal,
         key_files=list(plan.key_files),
@@ -70,12 +65,9 @@ async def _by_model(
     )
     try:
         asked = await ask(desk, request, read=read)
-    except SchemaValidationError as error:
+    except OrchestratorError as error:
+        # No answer, nobody to answer, a budget used up: what ails more than this reading is told by the next call.
         return reading.plan, [_by_rules(reading.plan, error.message)]
-    except ProviderError as error:
-        if error.code != NOBODY_ASKED:
-            raise
-        return reading.plan, [_by_rules(reading.plan, "the script has no entry for it")]
     if asked.value is None or not asked.accepted:
         return reading.plan, [_by_rules(reading.plan, blocking(asked.findings)[0].message)]
     return asked.value, asked.findings

@@ -36,9 +36,9 @@ class Architect(Protocol):
         ...
 
     async def extract_plan(self, path: str, text: str) -> GivenPlan:
-        """A person's task plan as a model reads it, held against its text; by rules alone when that cannot be used.
+        """A person's task plan as a model reads it, held against its text; by rules alone whenever that fails.
 
-        What the checks of the text say stands in its findings. Raises ProviderError when a model cannot be reached.
+        What the checks of the text say stands in its findings.
         """
         ...
 

@@ -1,6 +1,6 @@
 """What a run would do and could cost, told without doing anything (DESIGN 7, Dry run). Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.backlog import all_problems
@@ -11,6 +11,14 @@ from orchestrator.domain.graph import waves
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.settings import Settings
 from orchestrator.sprint.selection import outside_dependencies
+
+
+class JudgedTasks(Value):
+    """A person's plan as the rules alone read it."""
+
+    count: int
+    """Its tasks."""
+    findings: tuple[Finding, ...] = ()
 
 
 class CallEstimate(Value):
@@ -40,7 +48,12 @@ class DryRun(Value):
 
 
 def dry_run(
-    content: BacklogContent, *, stories: Sequence[Story] | None, settings: Settings, strict: bool = False
+    content: BacklogContent,
+    *,
+    stories: Sequence[Story] | None,
+    settings: Settings,
+    strict: bool = False,
+    plans: Mapping[str, JudgedTasks] | None = None,
 ) -> DryRun:
     """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
 
@@ -48,8 +61,10 @@ def dry_run(
     waits for their closer.
 
     Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
-    On a cycle `waves` holds what can be ordered.
+    On a cycle `waves` holds what can be ordered. `plans` are those that people bring, by story: they are read, the
+    architect plans nothing there.
     """
+    plans = plans or {}
     closer_of = closers(content.stories)
     rows = [story for story in (content.stories if stories is None else stories) if story.id not in closer_of]
     wanted = effective_needs(content.stories)
@@ -59,22 +74,31 @@ def dry_run(
     return DryRun(
         stories=len(rows),
         waves=layers,
-        problems=(*all_problems(content), *outside_dependencies(content, rows, strict=strict)),
+        problems=(
+            *all_problems(content),
+            *outside_dependencies(content, rows, strict=strict),
+            *(finding for story in needs if story in plans for finding in plans[story].findings),
+        ),
         calls=CallEstimate(
-            expected=len(rows) * expected_calls(settings),
-            maximal=len(rows) * maximal_calls(settings),
+            expected=sum(expected_calls(settings, plans.get(story)) for story in needs),
+            maximal=sum(maximal_calls(settings, plans.get(story)) for story in needs),
         ),
         closed=closed,
     )
 
 
-def expected_calls(settings: Settings) -> int:
-    """Calls of one story that goes right at once: breakdown, one delivery and one review per task, suite."""
+def expected_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
+    """Calls of one story that goes right at once: breakdown, or a person's plan read; one delivery and one review per
+    task; suite."""
     reviews = 1 if settings.review.enabled else 0
-    return 1 + settings.plan.expected_tasks * (1 + reviews) + 1
+    return 1 + _tasks(settings, plan) * (1 + reviews) + 1
 
 
-def maximal_calls(settings: Settings) -> int:
+def _tasks(settings: Settings, plan: JudgedTasks | None) -> int:
+    return settings.plan.expected_tasks if plan is None else plan.count
+
+
+def maximal_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
     """Calls one story can make at most: the product of the nested policies (DESIGN 5.5), at most the story's budget.
 
     transport = provider.max_attempts
@@ -84,12 +108,15 @@ def maximal_calls(settings: Settings) -> int:
     task      = delivery, or with reviews: review.max_iterations x (delivery + answer)
     attempt   = plan.expected_tasks x task + answer (suite) + answer (analysis)
     story     = plan + test.max_attempts x attempt + 2 x transport (amendment, merge)
+
+    A person's plan costs one answer, beside the story's budget, and its tasks are counted.
     """
     transport = settings.provider.max_attempts
     repair = settings.answer.repair_requests
     answer = (1 + repair + settings.answer.max_attempts) * transport
     delivery = (settings.build.max_attempts + repair) * transport
     task = settings.review.max_iterations * (delivery + answer) if settings.review.enabled else delivery
-    attempt = settings.plan.expected_tasks * task + 2 * answer
-    story = settings.plan.max_iterations * answer + settings.test.max_attempts * attempt + 2 * transport
-    return min(story, settings.budget.calls_per_story)
+    attempt = _tasks(settings, plan) * task + 2 * answer
+    plans = settings.plan.max_iterations if plan is None else 0
+    story = plans * answer + settings.test.max_attempts * attempt + 2 * transport
+    return min(story, settings.budget.calls_per_story) + (answer if plan is not None else 0)

@@ -8,7 +8,7 @@ from orchestrator.domain.breakdown import ArchitecturalConflict
 from orchestrator.domain.events import Event
 from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Gate
 from orchestrator.domain.outcome import StoryOutcome, Tokens
-from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.sprint import PLAN_READING, SprintRecord
 from orchestrator.domain.status import StoryStatus
 
 STARTED, FINISHED, CONFLICT = "story_started", "story_finished", "conflict_detected"
@@ -86,7 +86,9 @@ def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
 def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistory]:
     """Story id → history, for every story of the selection."""
     histories = {story: StoryHistory() for story in record.story_ids}
-    prefixes = {story: f"{record.workflow_id(story)}:" for story in record.story_ids}
+    # What was paid for reading a person's plan was paid for the story, also where another text took its place.
+    own = {story: record.workflow_id(story) for story in record.story_ids}
+    prefixes = {story: (f"{workflow_id}:", f"{workflow_id}{PLAN_READING}") for story, workflow_id in own.items()}
     for event in events:
         if event.story in histories and event.id.startswith(prefixes[event.story]):
             histories[event.story].add(event)

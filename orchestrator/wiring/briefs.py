@@ -5,7 +5,7 @@ from typing import Any
 
 from orchestrator.adapters.project_texts import ProjectTexts
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.stages import GivenPlan, StoryBrief
 from orchestrator.domain.story import Story
 from orchestrator.prompts.record import render_record
 from orchestrator.settings import Environment, Policies, Settings
@@ -35,6 +35,8 @@ class Briefs:
         self._record_tokens = settings.prompts.context_tokens // RECORD_SHARE
         self._texts = ProjectTexts(environment.base_dir, settings.project.vision, settings.project.wireframes)
         self._policies = policies
+        self.plans: dict[str, GivenPlan] = {}
+        """What people brought, once it was read."""
 
     async def payload(self, story: Story) -> dict[str, Any]:
         """The frozen input of the story's workflow."""
@@ -53,6 +55,7 @@ class Briefs:
             wireframe=wireframe,
             record=render_record(record, self._record_tokens),
             tech_stack=record.tech_stack,
+            plan=self.plans.get(story.id),
             replan=self._replans.get(story.id),
             findings=(*vision_findings, *wireframe_findings),
         )

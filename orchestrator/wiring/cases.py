@@ -18,6 +18,7 @@ from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
 from orchestrator.domain.cases import Case, CaseSource, CaseWritten
 from orchestrator.domain.redaction import redact
+from orchestrator.domain.sprint import PLAN_READING
 from orchestrator.domain.wire import WIRE_SCHEMAS
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
@@ -83,14 +84,19 @@ def _replies(state: StateFolder, choice: Choice) -> Iterator[tuple[str, str, Jou
         raise ConfigError(f"no reply is kept in {state.home}; a sprint leaves some")
     _expect("sprint", choice.sprint, {sprint for sprint, _ in workflows})
     mine = [(sprint, story) for sprint, story in workflows if choice.sprint in (None, sprint)]
-    _expect("story", choice.story, {story.partition("@")[0] for _, story in mine})
+    _expect("story", choice.story, {_story(workflow) for _, workflow in mine})
     for sprint, story in mine:
-        if choice.story in (None, story, story.partition("@")[0]):
+        if choice.story in (None, story, _story(story)):
             # A stand-in for a missing script entry is nobody's answer.
             entries = (
                 entry for entry in journal.entries(sprint, story) if entry.reply is not None and entry.reply.paid
             )
             yield from ((sprint, story, entry) for entry in entries)
+
+
+def _story(workflow: str) -> str:
+    """The story that a workflow belongs to, whichever of its generations or plans it is about."""
+    return workflow.partition(PLAN_READING)[0].partition("@")[0]
 
 
 def _expect(what: str, name: str | None, known: set[str]) -> None:

@@ -17,3 +17,11 @@ class RunOptions:
     call_log: Path | None = None
     push_to: str | None = None
     strict: bool = False
+    plans: tuple[str, ...] = ()
+    """`[STORY=]FILE`, each."""
+
+
+def default_repository() -> Path:
+    """Without --repo: the current folder when it is a repository's top folder, else `repo` in it."""
+    here = Path.cwd()
+    return here if (here / ".git").exists() else here / "repo"

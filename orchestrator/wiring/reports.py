@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.state_folder import StateFolder
@@ -12,6 +13,23 @@ from orchestrator.domain.story import Story
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report import build_report
 from orchestrator.sprint.report_markdown import Places, render_report
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run leaves to tell."""
+
+    report: SprintReport
+    report_path: Path
+    """report.json; report.md lies beside it."""
+    fetch_command: str
+    repo: Path
+    """The user's repository."""
+    pushed: str | None = None
+    """The branch of the user's repository that holds the result now."""
+    unpushed: str | None = None
+    """Why `--push-to` could not be done at the end."""
+    paused: str | None = None
 
 
 def save_report(

@@ -4,10 +4,8 @@ import asyncio
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator import __version__
 from orchestrator.adapters.backlog_writer import BacklogWriter
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
@@ -19,18 +17,18 @@ from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems, refusal
 from orchestrator.domain.closing import told_of_closed
-from orchestrator.domain.events import Event, Level
+from orchestrator.domain.events import Event
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.gate import Gate
-from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import BacklogContent
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import RepositoryError, WorkspaceError
-from orchestrator.ports import Clock, Provider, SuiteRunner, Workspace
+from orchestrator.errors import ConfigError, RepositoryError, WorkspaceError
+from orchestrator.ports import Clock, Provider, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.sprint.cells import known_cells
@@ -39,12 +37,15 @@ from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
-from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.brought import brought, with_plans
+from orchestrator.wiring.given_plans import is_current, read_plans, require_valid
+from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers
-from orchestrator.wiring.reports import save_report
+from orchestrator.wiring.reports import RunResult, save_report
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
     Chosen,
+    begun_event,
     continued_sprint,
     event_url,
     finished,
@@ -53,26 +54,9 @@ from orchestrator.wiring.sprints import (
     require_rows,
     sprints_elsewhere,
 )
-from orchestrator.wiring.team import StoryBody, prompt_library, story_body
+from orchestrator.wiring.team import PlanBody, StoryBody, plan_body, prompt_library, story_body
 
 Listener = Callable[[Event], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunResult:
-    """What a run leaves to tell."""
-
-    report: SprintReport
-    report_path: Path
-    """report.json; report.md lies beside it."""
-    fetch_command: str
-    repo: Path
-    """The user's repository."""
-    pushed: str | None = None
-    """The branch of the user's repository that holds the result now."""
-    unpushed: str | None = None
-    """Why `--push-to` could not be done at the end."""
-    paused: str | None = None
 
 
 class Run:
@@ -143,23 +127,34 @@ class Run:
         return content
 
     async def _check_push(self, chosen: Chosen, workspace: GitWorkspace, repo: Path, branch: str) -> None:
-        """Raises RepositoryError; a sprint that this command was to begin has then not begun, its base is not fixed."""
+        """Raises RepositoryError; a sprint that this command was to begin has then not begun."""
         try:
             await workspace.check_push(repo, branch)
         except RepositoryError:
             if not chosen.continued:
-                await workspace.remove_result()
-                cleared = chosen.record.model_copy(update={"cleared": True})
-                await asyncio.to_thread(self._folder.save, cleared)
+                await self._not_begun(chosen, workspace)
             raise
 
+    async def _not_begun(self, chosen: Chosen, workspace: GitWorkspace) -> None:
+        """Nothing of the sprint has begun: its base and its selection are not fixed."""
+        await workspace.remove_result()
+        await asyncio.to_thread(self._folder.save, chosen.record.model_copy(update={"cleared": True}))
+
     def _settled(self, chosen: Chosen) -> Chosen:
-        """What counts once the lock is held: another process may have begun this very sprint meanwhile."""
+        """What counts once the lock is held: another process may have begun this very sprint meanwhile.
+
+        Raises ConfigError for `--plan`, and a sprint that this command was to begin has then not begun.
+        """
         current = self._folder.record(chosen.record.sprint)
-        if current is not None and not current.cleared:
-            return Chosen(record=current, continued=True, content=chosen.content)
-        self._folder.save(chosen.record)
-        return chosen
+        goes_on = current is not None and not current.cleared
+        record = current if current is not None and goes_on else chosen.record
+        if self._options.plans:
+            found = brought(self._options.plans, record.story_ids, chosen.content, record.plans)
+            histories = histories_of(self._environment, self._folder, record)
+            record = with_plans(record, found, histories, lambda text: self._tell(f"warning: {text}"))
+        if record != current:
+            self._folder.save(record)
+        return Chosen(record=record, continued=goes_on, content=chosen.content)
 
     def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
         known = continued_sprint(self._options, repo, self._folder, self._unfinished)
@@ -179,7 +174,7 @@ class Run:
         return Chosen(record=record, continued=False, content=content)
 
     async def _work(
-        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: Workspace, lock_fd: int
+        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
     ) -> str | None:
         """Drive the sprint; why it paused, or None."""
         record, settings = chosen.record, self._settings
@@ -194,16 +189,16 @@ class Run:
             sink = await stack.enter_async_context(
                 EventStore(event_url(self._environment, self._folder), on_event=self._listen)
             )
-            await sink.emit(self._begun(chosen, provider))
+            await sink.emit(begun_event(chosen, str(provider), self._clock.now()))
             backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
             cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
-            runner = self._runner(record, lock_fd)
-            body = story_body(library, workspace, runner)
             slots = Slots(settings.concurrency.stories)
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
-            engine = await stack.enter_async_context(self._engine(record, provider, body, sink, gates))
+            bodies = (story_body(library, workspace, self._runner(record, lock_fd)), plan_body(library))
+            engine = await stack.enter_async_context(self._engine(record, provider, bodies, sink, gates))
             policies = Policies.of(settings, formats_of(settings, self._options.provider))
             briefs = Briefs(chosen, settings, self._environment, policies)
+            briefs.plans = await self._plans(chosen, histories, engine, policies, workspace)
             supervisor = Supervisor(
                 record=record,
                 stories=told_of_closed(chosen.content.stories, record.closes),
@@ -218,6 +213,26 @@ class Run:
             )
             await supervisor.run()
             return supervisor.paused
+
+    async def _plans(
+        self,
+        chosen: Chosen,
+        histories: dict[str, StoryHistory],
+        engine: DurableEngine,
+        policies: Policies,
+        workspace: GitWorkspace,
+    ) -> dict[str, GivenPlan]:
+        """The plans that people brought. Where nobody is asked about them, raises ConfigError for one that cannot be
+        built; where no story has begun, nothing of the sprint has then."""
+        plans = await read_plans(chosen.record, histories, chosen.content, engine, policies)
+        try:
+            if policies.gate.mode == "auto":
+                await require_valid(plans, histories, workspace)
+        except ConfigError:
+            if all(history.started is None for history in histories.values()):
+                await self._not_begun(chosen, workspace)
+            raise
+        return plans
 
     def _recall(self, histories: dict[str, StoryHistory]) -> None:
         for story, gate in ((story, history.waits_for) for story, history in histories.items()):
@@ -236,33 +251,25 @@ class Run:
         return project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
 
     def _engine(
-        self, record: SprintRecord, provider: Provider, body: StoryBody, sink: EventStore, gates: GateKeeper
+        self,
+        record: SprintRecord,
+        provider: Provider,
+        bodies: tuple[StoryBody, PlanBody],
+        sink: EventStore,
+        gates: GateKeeper,
     ) -> DurableEngine:
         turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self._folder.engine_database),
             executor_id=f"run-{record.sprint}",
-            body=body,
+            body=bodies[0],
+            plan_body=bodies[1],
             turns=turns,
             journals=ReplyJournal(self._folder.replies),
             gates=gates,
             sink=sink,
             clock=self._clock,
-            is_current={record.workflow_id(story) for story in record.story_ids}.__contains__,
-        )
-
-    def _begun(self, chosen: Chosen, provider: RoutedProvider) -> Event:
-        now, record = self._clock.now(), chosen.record
-        name = "sprint_continued" if chosen.continued else "sprint_started"
-        return Event(
-            id=f"{record.sprint}:{name}:{now.isoformat()}",
-            time=now,
-            name=name,
-            message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
-            f"{counted(len(record.story_ids), 'story', 'stories')}, provider {provider}",
-            sprint=record.sprint,
-            level=Level.INFO,
-            data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
+            is_current=is_current(record),
         )
 
     async def _push(self, workspace: GitWorkspace, repo: Path) -> str | None:
@@ -290,9 +297,3 @@ class Run:
 
     def _unfinished(self, record: SprintRecord) -> bool:
         return not finished(self._environment, self._folder, record)
-
-
-def default_repository() -> Path:
-    """Without --repo: the current folder when it is a repository's top folder, else `repo` in it."""
-    here = Path.cwd()
-    return here if (here / ".git").exists() else here / "repo"

@@ -3,14 +3,18 @@
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
+from orchestrator import __version__
 from orchestrator.adapters.event_store import EventReader, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event, Level
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import BacklogContent
+from orchestrator.domain.words import counted
 from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
@@ -26,6 +30,22 @@ class Chosen:
     record: SprintRecord
     continued: bool
     content: BacklogContent
+
+
+def begun_event(chosen: Chosen, provider: str, now: datetime) -> Event:
+    """That a sprint starts or goes on."""
+    record = chosen.record
+    name = "sprint_continued" if chosen.continued else "sprint_started"
+    return Event(
+        id=f"{record.sprint}:{name}:{now.isoformat()}",
+        time=now,
+        name=name,
+        message=f"sprint {record.sprint} {'goes on' if chosen.continued else 'starts'}: "
+        f"{counted(len(record.story_ids), 'story', 'stories')}, provider {provider}",
+        sprint=record.sprint,
+        level=Level.INFO,
+        data={"version": __version__, "base": record.base, "stories": list(record.story_ids)},
+    )
 
 
 def event_url(environment: Environment, folder: StateFolder) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from orchestrator.adapters.prompt_files import load_prompts
 from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.sprint import BroughtPlan
+from orchestrator.domain.stages import GivenPlan, StoryBrief
 from orchestrator.domain.wire import WIRE_SCHEMAS
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.desk import Desk
@@ -21,6 +22,7 @@ from orchestrator.sprint.older_tests import OlderTests
 from orchestrator.sprint.story import run_story
 
 StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
+PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
 
 
 def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
@@ -59,6 +61,24 @@ def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner
         )
 
     return body
+
+
+def plan_body(library: PromptLibrary) -> PlanBody:
+    """What the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
+    schemas = schema_texts()
+
+    async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
+        brief = StoryBrief.model_validate(payload["brief"])
+        policies = Policies.model_validate(payload["policies"])
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas)
+        return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
+
+    return body
+
+
+def plan_payload(brief: StoryBrief, policies: Policies, plan: BroughtPlan) -> dict[str, Any]:
+    """The frozen input of the workflow that reads a person's plan."""
+    return {**story_payload(brief, policies), "path": plan.path, "text": plan.text}
 
 
 def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:

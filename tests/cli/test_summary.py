@@ -8,7 +8,7 @@ from orchestrator.cli.summary import summary_lines
 from orchestrator.domain.outcome import SprintReport, StoryReport, TestsOutcome, Tokens
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.report import totals
-from orchestrator.wiring.run import RunResult
+from orchestrator.wiring.reports import RunResult
 
 
 def story(name: str, status: StoryStatus) -> StoryReport:

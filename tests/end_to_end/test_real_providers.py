@@ -11,7 +11,8 @@ import pytest
 from orchestrator.domain.events import Event
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.run import Run, RunResult
+from orchestrator.wiring.reports import RunResult
+from orchestrator.wiring.run import Run
 from tests.adapters.http_server import Answer, Asked, completion, message, model_server
 from tests.support import breakdown, delivery, git, plain_environment, run_cli, suite, suite_text, write_backlog
 

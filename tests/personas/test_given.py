@@ -7,8 +7,6 @@ import pytest
 
 from orchestrator.domain.exchange import StopReason
 from orchestrator.domain.stages import GivenPlan
-from orchestrator.errors import PermanentProviderError
-from orchestrator.personas.given import EVENT
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
 from tests.personas.desks import Bench, babble, bench, brief
@@ -78,7 +76,7 @@ async def test_a_model_adds_what_rules_leave_open() -> None:
     assert [task.command_to_run for task in tasks] == [None, None, "python -m shop.rates"]
     assert plan.breakdown.dependencies.dependencies == {"babel": "*"}
     assert (plan.path, plan.text) == ("plan.md", PLAN)
-    (told,) = at.sink.named(EVENT)
+    (told,) = at.sink.named("plan_given")
     assert (told.data["plan_file"], told.data["task_count"]) == ("plan.md", 3)
     assert told.data["key_files"] == ["shop/prices.py", "shop/page.py"]
 
@@ -154,9 +152,10 @@ async def test_a_model_that_declines_is_not_an_error() -> None:
     assert "task_plan.read_by_rules" in codes(plan)
 
 
-async def test_a_provider_that_cannot_be_reached_is_one() -> None:
-    with pytest.raises(PermanentProviderError):
-        await given(bench(says("", error="auth")))
+@pytest.mark.parametrize("error", ["auth", "bad_request", "timeout"])
+async def test_a_provider_that_fails_is_not_one_either(error: str) -> None:
+    plan = await given(bench(says("", error=error)))
+    assert "task_plan.read_by_rules" in codes(plan)
 
 
 async def test_a_text_without_tasks_is_asked_about_once() -> None:

@@ -1,0 +1,67 @@
+"""Plans that people brought, read and judged before any story begins (spec 3)."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+
+from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.sprint import PLAN_READING, SprintRecord
+from orchestrator.domain.stages import GivenPlan, StoryBrief
+from orchestrator.domain.story import BacklogContent
+from orchestrator.engine.durable import DurableEngine
+from orchestrator.errors import ConfigError
+from orchestrator.ports import Workspace
+from orchestrator.settings import Policies
+from orchestrator.sprint.given_plan import judge_given
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.wiring.brought import project_of
+from orchestrator.wiring.team import plan_payload
+
+
+def is_current(record: SprintRecord) -> Callable[[str], bool]:
+    """Whether a workflow is a story's of this sprint as it stands, or reads the plan it has now."""
+    stories = {record.workflow_id(story) for story in record.story_ids}
+    readings = {record.plan_workflow_id(story) for story in record.plans}
+    return lambda workflow_id: workflow_id in (readings if PLAN_READING in workflow_id else stories)
+
+
+async def read_plans(
+    record: SprintRecord,
+    histories: Mapping[str, StoryHistory],
+    content: BacklogContent,
+    engine: DurableEngine,
+    policies: Policies,
+) -> dict[str, GivenPlan]:
+    """Every plan of a story without an outcome, read durably: what was read once is not asked for again."""
+    rows = {story: content.story(story) for story in record.plans if histories[story].outcome is None}
+    payloads = {
+        story: plan_payload(StoryBrief(story=row, sprint=record.sprint), policies, record.plans[story])
+        for story, row in rows.items()
+        if row is not None
+    }
+    read = await asyncio.gather(
+        *(engine.run_plan(record.plan_workflow_id(story), payload) for story, payload in payloads.items())
+    )
+    return dict(zip(payloads, read, strict=True))
+
+
+async def require_valid(
+    plans: Mapping[str, GivenPlan], histories: Mapping[str, StoryHistory], workspace: Workspace
+) -> None:
+    """Raises ConfigError with all findings when a plan whose story has not begun cannot be built as it is."""
+    fresh = {story: plan for story, plan in plans.items() if histories[story].started is None}
+    if not fresh:
+        return
+    files, packages = await workspace.base_tree(project_of)
+    judged = {story: judge_given(plan, story, files, packages) for story, plan in fresh.items()}
+    invalid = {story: said for story, said in judged.items() if blocking(said)}
+    if invalid:
+        raise refusal(
+            {story: fresh[story].path for story in invalid}, [one for said in invalid.values() for one in said]
+        )
+
+
+def refusal(paths: Mapping[str, str], findings: Iterable[Finding]) -> ConfigError:
+    """The error for plans that cannot be built: gate.mode auto asks nobody."""
+    whose = ", ".join(f"{path} for {story}" for story, path in paths.items())
+    message = f"a person's plan is not valid, and gate.mode is auto: {whose}; no story was begun by it"
+    return ConfigError(message, findings=tuple(findings))

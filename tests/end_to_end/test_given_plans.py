@@ -1,0 +1,237 @@
+"""`run --plan`: a person's plan is built in place of the architect's, judged like any other, and never rewritten."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.domain.findings import Finding
+from orchestrator.errors import ConfigError
+from tests.support import Played, Team, cells, make_repo, plain_environment, play, suite_text, write_backlog
+
+PLAN = """\
+# One value
+
+**Goal:** The shop knows its value
+**Tech Stack:** Python, pytest
+
+### Task 1: The value
+
+- Create: `us_1.py:1-3`
+- Test: `tests/test_us_1.py`
+
+A function `value()` that returns 1. Run: `pytest -q`
+
+### Task 2.1: Where it stands
+
+**Depends on:** Task 1
+
+- Modify: `README.md`
+
+Say in the README that there is a value, and where to find it: in the module us_1.
+"""
+READ = {
+    "goal": "The shop knows its value",
+    "tasks": [
+        {"number": "1", "title": "The value", "files": ["us_1.py"], "command": None, "depends_on": []},
+        {"number": "2.1", "title": "Where it stands", "files": ["README.md"], "command": None, "depends_on": ["1"]},
+    ],
+    "packages": [],
+    "dev_packages": [],
+}
+INVALID = PLAN.replace("`us_1.py:1-3`", "`../us_1.py`").replace("The shop knows its value", "TODO")
+
+
+def team(read: Any = READ) -> Team:
+    """US-1 by a person's plan; whoever else is asked stands in the way."""
+    said = Team()
+    if read is not None:
+        said.say("mike", "US-1", "plan_extract", read)
+    said.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
+    said.deliver("US-1", 2, {"README.md": "There is a value in us_1.\n"})
+    said.suite("US-1", suite_text("US-1"))
+    return said
+
+
+def shop(folder: Path, *stories: str) -> Path:
+    make_repo(folder / "repo", {"README.md": "A shop.\n"})
+    (folder / "plan.md").write_text(PLAN)
+    return write_backlog(folder / "b.csv", *(stories or ("US-1",)))
+
+
+def cli(folder: Path, *args: str) -> Result:
+    environment = {name: None for name in os.environ} | plain_environment(ORCHESTRATOR_HOME=str(folder / "state"))
+    return CliRunner().invoke(app, list(args), env=environment)
+
+
+def run(folder: Path, *args: str) -> Result:
+    words = ["run", str(folder / "b.csv"), "--repo", str(folder / "repo"), "--call-log", str(folder / "calls.jsonl")]
+    return cli(folder, *words, "--provider", "scripted", "--script", str(folder / "team.jsonl"), *args)
+
+
+def purposes(folder: Path) -> list[str]:
+    log = folder / "calls.jsonl"
+    return [json.loads(line)["purpose"] for line in log.read_text().splitlines()] if log.exists() else []
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Played]:
+    place = tmp_path_factory.mktemp("built")
+    backlog = shop(place)
+    return place, play(place, team(), backlog, plans=[str(place / "plan.md")])
+
+
+def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: tuple[Path, Played]) -> None:
+    _, played = built
+    assert played.status("US-1") == "done"
+    assert played.asked("US-1") == ["plan_extract 1", "delivery 1", "delivery 1", "suite 1"]
+    assert played.tree("result") == ["README.md", "tests/test_us_1.py", "us_1.py"]
+    (given,) = played.told_of("US-1", "plan_given")
+    assert (given.data["task_count"], given.data["key_files"]) == (2, ["us_1.py", "README.md"])
+    assert played.story("US-1").calls == 4
+
+
+def test_a_story_shows_whose_plan_it_was(built: tuple[Path, Played]) -> None:
+    place, _ = built
+    shown = json.loads(cli(place, "show", "US-1", "--json").stdout)
+    assert shown["plan_file"] == str(place / "plan.md")
+    assert [task["task_id"] for task in shown["plan"]["tasks"]] == ["T-US-1-01", "T-US-1-02"]
+    assert shown["plan"]["tasks"][1]["dependencies"] == ["T-US-1-01"]
+    assert str(place / "plan.md") in cli(place, "show", "US-1").stdout
+    assert cli(place, "answers", "export", str(place / "cases"), "--story", "US-1", "--all").exit_code in {0, 2}
+
+
+def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(tmp_path: Path) -> None:
+    backlog = shop(tmp_path, "US-1", "US-2")
+    (tmp_path / "plan.md").write_text(INVALID)
+    said = team({**READ, "goal": ""})
+    said.good("US-2")
+    with pytest.raises(ConfigError) as refused:
+        play(tmp_path, said, backlog, plans=[f"US-1={tmp_path / 'plan.md'}"])
+    found: list[Finding] = list(refused.value.findings)
+    assert {"breakdown.unsafe_path", "task_plan.placeholder_goal"} <= {finding.code for finding in found}
+    unsafe = next(finding for finding in found if finding.code == "breakdown.unsafe_path")
+    assert (unsafe.where.line, unsafe.where.task, unsafe.where.story) == (6, "Task 1", "US-1")
+    assert purposes(tmp_path) == ["plan_extract"]
+    assert cells(backlog)["US-1"]["Execution_Status"] == ""
+    (tmp_path / "plan.md").write_text(PLAN)
+    played = play(tmp_path, said, backlog, plans=[f"US-1={tmp_path / 'plan.md'}"])
+    assert played.result.report.sprint == "SP-001"
+    assert (played.status("US-1"), played.status("US-2")) == ("done", "done")
+
+
+@pytest.mark.parametrize("read", [None, "I will not.", {"goal": "x", "tasks": []}])
+def test_without_a_usable_reading_rules_read_it(tmp_path: Path, read: Any) -> None:
+    backlog = shop(tmp_path)
+    played = play(tmp_path, team(read), backlog, plans=[str(tmp_path / "plan.md")])
+    assert played.status("US-1") == "done"
+    assert "task_plan.read_by_rules" in played.codes("US-1")
+
+
+def test_the_plan_is_frozen_when_its_story_begins(tmp_path: Path) -> None:
+    backlog = shop(tmp_path)
+    plan, stopped = tmp_path / "plan.md", Team()
+    stopped.say("mike", "US-1", "plan_extract", READ)
+    stopped.say("alex", "US-1", "delivery", "", task=1, error="bad_request")
+    first = play(tmp_path, stopped, backlog, plans=[str(plan)])
+    assert first.status("US-1") == "failed"
+    plan.write_text(PLAN + "\nMore.\n")
+    sprint = first.result.report.sprint
+    same = play(tmp_path, Team(), backlog, sprint=sprint, plans=[str(plan)])
+    assert any(f"US-1 has begun with the plan of {plan} as it was then" in text for text in same.told)
+    assert cli(tmp_path, "reset", "US-1").exit_code == 0
+    again = play(tmp_path, stopped, backlog, sprint=sprint, plans=[str(plan)])
+    assert again.told_of("US-1", "plan_judged")[-1].data["plan"]["tasks"][1]["description"].endswith("More.")
+    assert cli(tmp_path, "reset", "US-1").exit_code == 0
+    plan.unlink()
+    last = play(tmp_path, team(), backlog, sprint=sprint, plans=[str(plan)])
+    assert last.status("US-1") == "done"
+    assert last.asked("US-1").count("plan_extract 1") == 3
+    assert last.story("US-1").calls == 4
+
+
+def test_who_has_it_planned_anew_has_the_architect_plan_it(tmp_path: Path) -> None:
+    backlog = shop(tmp_path)
+    stopped = Team()
+    stopped.say("mike", "US-1", "plan_extract", READ)
+    stopped.say("alex", "US-1", "delivery", "", task=1, error="bad_request")
+    first = play(tmp_path, stopped, backlog, plans=[str(tmp_path / "plan.md")])
+    assert cli(tmp_path, "replan", "US-1", "--comment", "Plan it yourself.").exit_code == 0
+    said = Team()
+    said.good("US-1")
+    again = play(tmp_path, said, backlog, sprint=first.result.report.sprint)
+    assert again.status("US-1") == "done"
+    assert again.asked("US-1")[-3:] == ["breakdown 1", "delivery 1", "suite 1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--plan", "{plan}"], "write --plan STORY={plan} (US-1, US-2)"),
+        (["--plan", "US-01={plan}"], "there is no story US-01; did you mean US-1?"),
+        (["--plan", "US-3={plan}"], "US-3 is completed"),
+        (["--stories", "US-2", "--plan", "US-1={plan}"], "US-1 is not among the stories of this sprint (US-2)"),
+        (["--plan", "US-1={plan}", "--plan", "US-1={plan}"], "--plan names US-1 twice"),
+        (["--plan", "US-1=none.md"], "cannot read the plan none.md: No such file"),
+        (["--plan", "US-1={bytes}"], "is not UTF-8 (byte 0)"),
+        (["--plan", "US-1="], "names no file"),
+        (["--plan", "US-1={folder}"], "Is a directory"),
+    ],
+)
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_what_cannot_be_used_is_exit_2(tmp_path: Path, words: list[str], said: str, dry: tuple[str, ...]) -> None:
+    shop(tmp_path, "US-1", "US-2", "US-3")
+    backlog = tmp_path / "b.csv"
+    text = backlog.read_text().splitlines()
+    row = text[3].split(",")
+    row[text[0].split(",").index("Execution_Status")] = "completed"
+    backlog.write_text("\n".join([*text[:3], ",".join(row)]) + "\n")
+    (tmp_path / "bytes").write_bytes(b"\xff")
+    team().write(tmp_path / "team.jsonl")
+    names = {"plan": str(tmp_path / "plan.md"), "bytes": str(tmp_path / "bytes"), "folder": str(tmp_path)}
+    done = run(tmp_path, *dry, *(word.format(**names) for word in words))
+    assert (done.exit_code, said.format(**names) in done.stderr) == (2, True), done.stderr
+    assert purposes(tmp_path) == []
+    assert not list((tmp_path / "state").rglob("sprint.json"))
+
+
+def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:
+    shop(tmp_path, "US-1", "US-2")
+    (tmp_path / "a=b.md").write_text(PLAN)
+    team().write(tmp_path / "team.jsonl")
+    done = run(tmp_path, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
+    assert done.exit_code == 0, done.stderr
+    assert purposes(tmp_path) == ["plan_extract", "delivery", "delivery", "suite"]
+
+
+def test_a_dry_run_reads_plans_by_rules(tmp_path: Path) -> None:
+    shop(tmp_path, "US-1", "US-2")
+    plan = tmp_path / "plan.md"
+    words = ["run", str(tmp_path / "b.csv"), "--repo", str(tmp_path / "repo"), "--dry-run", "--json"]
+    seen = json.loads(cli(tmp_path, *words, "--plan", f"US-1={plan}").stdout)
+    assert (seen["problems"], seen["calls"]["expected"]) == ([], 4 + 5)
+    plan.write_text(INVALID)
+    done = cli(tmp_path, *words, "--plan", f"US-1={plan}")
+    assert done.exit_code == 2
+    codes = {(one["code"], one["where"]["line"]) for one in json.loads(done.stdout)["problems"]}
+    assert codes == {("breakdown.unsafe_path", 6), ("task_plan.placeholder_goal", None)}
+    assert purposes(tmp_path) == []
+
+
+def test_an_invalid_plan_goes_to_the_gate_where_people_are_asked(tmp_path: Path) -> None:
+    backlog = shop(tmp_path)
+    (tmp_path / "plan.md").write_text(INVALID)
+    played = play(
+        tmp_path, team({**READ, "goal": ""}), backlog, "gate.mode=escalations", "gate.timeout_s=0.1",
+        plans=[str(tmp_path / "plan.md")],
+    )  # fmt: skip
+    assert played.status("US-1") == "needs_attention"
+    (gate,) = played.told_of("US-1", "gate_opened")
+    assert gate.data["gate"]["plan_file"] == str(tmp_path / "plan.md")
+    assert not gate.data["gate"]["valid"]
+    assert played.asked("US-1") == ["plan_extract 1"]
