@@ -53,12 +53,12 @@ def is_placeholder(goal: str, story_id: str = "") -> bool:
 
 
 def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
-    """The plan as a breakdown: tasks in the plan's order, each described by its whole section; nothing is made up."""
+    """The plan as a breakdown: tasks in the plan's order, each told by its name and whole section; nothing is made up."""
     numbers = _ids(plan, story_id)
     tasks = tuple(
         Task(
             task_id=task_name(story_id, place),
-            description=task.text,
+            description=task.told,
             files_to_create=task.files,
             command_to_run=task.command,
             dependencies=_dependencies(task, task_name(story_id, place), numbers),

@@ -25,6 +25,13 @@ class PlannedTask(Value):
         """What the author calls it: `Task 2.1`."""
         return f"Task {self.number}"
 
+    @property
+    def told(self) -> str:
+        """The section with its heading as a plain line, as whoever works on the task is told it."""
+        heading = f"{self.name}: {self.title}" if self.title else self.name
+        _, _, body = self.text.partition("\n")
+        return f"{heading}\n{body}" if body.strip() else heading
+
 
 class TaskPlan(Value):
     """A plan that a person brings for one story. Read from its text by rules; nothing in it was made up."""

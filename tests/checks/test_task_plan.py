@@ -30,7 +30,7 @@ def test_a_plan_becomes_a_breakdown_that_says_nothing_more() -> None:
         ("T-US-1-02", ("T-US-1-01",), "python -m shop.build_pages"),
         ("T-US-1-03", ("T-US-1-02", "T-US-1-01"), None),
     ]
-    assert [task.description for task in built.tasks] == [task.text for task in plan.tasks]
+    assert [task.description for task in built.tasks] == [task.text.lstrip("# ") for task in plan.tasks]
     assert built.tasks[1].description.startswith("### Task 2.1 - The page")
     assert built.dependencies.dependencies == {"babel": ">=2.14,<3", "python-dateutil": "*"}
     assert built.task_count == 3
