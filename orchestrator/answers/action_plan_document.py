@@ -148,6 +148,8 @@ class _Walk:
                 continue
             if token.type in {"list_item_open", "heading_open"}:
                 begun = token
+            elif token.type == "list_item_close":  # one that holds nothing
+                begun = None
             elif token.type in {"inline", "hr", "fence", "code_block"}:
                 yield self._leaf(token, begun)
                 begun = None

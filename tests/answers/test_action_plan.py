@@ -54,6 +54,15 @@ def test_paths_come_back_as_they_were_written(path: str) -> None:
         assert not any(char.isalnum() for char in path)
 
 
+@pytest.mark.parametrize("mark", ["-", "+", "*", "1."])
+def test_an_empty_item_is_no_item_of_what_stands_behind_it(mark: str) -> None:
+    text = f"# T\n\n## Rationale\n\n{mark}\n\nWhy.\n\n## Action Plan\n\n### `DELETE`\n\n- **File Path:** [a](/a)\n"
+    found = parse_plan(text)
+    assert found.plan is not None
+    assert found.plan.rationale == f"{mark}\n\nWhy."
+    assert not parse_plan(f"{mark}\n\nfoo").plan
+
+
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_generated_plans_are_read_as_they_are(seed: int) -> None:
     plan = plans.plan(random.Random(seed))
