@@ -22,7 +22,7 @@ NO_CODE = re.compile(r".*\.(py|md|txt|json|csv)|test\.command|backlog\.closes|co
 """Files, settings, and the codes that stand only where a caller cares for no code."""
 HOLE = "…"
 DEPTH = 6
-WHO = {"architect": "the architect", "developer": "the developer", "tester": "the tester"}
+WHO = {"architect": "the architect", "developer": "the developer", "tester": "the tester", "reviewer": "the reviewer"}
 TOLD = {
     "answer": ("Answers", "Said of any persona's text before its content is looked at."),
     "backlog": ("Backlog", "Said before anything is spent; what is major or worse keeps the sprint from starting."),
@@ -45,6 +45,7 @@ TOLD = {
     ),
     "suite": ("Test suite", "Said of the tester's suite before it is run."),
     "analysis": ("Failure analysis", "Said of the tester's instructions after a red run."),
+    "review": ("Review", "Said of a reviewer's answer, and of the diff that was reviewed."),
     "command": ("Commands and tests", "Said of what was run."),
     "test": ("Commands and tests", ""),
     "merge": ("Merge", "Said when a finished story comes to the sprint's result."),

@@ -47,6 +47,9 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
     "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
+    "reviewer/review": frozenset(
+        {"task_files", "allowed_dependencies", "story", "task", "diff", "previous", "feedback"}
+    ),
     "repair": frozenset({"schema", "problem", "broken"}),
     "repair_part": frozenset({"schema", "problem", "part"}),
 }

@@ -160,6 +160,13 @@ _ANALYSIS = {
     "analysis.shape": "one JSON object and nothing else",
     "analysis.prompt_example": _EXAMPLE,
 }
+_REVIEW = {
+    "review.no_verdict": "The line `Ready:` stands at the left margin and holds one of its choices",
+    "review.contradiction": "with a critical issue beside a Yes, nothing is approved",
+    "review.numbering": "Issues are numbered through from 1",
+    "review.fix_numbers": "`Ready: With fixes` with the numbers of the issues",
+    "review.too_many": "At most 20 issues",
+}
 
 RULES: tuple[Rule, ...] = (
     *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
@@ -173,6 +180,7 @@ RULES: tuple[Rule, ...] = (
     *_told(_SUITE_JSON, "tester/suite"),
     *_told(_SUITE_PLAN, "tester/suite_plan"),
     *_told(_ANALYSIS, "tester/analysis"),
+    *_told(_REVIEW, "reviewer/review"),
 )
 """Every code a check may raise against a persona's answer, with where the persona was told."""
 
@@ -190,6 +198,7 @@ OWN_CODES = frozenset(
         "contract.crashed",
         "plan.context_unknown",
         "plan.unchecked",
+        "review.cut_off",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

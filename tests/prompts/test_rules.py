@@ -15,8 +15,9 @@ from tests.prompts.packaged import packaged_files, packaged_texts
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"
 TEXTS, FILES = packaged_texts(), packaged_files()
-FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.", "extract.")
+FAMILIES = ("breakdown.", "delivery.", "contract.", "suite.", "analysis.", "plan.", "extract.", "review.")
 PLAN_PROMPTS = ("developer/delivery_plan", "developer/continuation_plan", "tester/suite_plan")
+REVIEW_PROMPTS = tuple(name for name in PROMPT_SLOTS if name.startswith("reviewer/"))
 JSON_PROMPTS_WITH_CODE = ("developer/delivery", "developer/continuation", "tester/suite")
 
 
@@ -79,7 +80,7 @@ def test_the_placeholder_that_is_refused_is_the_one_the_prompt_names() -> None:
 
 @pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
 def test_the_format_is_described_by_the_schema_alone(name: str) -> None:
-    assert TEXTS[name].count("{{schema}}") == (0 if name in PLAN_PROMPTS else 1)
+    assert TEXTS[name].count("{{schema}}") == (0 if name in PLAN_PROMPTS + REVIEW_PROMPTS else 1)
     assert TEXTS[name].count("Answer with one action plan in Markdown") == (1 if name in PLAN_PROMPTS else 0)
     words = without_examples(TEXTS[name])
     assert not re.search(r'"\w+"\s*:', words), "a second description of the answer's shape"
