@@ -22,13 +22,21 @@ from orchestrator.settings import Policies, WireFormat
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """One thing asked of a persona; `slots` holds everything but the feedback, which changes between replies."""
+class Question:
+    """What is asked of a persona, whatever the answer's form; `slots` holds everything but the feedback."""
 
     persona: str
     purpose: Purpose
     prompt: str
     """Name in the prompt library."""
+    slots: Mapping[str, str]
+    task: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(Question):
+    """One thing asked of a persona whose answer has a schema; the feedback changes between replies."""
+
     answer: type[AnswerValue]
     """Shape of the answer: the contract of its extraction."""
     schema_name: str
@@ -36,8 +44,6 @@ class Request:
     """Replies that may be asked for, the first included; the repair request comes on top."""
     attempt: int = 1
     """Which of them it asks for."""
-    slots: Mapping[str, str]
-    task: str | None = None
     feedback: str = ""
     shows_schema: bool = True
     """Whether JSON is asked for, and the prompt shows its schema."""
@@ -150,6 +156,11 @@ class Desk:
     schemas: Mapping[str, str] = field(default_factory=dict)
     """Schema name → its JSON text, for the prompts."""
 
+    async def reply(self, question: Question, feedback: str = "") -> Reply:
+        """Ask once for an answer that has no schema."""
+        slots = {**question.slots, "feedback": feedback}
+        return await self._turn(question, question.purpose, question.prompt, slots, schema_name=None)
+
     async def hear(self, request: Request, feedback: str | None = None, *, may_repair: bool = False) -> Heard:
         """Ask once, extract, tell what happened; ask for a repair when nothing could be extracted and it is allowed.
 
@@ -159,7 +170,7 @@ class Desk:
         slots = {**request.slots, **({"schema": self._schema(request)} if request.shows_schema else {})}
         if feedback is not None:
             slots["feedback"] = feedback
-        reply = await self.step.turn(self._prompt(request, request.purpose, request.prompt, slots))
+        reply = await self._turn(request, request.purpose, request.prompt, slots, schema_name=request.schema_name)
         heard = Heard(reply=reply, extraction=extract(reply.text, request.answer))
         await self._tell(request, heard)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
@@ -172,8 +183,9 @@ class Desk:
 
     async def _repaired(self, request: Request, broken: Heard, repair: RepairRequest) -> Heard:
         """What the one repair request gave; the broken reply, with the request spent, when it gave nothing whole."""
-        prompt = self._prompt(request, Purpose.REPAIR, repair.prompt, repair.slots, part=repair.part is not None)
-        reply = await self.step.turn(prompt)
+        # A part of a text is no answer of its own: no schema says what it must be.
+        schema_name = None if repair.part is not None else request.schema_name
+        reply = await self._turn(request, Purpose.REPAIR, repair.prompt, repair.slots, schema_name=schema_name)
         found = repair.read(reply)
         what = f"{request.persona} repaired the {request.purpose}"
         if found is None:
@@ -190,17 +202,17 @@ class Desk:
         )  # fmt: skip
         return Heard(reply=mended, extraction=extraction, repair_asked=True)
 
-    def _prompt(
-        self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], *, part: bool = False
-    ) -> Prompt:
-        return Prompt(
-            key=TurnKey(persona=request.persona, story=self.story, task=request.task, purpose=purpose),
+    async def _turn(
+        self, question: Question, purpose: Purpose, name: str, slots: Mapping[str, str], *, schema_name: str | None
+    ) -> Reply:
+        prompt = Prompt(
+            key=TurnKey(persona=question.persona, story=self.story, task=question.task, purpose=purpose),
             segments=self.library.render(name, slots),
             name=name,
             version=self.library.version(name),
-            # A part of a text is no answer of its own: no schema says what it must be.
-            schema_name=None if part else request.schema_name,
+            schema_name=schema_name,
         )
+        return await self.step.turn(prompt)
 
     def _schema(self, request: Request) -> str:
         return context.fence(self.schemas[request.schema_name], "json")
@@ -225,7 +237,7 @@ class Desk:
             await self.emit(request, told.name, told.message, level=told.level, **told.data, **said)
 
     async def emit(
-        self, request: Request, name: str, message: str, *, level: Level = Level.INFO, **data: object
+        self, question: Question, name: str, message: str, *, level: Level = Level.INFO, **data: object
     ) -> None:
-        """Record an event about a request of a persona."""
-        await self.step.emit(name, message, level=level, task=request.task, persona=request.persona, **data)
+        """Record an event about something asked of a persona."""
+        await self.step.emit(name, message, level=level, task=question.task, persona=question.persona, **data)

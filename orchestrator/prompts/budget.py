@@ -12,7 +12,7 @@ BUDGET_TOKENS = 24_000
 
 _BACKTICKS = re.compile(r"`+")
 _GAP = "\n\n"
-_NOTICE_CHARS = 1200
+NOTICE_CHARS = 1200
 _MIN_CUT_CHARS = 200
 """A block is not cut down to less than this: a few lines mislead more than they tell."""
 
@@ -132,7 +132,7 @@ def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
     whole = _GAP.join(block.text for block in spoken)
     if len(whole) <= budget:
         return whole
-    notice_chars = min(budget // 4, _NOTICE_CHARS)
+    notice_chars = min(budget // 4, NOTICE_CHARS)
     room = _Room(budget - notice_chars)
     _fill(spoken, room)
     parts = [room.placed[place] for place in sorted(room.placed)]

@@ -166,6 +166,7 @@ _REVIEW = {
     "review.numbering": "Issues are numbered through from 1",
     "review.fix_numbers": "`Ready: With fixes` with the numbers of the issues",
     "review.too_many": "At most 20 issues",
+    "review.prompt_example": _EXAMPLE,
 }
 
 RULES: tuple[Rule, ...] = (
@@ -199,6 +200,7 @@ OWN_CODES = frozenset(
         "plan.context_unknown",
         "plan.unchecked",
         "review.cut_off",
+        "review.diff_cut",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

@@ -1,0 +1,116 @@
+"""The reviewer: a task's diff → a verdict with comments (spec 4)."""
+
+from collections.abc import Sequence
+
+from orchestrator.answers.review import parse_review
+from orchestrator.domain.events import Level
+from orchestrator.domain.exchange import Purpose, Reply, StopReason
+from orchestrator.domain.findings import Finding, blocking, major
+from orchestrator.domain.review import Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.personas.desk import Desk, Question
+from orchestrator.prompts import context
+from orchestrator.prompts.feedback import render_feedback
+from orchestrator.prompts.review import ShownDiff, render_diff, render_issues
+
+NAME = "reviewer"
+"""The one that is configured unless another is named."""
+PROMPT = "reviewer/review"
+REPLIES = 2
+"""Without a verdict the reviewer is asked once more, and no oftener."""
+_WHOLE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
+"""Ends behind which a text is whole, as far as anybody knows."""
+
+
+class Reviewer:
+    """One reviewer of one running story, under its configured name."""
+
+    def __init__(self, desk: Desk, brief: StoryBrief, name: str = NAME) -> None:
+        self._desk, self._brief, self._name = desk, brief, name
+        self._worked = tuple(parse_review(text)[0].issues for text in desk.library.worked(PROMPT))
+
+    async def review(self, brief: ReviewBrief) -> Reviewed:
+        """A verdict on the task's change: one reply, a second one when the first has none.
+
+        Nothing is approved without a verdict, nor when the diff was too long to be shown whole.
+        """
+        shown = render_diff(brief.diff, self._desk.policies.context_tokens)
+        question = self._question(brief, shown)
+        if shown.cut:
+            message = f"{self._name} cannot be shown the whole change: {', '.join(shown.cut)}"
+            await self._desk.emit(question, "review_diff_cut", message, level=Level.WARN, files=list(shown.cut))
+        review, findings = await self._heard(question)
+        await self._desk.emit(
+            question,
+            "review_read",
+            f"{self._name} says {review.verdict} of {brief.task.task_id}",
+            level=Level.INFO if review.approved else Level.WARN,
+            verdict=review.verdict,
+            severity=review.severity,
+            issues=len(review.issues),
+            approved=review.approved and not shown.cut,
+        )
+        told = (*findings, *_diff_cut(shown.cut))
+        return Reviewed(by=self._name, review=review, unseen=shown.cut, findings=told)
+
+    async def _heard(self, question: Question) -> tuple[Review, Sequence[Finding]]:
+        """The review that counts: the first one with a verdict, else the last; comments found before it are kept."""
+        kept: tuple[ReviewIssue, ...] = ()
+        feedback = ""
+        for left in reversed(range(REPLIES)):
+            reply = await self._desk.reply(question, feedback)
+            review, findings = self._read(reply)
+            if not review.issues and not (review.verdict is Verdict.YES and review.summary):
+                # A second reply that brings no more than its verdict speaks of the comments before it.
+                review = review.model_copy(update={"issues": kept})
+            if _settled(review) or not left:
+                break
+            await self._desk.emit(
+                question,
+                "answer_sent_back",
+                f"{self._name}'s {question.purpose} is sent back: {blocking(findings)[0].message}",
+                level=Level.WARN,
+                findings=[finding.model_dump(mode="json") for finding in findings],
+            )
+            kept, feedback = review.issues, render_feedback(findings, reply.text)
+        return review, findings
+
+    def _read(self, reply: Reply) -> tuple[Review, Sequence[Finding]]:
+        review, findings = parse_review(reply.text, cut_off=reply.stop_reason not in _WHOLE)
+        copied = {(one.title, one.issue) for issues in self._worked for one in issues}
+        if not any((one.title, one.issue) in copied for one in review.issues):
+            return review, findings
+        fix = "Review the change below, in your own words."
+        said = major("review.prompt_example", "the review is the prompt's own example, of another project", fix=fix)
+        return Review(complete=review.complete), (said,)
+
+    def _question(self, brief: ReviewBrief, shown: ShownDiff) -> Question:
+        contract = brief.contract
+        return Question(
+            persona=self._name,
+            purpose=Purpose.REVIEW,
+            prompt=PROMPT,
+            slots={
+                "task_files": context.render_paths(contract.task_files.get(brief.task.task_id, ())),
+                "allowed_dependencies": context.render_names(contract.allowed_dependencies),
+                "story": context.render_story(self._brief.story),
+                "task": context.render_task(brief.task),
+                "diff": shown.text or "The change is empty: no file differs from the base commit.",
+                "previous": render_issues(brief.previous),
+            },
+            task=brief.task.task_id,
+        )
+
+
+def _settled(review: Review) -> bool:
+    """Whether there is nothing to ask again for: a verdict, and no Yes in a text that was cut off."""
+    return review.verdict is not Verdict.NONE and (review.complete or review.verdict is not Verdict.YES)
+
+
+def _diff_cut(files: Sequence[str]) -> list[Finding]:
+    """Nobody can approve what nobody saw."""
+    if not files:
+        return []
+    told = f"the change is too long to be shown to a reviewer whole, so it is not approved: {', '.join(files)}"
+    fix = "Keep the change as small as the task asks and write no data out that code can make; or a person reads it."
+    return [major("review.diff_cut", told, fix=fix)]
