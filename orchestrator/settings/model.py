@@ -1,9 +1,9 @@
 """The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 ProviderName = Literal["scripted", "anthropic", "openai"]
 WireFormat = Literal["auto", "plan", "json"]
@@ -144,6 +144,18 @@ class ReviewSettings(Section):
 
     enabled: bool = False
     max_iterations: int = Field(default=5, ge=1)
+    """Reviews of one task."""
+    reviewers: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")], ...] = Field(
+        default=("reviewer",), min_length=1
+    )
+    """Names of the reviewers; each reads every change, and all must approve."""
+
+    @field_validator("reviewers")
+    @classmethod
+    def _once_each(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("each reviewer is named once")
+        return names
 
 
 class TestSettings(Section):
