@@ -53,7 +53,7 @@ def is_placeholder(goal: str, story_id: str = "") -> bool:
 
 
 def breakdown_of(plan: TaskPlan, story_id: str) -> Breakdown:
-    """The plan as a breakdown: tasks in the plan's order, each told by its name and whole section; nothing is made up."""
+    """The plan as a breakdown: tasks in its order, each told by its name and whole section; nothing is made up."""
     numbers = _ids(plan, story_id)
     tasks = tuple(
         Task(
