@@ -76,7 +76,7 @@ def settled(gate: Gate, answer: GateAnswer) -> str:
 def answered_first(story: str, gate: Gate, answer: GateAnswer, at: datetime) -> str:
     """What whoever comes second is told."""
     if answer.choice is Choice.TIME_OUT:
-        return f"the time to answer question {gate.number} of {story} ended at {_at(at)}, and nobody had answered"
+        return f"nobody answered question {gate.number} of {story} in time, which ended at {_at(at)}"
     return f"question {gate.number} of {story} was answered already, at {_at(at)}: {settled(gate, answer)}"
 
 

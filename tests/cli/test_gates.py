@@ -161,7 +161,7 @@ def test_whoever_comes_after_the_time_is_told_so(waiting: Waiting) -> None:
     )  # fmt: skip
     done = waiting.cli("approve", "US-1")
     assert done.exit_code == 2
-    assert "the time to answer question 1 of US-1 ended at 2026-03-01 12:00:00 UTC, and nobody had" in done.stderr
+    assert "nobody answered question 1 of US-1 in time, which ended at 2026-03-01 12:00:00 UTC" in done.stderr
     assert "nobody answered in time" in waiting.cli("show", "US-1").stdout
 
 
