@@ -23,18 +23,30 @@ from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, 
 from orchestrator.cli.extract import text_of
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.redaction import redact
+from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
-from orchestrator.sprint.plan_edit import Edited, body_of, commented, finding_comments, plan_text, read_edit
+from orchestrator.sprint.plan_edit import (
+    Edited,
+    body_of,
+    commented,
+    finding_comments,
+    plan_text,
+    read_edit,
+    read_markdown,
+)
 from orchestrator.wiring.drafts import Draft
 from orchestrator.wiring.gates import Asked, project, question
 
 FileOption = Annotated[
-    str | None, typer.Option("--file", metavar="FILE|-", help="The plan, YAML or JSON; - reads standard input.")
+    str | None,
+    typer.Option("--file", metavar="FILE|-", help="The plan: YAML, JSON, a task plan (.md); -: standard input."),
 ]
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Also with major findings, as approve would, if it can be carried out.")
 ]
+MARKDOWN = (".md", ".markdown")
+"""Names of files that hold a task plan as `run --plan` takes it."""
 Judge = Callable[[str], Edited]
 
 
@@ -60,11 +72,14 @@ def edit_command(
 
     Example: orchestrator show US-003 --json | jq .plan > plan.json; orchestrator edit US-003 --file plan.json
     """
-    environment = configured(config, overrides)[1]
+    settings, environment = configured(config, overrides)
     asked = question(environment, story, Choice.EDIT, sprint=sprint, number=gate)
     files, packages = asyncio.run(project(environment, asked))
 
     def judge(text: str) -> Edited:
+        if file is not None and file.lower().endswith(MARKDOWN):
+            given = BroughtPlan(path=file, text=text)
+            return read_markdown(given, story, files, packages, settings.plan.min_chars)
         return read_edit(text, story, files, packages)
 
     if file is not None:

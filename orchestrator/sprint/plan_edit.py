@@ -11,7 +11,9 @@ from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.findings import Finding, Where, blocking, major
 from orchestrator.domain.plan_result import PlanValidationResult
+from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.sprint.gate import cannot_be_carried_out
+from orchestrator.sprint.given_plan import judge_given, read_by_rules
 from orchestrator.syntax.problem import Problem, shown
 from orchestrator.syntax.written import read_written, write_data
 
@@ -103,6 +105,15 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
         return Edited(None, tuple(told), message)
     result = PlanValidationResult.of([*told, *check_breakdown(plan, files, packages)])
     return Edited(plan, result.findings, cannot_be_carried_out(plan, result))
+
+
+def read_markdown(
+    given: BroughtPlan, story: str, files: frozenset[str], packages: frozenset[str], min_chars: int
+) -> Edited:
+    """The same for a person's task plan in Markdown, read by the rules of `run --plan` without a model."""
+    read = read_by_rules(given, story, min_chars)
+    result = PlanValidationResult.of(judge_given(read, story, files, packages))
+    return Edited(read.breakdown, result.findings, cannot_be_carried_out(read.breakdown, result))
 
 
 def _refused(story: str, problem: Problem) -> Edited:

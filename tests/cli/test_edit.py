@@ -159,6 +159,36 @@ def test_a_plan_as_show_prints_it_is_taken(waiting: Waiting) -> None:
     assert told.tasks[0].description == "Otherwise"
 
 
+MARKDOWN = """# A start page
+
+**Goal:** Readers find every shelf from one page, so that nobody has to ask at the desk where a book stands.
+
+### Task 1: The page
+
+- Modify: `app.py:1-9`
+
+Show a list of all shelves with a link to each of them, in the order in which the shelves stand in the room.
+"""
+
+
+def test_a_task_plan_in_markdown_is_taken_and_judged_in_its_own_words(waiting: Waiting) -> None:
+    path = waiting.folder / "plan.md"
+    path.write_text(MARKDOWN.replace("app.py", "../app.py"))
+    refused = waiting.cli("edit", "US-1", "--file", "plan.md", "--force")
+    assert (refused.exit_code, waiting.answers()) == (1, [])
+    assert "plan.md:5" in refused.stderr
+    assert "what you wrote is kept in plan.md" in refused.stderr
+    path.write_text("no plan at all")
+    assert waiting.cli("edit", "US-1", "--file", "plan.md", "--force").exit_code == 1
+    path.write_text(MARKDOWN)
+    done = waiting.cli("edit", "US-1", "--file", "plan.md")
+    assert done.exit_code == 0, done.output
+    built = waiting.answers()[0].plan
+    assert built is not None
+    assert [one.files_to_create for one in built.tasks] == [("app.py",)]
+    assert path.read_text() == MARKDOWN
+
+
 OTHER = f"subprocess.run([{sys.executable!r}, '-m', 'orchestrator', %s], env={{**os.environ, 'LOGNAME': 'bob'}})"
 CHANGE = "; text = text.replace('app', 'main')"
 
