@@ -69,6 +69,8 @@ MEANS = {
     "plan_judged": "a plan was checked and routed",
     "plan_mended": "what could be mended of the last plan was, and it is built",
     "record_updated": "what a merged story adds to the architecture record",
+    "review_diff_cut": "a change is too long for a reviewer to be shown whole, so it cannot be approved",
+    "review_read": "what a reviewer says of a task's change",
     "sprint_continued": "a process goes on with a sprint",
     "sprint_paused": "no further story is started by this process",
     "sprint_started": "a process begins a sprint",

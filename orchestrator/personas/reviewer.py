@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from orchestrator.answers.review import parse_review
+from orchestrator.domain.decisions import Loop, decided
+from orchestrator.domain.decisions import Verdict as Decision
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Purpose, Reply, StopReason
 from orchestrator.domain.findings import Finding, blocking, major
@@ -45,7 +47,7 @@ class Reviewer:
             "review_read",
             f"{self._name} says {review.verdict} of {brief.task.task_id}",
             level=Level.INFO if review.approved else Level.WARN,
-            verdict=review.verdict,
+            says=review.verdict,
             severity=review.severity,
             issues=len(review.issues),
             approved=review.approved and not shown.cut,
@@ -57,23 +59,39 @@ class Reviewer:
         """The review that counts: the first one with a verdict, else the last; comments found before it are kept."""
         kept: tuple[ReviewIssue, ...] = ()
         feedback = ""
-        for left in reversed(range(REPLIES)):
+        for attempt in range(1, REPLIES + 1):
             reply = await self._desk.reply(question, feedback)
             review, findings = self._read(reply)
             if not review.issues and not (review.verdict is Verdict.YES and review.summary):
                 # A second reply that brings no more than its verdict speaks of the comments before it.
                 review = review.model_copy(update={"issues": kept})
-            if _settled(review) or not left:
+            await self._tell(question, review, findings, attempt)
+            if _settled(review):
                 break
-            await self._desk.emit(
-                question,
-                "answer_sent_back",
-                f"{self._name}'s {question.purpose} is sent back: {blocking(findings)[0].message}",
-                level=Level.WARN,
-                findings=[finding.model_dump(mode="json") for finding in findings],
-            )
             kept, feedback = review.issues, render_feedback(findings, reply.text)
         return review, findings
+
+    async def _tell(self, question: Question, review: Review, findings: Sequence[Finding], attempt: int) -> None:
+        """What is done with a reply."""
+        what, left, settled = f"{self._name}'s {question.purpose}", REPLIES - attempt, _settled(review)
+        blocked = blocking(findings)
+        verdict = Decision.ACCEPTED if settled else Decision.SENT_BACK if left else Decision.GIVE_UP
+        said = decided(Loop.ANSWER, verdict, findings=blocked, attempt=attempt, budget_left=left)
+        if settled:
+            message = f"{what} is accepted"
+            await self._desk.emit(
+                question, "answer_accepted", message, level=Level.DEBUG, purpose=question.purpose, **said
+            )
+            return
+        how = "is sent back" if left else f"is not asked for again after {REPLIES} replies"
+        await self._desk.emit(
+            question,
+            "answer_sent_back" if left else "answer_given_up",
+            f"{what} {how}: {blocked[0].message}",
+            level=Level.WARN,
+            purpose=question.purpose,
+            **said,
+        )
 
     def _read(self, reply: Reply) -> tuple[Review, Sequence[Finding]]:
         review, findings = parse_review(reply.text, cut_off=reply.stop_reason not in _WHOLE)

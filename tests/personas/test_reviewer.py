@@ -11,6 +11,7 @@ from orchestrator.domain.review import ReviewBrief, Reviewed, ReviewIssue, Verdi
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
 from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended
+from tests.events_tool import untrue
 from tests.personas.desks import LIBRARY, STORY, Bench, bench, brief
 from tests.support import breakdown
 
@@ -51,7 +52,7 @@ async def test_a_yes_approves_with_one_call() -> None:
     assert result.approved
     assert (result.by, result.findings, result.unseen, result.comments) == ("reviewer", (), (), ())
     assert at.asked == ["review 1"]
-    assert events(at) == ["review_read"]
+    assert events(at) == ["answer_accepted", "review_read"]
     assert at.step.prompts[0].schema_name is None
     assert at.step.prompts[0].key.task == TASK
 
@@ -95,12 +96,14 @@ async def test_without_a_verdict_the_reviewer_is_asked_once_more(text: str) -> N
     assert (await reviewed(at)).approved
     assert at.asked == ["review 1", "review 2"]
     assert "`Ready: Yes`" in at.segment(1, "feedback")
-    assert events(at) == ["answer_sent_back", "review_read"]
+    assert events(at) == ["answer_sent_back", "answer_accepted", "review_read"]
     at = bench(says(text), says(text), says(CLEAN))
     result = await reviewed(at)
     assert not result.approved
     assert at.asked == ["review 1", "review 2"]
     assert [finding.code for finding in result.findings] == ["review.no_verdict"]
+    assert events(at) == ["answer_sent_back", "answer_given_up", "review_read"]
+    assert untrue(at.sink.events) == []
 
 
 async def test_a_review_that_was_cut_off_keeps_its_comments_and_approves_nothing() -> None:
@@ -168,7 +171,7 @@ async def test_a_change_too_long_to_be_shown_is_not_approved() -> None:
     assert not result.approved
     assert result.unseen == ("huge.py",)
     assert [(finding.code, "huge.py" in finding.message) for finding in result.findings] == [("review.diff_cut", True)]
-    assert events(at) == ["review_diff_cut", "review_read"]
+    assert events(at) == ["review_diff_cut", "answer_accepted", "review_read"]
     assert f"```diff\n{DIFF}```" in at.segment(0, "task")
     assert "huge.py: cut here" in at.segment(0, "task")
 
