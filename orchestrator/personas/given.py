@@ -30,7 +30,7 @@ async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, tex
     blocked = blocking(findings)
     await desk.step.emit(
         "plan_given",
-        f"a person's plan with {counted(plan.task_count, 'task')}"
+        f"{path} was read: a person's plan with {counted(plan.task_count, 'task')}"
         + (f": {counted(len(blocked), 'finding')} to be looked at" if blocked else ""),
         level=Level.WARN if blocked else Level.INFO,
         plan_file=path,

@@ -1,6 +1,6 @@
 """The plan loop: plans judged, revised, mended, put to a person; then the contract (spec 1 A3-A6, spec 3)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,6 +19,7 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.given_plan import judge_given
 from orchestrator.sprint.history import CONFLICT
 from orchestrator.sprint.routing import PlanRoute, route_plan
 
@@ -90,8 +91,7 @@ class PlanLoop:
     async def _judge(self, planned: Planned) -> Breakdown | None:
         plan = planned.breakdown
         assert plan is not None
-        own = planned.findings if self._given is not None else ()
-        result = PlanValidationResult.of([*own, *self._checked(plan)])
+        result = PlanValidationResult.of(self._checked(plan) if self._given is None else self._said_of(self._given))
         self._invalid += not result.valid
         # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
         budget = 0 if self._given is not None else self._budget
@@ -185,6 +185,10 @@ class PlanLoop:
     def _checked(self, plan: Breakdown) -> list[Finding]:
         surface = self._progress.surface
         return check_breakdown(plan, frozenset(surface.files), frozenset(surface.dependencies))
+
+    def _said_of(self, given: GivenPlan) -> Sequence[Finding]:
+        surface = self._progress.surface
+        return judge_given(given, self._stage.story_id, frozenset(surface.files), frozenset(surface.dependencies))
 
     async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
         """The plan with what can be mended mended (A3-A5), and what is still said of it."""

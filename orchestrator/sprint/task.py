@@ -30,6 +30,8 @@ UNSAFE_PATH = "delivery.unsafe_path"
 """No contract allows it, so it counts as a violation of every one."""
 SUBJECT_CHARS = 60
 """Of a task's description in the subject of its commit."""
+DONE_CHARS = 800
+"""Of a finished task's description; a person's plan may hold all its code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +105,7 @@ class TaskRun:
 
     def _brief(self, order: Order, before: dict[str, str]) -> TaskBrief:
         done = [
-            f"{task.task_id} ({status}): {task.description}"
+            f"{task.task_id} ({status}): {textwrap.shorten(task.description, DONE_CHARS, placeholder=' …')}"
             for task in self._plan.tasks
             if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING and task is not order.task
         ]

@@ -103,7 +103,9 @@ def test_a_story_shows_whose_plan_it_was(built: tuple[Path, Played]) -> None:
     assert [task["task_id"] for task in shown["plan"]["tasks"]] == ["T-US-1-01", "T-US-1-02"]
     assert shown["plan"]["tasks"][1]["dependencies"] == ["T-US-1-01"]
     assert str(place / "plan.md") in cli(place, "show", "US-1").stdout
-    assert cli(place, "answers", "export", str(place / "cases"), "--story", "US-1", "--all").exit_code in {0, 2}
+    assert cli(place, "answers", "export", str(place / "cases"), "--story", "US-1", "--all").exit_code == 0
+    sources = [json.loads(path.read_text()) for path in (place / "cases").glob("*/source.json")]
+    assert [source["purpose"] for source in sources].count("plan_extract") == 1
 
 
 def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(tmp_path: Path) -> None:
@@ -234,4 +236,5 @@ def test_an_invalid_plan_goes_to_the_gate_where_people_are_asked(tmp_path: Path)
     (gate,) = played.told_of("US-1", "gate_opened")
     assert gate.data["gate"]["plan_file"] == str(tmp_path / "plan.md")
     assert not gate.data["gate"]["valid"]
+    assert [issue["where"]["task"] for issue in gate.data["gate"]["issues"]] == [None, "Task 1"]
     assert played.asked("US-1") == ["plan_extract 1"]
