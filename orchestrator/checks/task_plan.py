@@ -31,15 +31,25 @@ _FILLERS = frozenset(
 """Words that say nothing about what is to be reached, however they are put together."""
 
 
-def check_task_plan(plan: TaskPlan, text: str, story_id: str, min_chars: int) -> list[Finding]:
-    """The structural checks, all of them: tasks, a goal, length, numbers, what depends on what, packages."""
-    findings = [*_parts(plan, text, min_chars), *_goal(plan, story_id), *_numbers(plan)]
+def check_task_plan(plan: TaskPlan, story_id: str) -> list[Finding]:
+    """The structural checks but that of its length: tasks, a goal, numbers, what depends on what, packages."""
+    findings = [*_tasks(plan), *_goal(plan, story_id), *_numbers(plan)]
     findings += _needs(plan)
     for entry in _packages(plan)[1]:
         message = f"`{entry}` names no package and was left out"
         fix = "Write names and versions: **Packages:** name>=1, other"
         findings.append(minor("task_plan.packages", message, where=_where(plan), fix=fix))
     return findings
+
+
+def check_length(text: str, path: str, min_chars: int) -> list[Finding]:
+    """Whether the plan says enough; blanks around it do not count."""
+    length = len(text.strip())
+    if length >= min_chars:
+        return []
+    message = f"the plan is too short: {length} characters, at least {min_chars} (plan.min_chars) are wanted"
+    fix = "Say per task what to build and how it must behave; the developer sees nothing else."
+    return [major("task_plan.too_short", message, where=Where(file=path or None), fix=fix)]
 
 
 def is_placeholder(goal: str, story_id: str = "") -> bool:
@@ -101,16 +111,10 @@ def _where(plan: TaskPlan, task: PlannedTask | None = None) -> Where:
     return Where(file=plan.path or None, line=task.line if task else None, task=task.name if task else None)
 
 
-def _parts(plan: TaskPlan, text: str, min_chars: int) -> Iterator[Finding]:
-    where = _where(plan)
+def _tasks(plan: TaskPlan) -> Iterator[Finding]:
     if not plan.tasks:
         fix = "Write at least one task's heading at the start of a line: ### Task 1: Component"
-        yield major("task_plan.no_tasks", "the plan has no task", where=where, fix=fix)
-    length = len(text.strip())
-    if length < min_chars:
-        message = f"the plan is too short: {length} characters, at least {min_chars} (plan.min_chars) are wanted"
-        fix = "Say per task what to build and how it must behave; the developer sees nothing else."
-        yield major("task_plan.too_short", message, where=where, fix=fix)
+        yield major("task_plan.no_tasks", "the plan has no task", where=_where(plan), fix=fix)
 
 
 def _goal(plan: TaskPlan, story_id: str) -> Iterator[Finding]:

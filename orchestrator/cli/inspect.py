@@ -130,7 +130,7 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
         "plan": plan_of(history),
-        "plan_file": plan.path if (plan := view.record.plans.get(story)) else None,
+        "plan_file": _plan_file(view, story, history),
         "contract": _last(history, CONTRACTS, "contract"),
         "diff_stat": stat,
         "test_output": tests[-1].data.get("output", "") if tests else "",
@@ -138,6 +138,13 @@ def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> di
             {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
         ],
     }
+
+
+def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
+    """The file of a person's plan; None where the plan that was judged last is the architect's."""
+    judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
+    brought = view.record.plans.get(story)
+    return (judged[-1] if judged else brought.path if brought else None) or None
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:

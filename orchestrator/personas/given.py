@@ -17,14 +17,17 @@ from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Request
 from orchestrator.prompts import context
 
+READ_BY_RULES = "task_plan.read_by_rules"
+"""Said of a plan for which no model's reading could be used."""
+
 
 async def given_plan(desk: Desk, brief: StoryBrief, persona: str, path: str, text: str) -> GivenPlan:
-    """The plan in `text` with what the checks of the text say; read by rules alone whenever a model fails."""
+    """The plan in `text` with what its structural checks say; read by rules alone whenever a model fails."""
     reading = read_task_plan(text, path)
     plan, said = await _by_model(desk, brief, persona, reading, text)
     findings = (
         *_still_true(reading.findings, plan),
-        *check_task_plan(plan, text, desk.story, desk.policies.plan.min_chars),
+        *check_task_plan(plan, desk.story),
         *said,
     )
     blocked = blocking(findings)
@@ -76,7 +79,7 @@ async def _by_model(
 def _by_rules(plan: TaskPlan, why: str) -> Finding:
     message = f"the plan was read by rules alone, no model's reading could be used: {why}"
     fix = "Look in `show` whether goal, tasks and files are those you mean; nothing else needs to be done."
-    return minor("task_plan.read_by_rules", message, where=Where(file=plan.path or None), fix=fix)
+    return minor(READ_BY_RULES, message, where=Where(file=plan.path or None), fix=fix)
 
 
 def _still_true(findings: Sequence[Finding], plan: TaskPlan) -> list[Finding]:

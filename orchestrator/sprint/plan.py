@@ -188,7 +188,8 @@ class PlanLoop:
 
     def _said_of(self, given: GivenPlan) -> Sequence[Finding]:
         surface = self._progress.surface
-        return judge_given(given, self._stage.story_id, frozenset(surface.files), frozenset(surface.dependencies))
+        files, packages = frozenset(surface.files), frozenset(surface.dependencies)
+        return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
 
     async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
         """The plan with what can be mended mended (A3-A5), and what is still said of it."""

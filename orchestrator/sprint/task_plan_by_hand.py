@@ -5,7 +5,7 @@ from enum import StrEnum
 from orchestrator.answers import Status
 from orchestrator.answers.action_plan import parse_plan
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.task_plan import breakdown_of, check_planned, check_task_plan
+from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
 from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.settings import Settings
 from orchestrator.sprint.by_hand import UNNAMED, Judged, Surroundings, known_packages
@@ -40,7 +40,8 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
     breakdown = breakdown_of(plan, around.story or UNNAMED)
     findings = [
         *reading.findings,
-        *check_task_plan(plan, text, around.story or "", Settings().plan.min_chars),
+        *check_task_plan(plan, around.story or ""),
+        *check_length(text, path, Settings().plan.min_chars),
         *check_planned(plan, breakdown, frozenset(around.files or ()), known_packages(around)),
     ]
     return Judged(Status.OK, tuple(sorted(findings, key=lambda finding: finding.where.line or 0)), is_plan=True)
@@ -49,7 +50,8 @@ def judge_task_plan(text: str, path: str, around: Surroundings) -> Judged:
 def judge_no_plan(text: str, path: str) -> Judged:
     """What is said of a text that holds no plan of either kind."""
     plan = read_task_plan(text, path).plan
-    said = [*parse_plan(text).findings, *check_task_plan(plan, text, "", Settings().plan.min_chars)]
+    length = check_length(text, path, Settings().plan.min_chars)
+    said = [*parse_plan(text).findings, *check_task_plan(plan, ""), *length]
     return Judged(Status.REFUSED, tuple(said), is_plan=True)
 
 

@@ -102,8 +102,8 @@ def judged_by_rules(
     files, packages = asyncio.run(project_of(repo)) if repo.is_dir() else (frozenset(), frozenset())
     judged = {}
     for story, plan in plans.items():
-        given = read_by_rules(plan, story, settings.plan.min_chars)
-        findings = judge_given(given, story, files, packages)
+        given = read_by_rules(plan, story)
+        findings = judge_given(given, story, files, packages, settings.plan.min_chars)
         judged[story] = JudgedTasks(count=len(given.breakdown.tasks), findings=findings)
     return judged
 

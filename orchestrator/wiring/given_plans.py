@@ -9,6 +9,7 @@ from orchestrator.domain.stages import GivenPlan, StoryBrief
 from orchestrator.domain.story import BacklogContent
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.errors import ConfigError
+from orchestrator.personas.given import READ_BY_RULES
 from orchestrator.ports import Workspace
 from orchestrator.settings import Policies
 from orchestrator.sprint.given_plan import judge_given
@@ -45,19 +46,35 @@ async def read_plans(
 
 
 async def require_valid(
-    plans: Mapping[str, GivenPlan], histories: Mapping[str, StoryHistory], workspace: Workspace
+    plans: Mapping[str, GivenPlan],
+    histories: Mapping[str, StoryHistory],
+    workspace: Workspace,
+    min_chars: int,
 ) -> None:
     """Raises ConfigError with all findings when a plan whose story has not begun cannot be built as it is."""
     fresh = {story: plan for story, plan in plans.items() if histories[story].started is None}
     if not fresh:
         return
     files, packages = await workspace.base_tree(project_of)
-    judged = {story: judge_given(plan, story, files, packages) for story, plan in fresh.items()}
+    judged = {story: judge_given(plan, story, files, packages, min_chars) for story, plan in fresh.items()}
     invalid = {story: said for story, said in judged.items() if blocking(said)}
     if invalid:
         raise refusal(
             {story: fresh[story].path for story in invalid}, [one for said in invalid.values() for one in said]
         )
+
+
+def to_read_again(
+    record: SprintRecord, plans: Mapping[str, GivenPlan], histories: Mapping[str, StoryHistory]
+) -> SprintRecord:
+    """The record under which a model is asked anew about plans that rules alone could read."""
+    failed = [
+        story
+        for story, plan in plans.items()
+        if histories[story].started is None and any(finding.code == READ_BY_RULES for finding in plan.findings)
+    ]
+    raised = {story: record.generations.get(story, 1) + 1 for story in failed}
+    return record.model_copy(update={"generations": {**record.generations, **raised}})
 
 
 def refusal(paths: Mapping[str, str], findings: Iterable[Finding]) -> ConfigError:

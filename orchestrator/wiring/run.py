@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from orchestrator.adapters.backlog_writer import BacklogWriter
@@ -38,7 +39,7 @@ from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.brought import brought, with_plans
-from orchestrator.wiring.given_plans import is_current, read_plans, require_valid
+from orchestrator.wiring.given_plans import is_current, read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers
 from orchestrator.wiring.reports import RunResult, save_report
@@ -57,6 +58,7 @@ from orchestrator.wiring.sprints import (
 from orchestrator.wiring.team import PlanBody, StoryBody, plan_body, prompt_library, story_body
 
 Listener = Callable[[Event], None]
+Histories = dict[str, StoryHistory]
 
 
 class Run:
@@ -132,13 +134,13 @@ class Run:
             await workspace.check_push(repo, branch)
         except RepositoryError:
             if not chosen.continued:
-                await self._not_begun(chosen, workspace)
+                await self._not_begun(chosen.record, workspace)
             raise
 
-    async def _not_begun(self, chosen: Chosen, workspace: GitWorkspace) -> None:
+    async def _not_begun(self, record: SprintRecord, workspace: GitWorkspace) -> None:
         """Nothing of the sprint has begun: its base and its selection are not fixed."""
         await workspace.remove_result()
-        await asyncio.to_thread(self._folder.save, chosen.record.model_copy(update={"cleared": True}))
+        await asyncio.to_thread(self._folder.save, record.model_copy(update={"cleared": True}))
 
     def _settled(self, chosen: Chosen) -> Chosen:
         """What counts once the lock is held: another process may have begun this very sprint meanwhile.
@@ -157,7 +159,8 @@ class Run:
         return Chosen(record=record, continued=goes_on, content=chosen.content)
 
     def _choose(self, content: BacklogContent, repo: Path, base: str) -> Chosen:
-        known = continued_sprint(self._options, repo, self._folder, self._unfinished)
+        ended = partial(finished, self._environment, self._folder)
+        known = continued_sprint(self._options, repo, self._folder, lambda record: not ended(record))
         if known is not None and not known.cleared:
             self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
             return Chosen(record=known, continued=True, content=content)
@@ -215,31 +218,29 @@ class Run:
             return supervisor.paused
 
     async def _plans(
-        self,
-        chosen: Chosen,
-        histories: dict[str, StoryHistory],
-        engine: DurableEngine,
-        policies: Policies,
-        workspace: GitWorkspace,
+        self, chosen: Chosen, histories: Histories, engine: DurableEngine, policies: Policies, workspace: GitWorkspace
     ) -> dict[str, GivenPlan]:
         """The plans that people brought. Where nobody is asked about them, raises ConfigError for one that cannot be
         built; where no story has begun, nothing of the sprint has then."""
         plans = await read_plans(chosen.record, histories, chosen.content, engine, policies)
         try:
             if policies.gate.mode == "auto":
-                await require_valid(plans, histories, workspace)
+                await require_valid(plans, histories, workspace, policies.plan.min_chars)
         except ConfigError:
+            record = to_read_again(chosen.record, plans, histories)
             if all(history.started is None for history in histories.values()):
-                await self._not_begun(chosen, workspace)
+                await self._not_begun(record, workspace)
+            else:
+                await asyncio.to_thread(self._folder.save, record)
             raise
         return plans
 
-    def _recall(self, histories: dict[str, StoryHistory]) -> None:
+    def _recall(self, histories: Histories) -> None:
         for story, gate in ((story, history.waits_for) for story, history in histories.items()):
             if gate is not None:
                 self._waits(story, gate)
 
-    async def _write_cells(self, record: SprintRecord, histories: dict[str, StoryHistory]) -> None:
+    async def _write_cells(self, record: SprintRecord, histories: Histories) -> None:
         """The run that finished the sprint may have been killed before the backlog file was written."""
         backlog = await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
         warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
@@ -294,6 +295,3 @@ class Run:
             unpushed=unpushed,
             paused=paused,
         )
-
-    def _unfinished(self, record: SprintRecord) -> bool:
-        return not finished(self._environment, self._folder, record)

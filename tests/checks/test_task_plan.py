@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.task_plan import breakdown_of, check_planned, check_task_plan, is_placeholder
+from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan, is_placeholder
 from orchestrator.domain.findings import Finding
 from tests.answers.task_plans import WRITTEN
 
@@ -12,7 +12,8 @@ FILES = frozenset({"shop/page.py", "data", "app/main.py"})
 
 def judged(text: str, known: frozenset[str] = frozenset()) -> list[Finding]:
     plan = read_task_plan(text, "plan.md").plan
-    return [*check_task_plan(plan, text, "US-1", 200), *check_planned(plan, breakdown_of(plan, "US-1"), FILES, known)]
+    found = [*check_task_plan(plan, "US-1"), *check_length(text, plan.path, 200)]
+    return [*found, *check_planned(plan, breakdown_of(plan, "US-1"), FILES, known)]
 
 
 def codes(
@@ -55,11 +56,8 @@ def test_all_that_is_missing_is_told_at_once_each_with_an_example() -> None:
 
 
 def test_length_is_counted_without_the_blanks_around() -> None:
-    plan = read_task_plan("x").plan
-    assert "task_plan.too_short" not in [f.code for f in check_task_plan(plan, "x" * 200, "US-1", 200)]
-    assert "task_plan.too_short" in [
-        f.code for f in check_task_plan(plan, " " * 99 + "x" * 199 + "\n" * 99, "US-1", 200)
-    ]
+    assert check_length("x" * 200, "", 200) == []
+    assert [f.code for f in check_length(" " * 99 + "x" * 199 + "\n" * 99, "", 200)] == ["task_plan.too_short"]
 
 
 @pytest.mark.parametrize(

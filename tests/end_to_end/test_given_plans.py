@@ -127,6 +127,24 @@ def test_an_invalid_plan_ends_the_command_before_anything_else_is_spent(tmp_path
     assert (played.status("US-1"), played.status("US-2")) == ("done", "done")
 
 
+def test_what_failed_to_be_read_and_the_settings_of_before_do_not_stick(tmp_path: Path) -> None:
+    backlog = shop(tmp_path)
+    told = PLAN.replace("**Goal:** The shop", "The shop")
+    (tmp_path / "plan.md").write_text(told)
+    plans, unreachable = [str(tmp_path / "plan.md")], Team()
+    unreachable.say("mike", "US-1", "plan_extract", "", error="auth")
+    for tried in (unreachable, unreachable):
+        with pytest.raises(ConfigError) as refused:
+            play(tmp_path, tried, backlog, plans=plans)
+        assert "task_plan.no_goal" in {finding.code for finding in refused.value.findings}
+    with pytest.raises(ConfigError) as refused:
+        play(tmp_path, team(), backlog, "plan.min_chars=9999", plans=plans)
+    assert [f.code for f in refused.value.findings] == ["task_plan.too_short"]
+    played = play(tmp_path, team(), backlog, plans=plans)
+    assert played.status("US-1") == "done"
+    assert played.asked("US-1").count("plan_extract 1") == 1, "what was read once is not asked for again"
+
+
 @pytest.mark.parametrize("read", [None, "I will not.", {"goal": "x", "tasks": []}])
 def test_without_a_usable_reading_rules_read_it(tmp_path: Path, read: Any) -> None:
     backlog = shop(tmp_path)
