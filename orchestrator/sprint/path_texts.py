@@ -114,6 +114,12 @@ def _started(event: Event, told: Told) -> tuple[Mark, str]:
     return Mark.BEGIN, "begins"
 
 
+def _given(event: Event, told: Told) -> tuple[Mark, str]:
+    """A person's plan that was read, with or without a model; it is judged when the story begins."""
+    weighs = event.level.rank >= Level.WARN.rank
+    return Mark.AGAIN if weighs else Mark.GOOD, f"{event.data.get('plan_file') or 'a plan'} is read{issues(event)}"
+
+
 def _plan(event: Event, told: Told) -> tuple[Mark, str]:
     verdict, plan = verdict_of(event), event.data.get("plan")
     tasks = plan.get("tasks") if isinstance(plan, dict) else None
@@ -210,6 +216,7 @@ _MARKS: Mapping[str, Mark] = {
 }
 STEPS: dict[str, Teller] = {
     STARTED: _started,
+    "plan_given": _given,
     "plan_judged": _plan,
     "plan_mended": _by_message(Mark.AGAIN),
     CONFLICT: _by_message(Mark.BAD),

@@ -75,12 +75,17 @@ def test_the_plan_loop_and_the_gate() -> None:
 
 
 def test_an_answer_that_waits_for_its_story_and_a_plan_of_a_person() -> None:
+    found = [finding.model_dump(mode="json") for finding in TWO]
     told = texts(
+        event("plan_given", "a person's plan", plan_file="b.md"),
+        event("plan_given", "a person's plan", level=Level.WARN, plan_file="a.md", findings=found),
         plan(PlanRoute.ESCALATE, 1, 0, TWO[0], plan_file="a.md"),
         event("gate_opened", "A waits for a person", level=Level.WARN),
         event("gate_answered", "A: the plan is rejected by bob"),
     )
     assert told == [
+        "good: b.md is read",
+        "again: a.md is read (2 issues: `../x` is unsafe; `one` is no id)",
         "bad: a person's plan (a.md) with 2 tasks: escalate (`../x` is unsafe)",
         "wait: A waits for a person",
         "wait: A: the plan is rejected by bob; it counts when the story goes on",
