@@ -59,13 +59,13 @@ class GateKeeper:
         return gate.model_copy(update={"number": number, "opened_at": now, "deadline": deadline})
 
     async def answer(self, workflow_id: str, sprint: str, story: str, gate: Gate) -> GateAnswer:
-        """The answer that counts; waits for it without a slot of the sprint."""
-        name = answer_id(workflow_id, gate.number)
-        known = await self._sink.find([name])
-        if name in known:
-            return _answer(known[name])
+        """The answer that counts; waits for it without a slot of the sprint.
+
+        An answer that was given while nothing was alive goes the same way: the engine goes on with all who got one at
+        once, however many slots there are.
+        """
         async with self._give_back(workflow_id):
-            return await self._awaited_answer(name, sprint, story, gate)
+            return await self._awaited_answer(answer_id(workflow_id, gate.number), sprint, story, gate)
 
     async def _awaited_answer(self, name: str, sprint: str, story: str, gate: Gate) -> GateAnswer:
         self._awaited[name] = waiting = _Waiting(asyncio.get_running_loop().create_future(), gate.deadline)
@@ -98,7 +98,9 @@ class GateKeeper:
     async def _poll(self) -> None:
         while True:
             await self._somebody.wait()
-            self._settle(await self._look())
+            found = await self._look()
+            if found is not None:
+                self._settle(found)
             await asyncio.sleep(POLL_S)
 
     def _poller_ended(self, poller: asyncio.Task[None]) -> None:
@@ -108,11 +110,12 @@ class GateKeeper:
             if error is not None and not waiting.event.done():
                 waiting.event.set_exception(error)
 
-    async def _look(self) -> Mapping[str, Event]:
+    async def _look(self) -> Mapping[str, Event] | None:
+        """What was answered; None while the database is away: whoever waits for days waits for that too."""
         try:
             return await self._sink.find(tuple(self._awaited))
         except ConfigError:
-            return {}  # a database that is away for a moment; whoever waits for days waits for that too
+            return None
 
     def _settle(self, found: Mapping[str, Event]) -> None:
         now = self._clock.now()  # looked at each time: a timer stands still while a machine sleeps

@@ -27,9 +27,17 @@ class Slots:
         """Stories that wait for a person now."""
         return frozenset(self._away)
 
+    def __contains__(self, workflow_id: str) -> bool:
+        """Whether the story is at work or waits: also one that the engine went on with by itself, once it waited."""
+        return (
+            workflow_id in self._held
+            or workflow_id in self._away
+            or any(workflow_id == other for other, _ in self._returning)
+        )
+
     def take(self, workflow_id: str) -> None:
         """A story starts. One that the engine had gone on with by itself, and that waits already, takes none."""
-        if workflow_id not in self._away and all(workflow_id != other for other, _ in self._returning):
+        if workflow_id not in self:
             self._held.add(workflow_id)
 
     def release(self, workflow_id: str) -> None:

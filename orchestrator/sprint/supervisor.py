@@ -120,8 +120,11 @@ class Supervisor:
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
-            if self.paused or not self._slots.free:
-                return
+            # What had begun the engine goes on with by itself. Once that came to a person it is among the slots, and
+            # its outcome is awaited whether or not one is free: it gets its own when it was answered.
+            known = self._record.workflow_id(story_id) in self._slots
+            if not known and (self.paused or not self._slots.free):
+                continue
             # What had begun goes on, also when a story it waited for was reset since.
             begun = self._status[story_id] is StoryStatus.EXECUTING
             if begun or all(_done(self._status[need]) for need in self._needs(story_id)):

@@ -25,6 +25,7 @@ from orchestrator.domain.gate import (
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.errors import ConfigError
 from orchestrator.ports import Step
 from orchestrator.sprint.slots import Slots
 from tests.engine.test_durable import PROMPT, Body, Counting, House, done, read_events
@@ -161,6 +162,65 @@ async def test_who_waits_holds_no_slot_and_gets_one_back_before_the_others(tmp_p
     await asyncio.gather(house.run(asking()), answer())
     assert seen == [(True, {"SP-001/A"}), (False, set())]
     assert not slots.free, "A holds the slot again"
+
+
+async def test_those_who_were_answered_while_nothing_was_alive_come_back_by_slots_as_well(tmp_path: Path) -> None:
+    at_work: list[str] = []
+    most = 0
+
+    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        nonlocal most
+        outcome = await asking()(step, payload)
+
+        async def work(_step_id: str) -> int:
+            nonlocal most
+            at_work.append(payload["story"])
+            most = max(most, len(at_work))
+            await asyncio.sleep(0.05)
+            at_work.remove(payload["story"])
+            return 0
+
+        await step.step("work", work, int)
+        house.slots.release(step.workflow_id)
+        return outcome
+
+    stories = ("A", "B", "C")
+    house = House(tmp_path, Counting())
+
+    async def use(engine: DurableEngine) -> None:
+        loads = [{"sprint": "SP-001", "story": story} for story in stories]
+        tasks = [asyncio.create_task(engine.run_story(f"SP-001/{load['story']}", load)) for load in loads]
+        await asyncio.wait_for(told(tmp_path, GATE_OPENED, 3), 20)
+        for task in tasks:
+            task.cancel()
+
+    await house.live(body, use)
+    for story in stories:
+        assert await answered(tmp_path, f"SP-001/{story}", "anna")
+    house = House(tmp_path, Counting())
+    outcomes = await house.run(body, *stories)
+    assert {outcome.findings[0].message for outcome in outcomes} == {"1 approve anna"}
+    assert most == 1, "there is one slot"
+
+
+async def test_while_the_database_is_away_no_deadline_passes(tmp_path: Path) -> None:
+    class Away(EventStore):
+        looks = 0
+
+        async def find(self, ids: Any) -> Any:
+            self.looks += 1
+            if self.looks == 1:
+                raise ConfigError("the event log cannot be used")
+            return await super().find(ids)
+
+    async with (
+        Away(sqlite_url(tmp_path / "events.sqlite")) as sink,
+        GateKeeper(sink, SystemClock(), Slots(1).given_back) as gates,
+    ):
+        assert await answered(tmp_path, "SP-001/A", "anna")
+        waiting = gates.answer("SP-001/A", "SP-001", "A", gates.opened(GATE, 1, 0.001))
+        assert (await asyncio.wait_for(waiting, 10)).by == "anna"
+    assert sink.looks == 2
 
 
 async def test_a_defect_of_the_poller_reaches_who_waits(tmp_path: Path) -> None:

@@ -272,6 +272,38 @@ async def test_what_had_begun_goes_on_also_when_what_it_waited_for_was_reset_and
     assert sorted(play.runner.started) == ["SP-001/A@2", "SP-001/B"]
 
 
+async def test_a_story_that_the_engine_took_to_a_person_by_itself_is_awaited_like_any_other() -> None:
+    class Recovered(Runner):
+        """Goes on with B by itself while A has the only slot; B's answer comes meanwhile."""
+
+        async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+            if workflow_id.endswith("A"):
+                self.other = asyncio.create_task(self.go_on("SP-001/B"))
+                await asyncio.sleep(0.001)
+                outcome = await super().run_story(workflow_id, payload)
+                assert not self.other.done(), "A has the slot"
+                return outcome
+            self.started.append(workflow_id)
+            await self.other
+            return StoryOutcome(id="B", status=DONE)
+
+        async def go_on(self, workflow_id: str) -> None:
+            async with self.slots.given_back(workflow_id):
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.001)
+
+    play = Play({"A": [], "B": []})
+    await play.run(at_once=1)
+    begun = [event for event in play.sink.events if event.name == "story_started"]
+    play.sink.events[:] = begun
+    play.sink._ids = {event.id for event in begun}
+    play.runner = Recovered({})
+    await play.run(at_once=1)
+    assert sorted(play.order) == ["A", "B"]
+    assert play.statuses() == {"A": "done", "B": "done"}
+    assert play.slots.free
+
+
 async def test_ending_early_ends_the_running_stories() -> None:
     cancelled = []
 
