@@ -1,13 +1,13 @@
 """A story's question and its answers, as lines for people and as data (`show`, `status`, the live table)."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator.cli.logline import cut
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Choice, Gate
-from orchestrator.sprint.answering import Question, questions, settled
+from orchestrator.sprint.answering import Question, questions, settled, time_over
 from orchestrator.sprint.history import StoryHistory
 
 WAITING = "waiting"
@@ -69,7 +69,9 @@ def _answered(one: Question) -> dict[str, Any]:
 
 
 def to_type(story: str, gate: Gate) -> str:
-    """How a waiting story is answered, short enough for a table."""
+    """How a waiting story is answered, short enough for a table; or that it is too late for that."""
+    if time_over(gate, datetime.now(UTC)):
+        return "the time to answer is over"
     return f"orchestrator show {story}, then {' | '.join(choice.value for choice in gate.choices)}"
 
 
@@ -111,6 +113,10 @@ def _open_lines(raw: Mapping[str, Any]) -> Iterator[str]:
     if gate.conflict.detected:
         for name, text in gate.conflict.model_dump(exclude={"detected"}).items():
             yield f"  {name.replace('_', ' ')}: {text}"
+    over = time_over(gate, datetime.now(UTC))
+    if over:
+        yield f"  {over}"
+        return
     if gate.barred:
         yield f"  it cannot be approved: {cut(gate.barred, 300)}"
     yield "  answer with one of"
@@ -130,4 +136,4 @@ def _iso(time: datetime | None) -> str | None:
 
 
 def _at(iso: str | None) -> str:
-    return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M} UTC" if iso else "?"
+    return f"{datetime.fromisoformat(iso):%Y-%m-%d %H:%M:%S} UTC" if iso else "?"

@@ -121,12 +121,16 @@ class PlanSettings(Section):
     """Characters that a person's task plan has at least."""
 
 
+LONGEST_WAIT_S = 10 * 366 * 24 * 3600
+"""Ten years: a deadline is a date, and dates end."""
+
+
 class GateSettings(Section):
     """When a person is asked about a plan, and how long is waited for the answer (spec 3)."""
 
     mode: Literal["auto", "escalations", "always"] = "auto"
     """auto: nobody is asked; escalations: about conflicts and plans that stay invalid; always: about each plan."""
-    timeout_s: float | None = Field(default=None, gt=0)
+    timeout_s: float | None = Field(default=None, gt=0, le=LONGEST_WAIT_S)
     """Seconds until an unanswered question is settled by `on_timeout`; empty: it waits."""
     on_timeout: Literal["needs_attention", "approve", "cancel"] = "needs_attention"
     """What an unanswered plan comes to; `approve` for a valid one only. An unanswered conflict stays one."""

@@ -39,12 +39,20 @@ def open_gate(story: str, history: StoryHistory, number: int | None, now: dateti
         raise ConfigError(_other_number(story, asked, gate, number))
     if gate is None:
         raise ConfigError(_waits_for_nobody(story, history, asked))
-    if gate.deadline is not None and now >= gate.deadline:
-        raise ConfigError(
-            f"the time to answer question {gate.number} of {story} ended at {_at(gate.deadline)}; "
-            "the story goes on as gate.on_timeout says, with the next start if nobody runs it now"
-        )
+    over = time_over(gate, now)
+    if over:
+        raise ConfigError(f"question {gate.number} of {story}: {over}")
     return gate
+
+
+def time_over(gate: Gate, now: datetime) -> str:
+    """What to say of a question that nobody answered before its deadline, "" while it can be answered."""
+    if gate.deadline is None or now < gate.deadline:
+        return ""
+    return (
+        f"the time to answer ended at {_at(gate.deadline)}; "
+        "the story goes on as gate.on_timeout says, with the next start if nobody runs it now"
+    )
 
 
 def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
@@ -76,7 +84,8 @@ def settled(gate: Gate, answer: GateAnswer) -> str:
 def answered_first(story: str, gate: Gate, answer: GateAnswer, at: datetime) -> str:
     """What whoever comes second is told."""
     if answer.choice is Choice.TIME_OUT:
-        return f"nobody answered question {gate.number} of {story} in time, which ended at {_at(at)}"
+        ended = _at(gate.deadline or at)
+        return f"nobody answered question {gate.number} of {story} in time, which ended at {ended}"
     return f"question {gate.number} of {story} was answered already, at {_at(at)}: {settled(gate, answer)}"
 
 

@@ -82,7 +82,7 @@ async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
     """Open the gate, wait, tell how it was settled; `plans_left` may be made without a person's word."""
     story, policy = stage.story_id, stage.policies.gate
     opened = await stage.step.open_gate(gate, policy.timeout_s)
-    until = f", until {opened.deadline:%Y-%m-%d %H:%M} UTC" if opened.deadline else ""
+    until = f", until {opened.deadline:%Y-%m-%d %H:%M:%S} UTC" if opened.deadline else ""
     await stage.step.emit(
         GATE_OPENED,
         f"{story} waits for a person{until}: {gate.reason}; see `orchestrator show {story}`, then "

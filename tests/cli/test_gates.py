@@ -128,6 +128,11 @@ def test_after_the_deadline_nobody_answers(waiting: Waiting) -> None:
     done = waiting.cli("approve", "US-1")
     assert (done.exit_code, waiting.answers()) == (2, [])
     assert "ended at 2026-03-01 13:00:00 UTC; the story goes on as gate.on_timeout says" in done.stderr
+    shown = waiting.cli("show", "US-1").stdout
+    assert "until 2026-03-01 13:00:00 UTC: question 1" in shown
+    assert "the time to answer ended at 2026-03-01 13:00:00 UTC" in shown
+    assert "orchestrator approve" not in shown, "no command that cannot work"
+    assert "the time to answer is over" in waiting.cli("status").stdout
     waiting.ask("US-2", deadline=datetime.now(UTC) + timedelta(days=1))
     assert waiting.cli("approve", "US-2").exit_code == 0
 
@@ -151,11 +156,12 @@ def test_an_earlier_sprint_in_which_the_story_waits_is_named(waiting: Waiting) -
 
 
 def test_whoever_comes_after_the_time_is_told_so(waiting: Waiting) -> None:
-    gate = waiting.ask("US-1", deadline=NOON)
+    gate = waiting.ask("US-1", deadline=NOON)  # it was settled hours later, when somebody ran the sprint again
     late = GateAnswer(number=gate.number, choice=Choice.TIME_OUT, by=NOBODY)
     waiting.emit(
         Event(
-            id=answer_id("S1/US-1", 1), time=NOON, name=GATE_ANSWERED, message="nobody", sprint=SPRINT, story="US-1",
+            id=answer_id("S1/US-1", 1), time=NOON + timedelta(hours=9), name=GATE_ANSWERED, message="nobody",
+            sprint=SPRINT, story="US-1",
             data={"answer": late.model_dump(mode="json")},
         )
     )  # fmt: skip

@@ -36,6 +36,7 @@ def test_the_order_of_sources(tmp_path: Path) -> None:
     ("override", "told"),
     [
         ("test.max_atempts=3", "unknown configuration name test.max_atempts; did you mean test.max_attempts?"),
+        ("gate.timeout_s=1e400", "gate.timeout_s: .*less than or equal to 316224000"),
         ("tests.mode=smoke", "unknown configuration name tests"),
         ("test.max_attempts=0", "test.max_attempts: .*greater than or equal to 1"),
         ("test.max_attempts=many", "test.max_attempts.*got 'many'"),
