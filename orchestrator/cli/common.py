@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
+from orchestrator.cli.logline import safe
 from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings, load
 
@@ -47,9 +48,9 @@ def configured(config: Path | None, overrides: Sequence[str] | None) -> tuple[Se
 
 
 def say(message: str) -> None:
-    """One line for people, on stderr, when somebody reads it."""
+    """One line for people, on stderr, when somebody reads it; what it quotes is made safe."""
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(safe(message), file=sys.stderr, flush=True)
     except BrokenPipeError:
         silence(sys.stderr)
 

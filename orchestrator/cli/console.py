@@ -11,9 +11,10 @@ from rich.text import Text
 
 from orchestrator.cli.common import say, silence
 from orchestrator.cli.gates import WAITING, to_type
-from orchestrator.cli.logline import HEALINGS, cut, json_line, plain_line
+from orchestrator.cli.logline import HEALINGS, cut, json_line, plain_line, safe
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.gate import GATE_OPENED, Gate
+from orchestrator.domain.words import printable
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings
 
@@ -88,13 +89,14 @@ class EventPrinter:
     def waits(self, story: str, gate: Gate) -> None:
         """A story that waited for a person already when this process began: its question is no new event."""
         self._stories[story] = (WAITING, to_type(story, gate))
-        self.say(f"{story} still waits for a person: {cut(gate.reason)}; {to_type(story, gate)}")
+        self.say(f"{story} still waits for a person: {safe(cut(gate.reason))}; {to_type(story, gate)}")
 
     def _print(self, line: str | Text) -> None:
         if self.closed:
             return
         try:
             if isinstance(line, Text):
+                line.plain = printable(line.plain)
                 self._console.print(line)
             else:
                 print(line, file=self._stream, flush=True)
@@ -109,7 +111,7 @@ class EventPrinter:
             self._stories[event.story] = (WAITING, to_type(event.story, Gate.model_validate(event.data["gate"])))
         else:
             status = str(event.data.get("status", "executing")) if event.name == "story_finished" else "executing"
-            self._stories[event.story] = (status, event.message.split("\n", 1)[0][:90])
+            self._stories[event.story] = (status, cut(safe(event.message), 90))
         self._live.update(self._table())
 
     def _table(self) -> Table:

@@ -17,6 +17,7 @@ from orchestrator.cli.common import (
     say,
     told,
 )
+from orchestrator.cli.logline import safe
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.gate import Choice, GateAnswer
 from orchestrator.domain.redaction import redact
@@ -25,6 +26,8 @@ from orchestrator.settings import Environment
 from orchestrator.sprint.answering import answered_first, settled
 from orchestrator.wiring.gates import Asked, Given, give, question
 
+MOST_CHARS = 10_000
+"""Of a comment: it becomes a part of the architect's prompt, and whoever comes second reads it in an error."""
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
 CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
 GateOption = Annotated[
@@ -111,24 +114,33 @@ def answer(
 
     Raises ConfigError as `wiring.gates.give` does, and for a comment that is no text.
     """
-    number, said = asked.gate.number, _text(comment)
+    number, said = asked.gate.number, comment_text(comment)
     mine = GateAnswer(number=number, choice=choice, comment=said, plan=plan, by=environment.user)
     given = asyncio.run(give(environment, asked, mine))
     if as_json:
         print_json(_json(asked, given))
     elif given.first:
-        print(redact(f"{asked.story}: {settled(asked.gate, given.answer)}; {_goes_on(given)}"))
+        print(safe(f"{asked.story}: {settled(asked.gate, given.answer)}; {_goes_on(given)}"))
     if not given.first:
-        say(f"error: {redact(answered_first(asked.story, asked.gate, given.answer, given.at))}")
+        say(f"error: {answered_first(asked.story, asked.gate, given.answer, given.at)}")
     return Exit.GOOD if given.first else Exit.NOT_DONE
 
 
-def _text(comment: str) -> str:
+def comment_text(comment: str) -> str:
+    """A person's comment as it is kept and told to the architect: without secrets, which is said.
+
+    Raises ConfigError when it is no text, or one that no prompt should hold.
+    """
     try:
         comment.encode()
     except UnicodeEncodeError as error:
         raise ConfigError("the comment is not UTF-8") from error
-    return comment.strip()
+    if len(comment) > MOST_CHARS:
+        raise ConfigError(f"the comment has more than {MOST_CHARS} characters: say it shorter, or edit the plan")
+    plain = redact(comment.strip())
+    if plain != comment.strip():
+        say("warning: what looks like a key or a password was left out of the comment")
+    return plain
 
 
 def _goes_on(given: Given) -> str:

@@ -22,7 +22,6 @@ from orchestrator.cli.common import (
 from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer, named
 from orchestrator.cli.extract import text_of
 from orchestrator.domain.gate import Choice
-from orchestrator.domain.redaction import redact
 from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
@@ -105,7 +104,7 @@ def _edit(draft: Draft, asked: Asked, judge: Judge, *, force: bool, as_json: boo
         if edited.accepted(force=force) or not terminal:
             return
         for finding in edited.findings:
-            say(redact(str(finding)))
+            say(str(finding))
         draft.text = commented(_again(edited, force), draft.text)
 
 
@@ -137,7 +136,7 @@ def _submit(
     as_json: bool,
 ) -> None:
     for finding in edited.findings:
-        say(redact(f"{finding}; {finding.fix}"))
+        say(f"{finding}; {finding.fix}")
     if not edited.accepted(force=force):
         if as_json:
             found = [finding.model_dump(mode="json") for finding in edited.findings]
@@ -164,7 +163,7 @@ def _refusal(edited: Edited) -> str:
 def _head(asked: Asked) -> Iterator[str]:
     """What a person sees above the plan."""
     gate = asked.gate
-    until = f", to be answered until {gate.deadline:%Y-%m-%d %H:%M} UTC" if gate.deadline else ""
+    until = f", to be answered until {gate.deadline:%Y-%m-%d %H:%M:%S} UTC" if gate.deadline else ""
     yield f"{asked.story} {asked.title}".strip() + f": plan {gate.iteration}, question {gate.number}{until}"
     criteria = asked.record.criteria.get(asked.story, ())
     yield from ("", "It shall satisfy", *(f"- {criterion}" for criterion in criteria)) if criteria else ()

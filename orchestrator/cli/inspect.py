@@ -8,10 +8,9 @@ import typer
 from orchestrator.cli import timeline
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
 from orchestrator.cli.gates import finding_lines, plan_of, question_json, question_lines
-from orchestrator.cli.logline import cut
+from orchestrator.cli.logline import cut, safe
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.redaction import redact
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.wiring.read import Reader, SprintView, history_of
@@ -47,7 +46,7 @@ def show_command(
         return
     timeline.draw(story, drawn)
     for line in _lines(shown):
-        print(redact(line))
+        print(safe(line))
 
 
 @told
@@ -75,9 +74,9 @@ def contract_command(
         print_json(contract.model_dump(mode="json"))
         return
     for line in _contract_lines(contract, history):
-        print(redact(line))
+        print(safe(line))
     for finding in _refusals(history):
-        print(redact(f"  refused: {Finding.model_validate(finding)}"))
+        print(safe(f"  refused: {Finding.model_validate(finding)}"))
 
 
 def _contract_lines(contract: ArchitectureContract, history: StoryHistory) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import redact
+from orchestrator.domain.words import printable
 
 HEAVY = frozenset({"plan", "contract", "outcome", "criteria", "gate", "answer"})
 """Data that `show` prints and a log line leaves out."""
@@ -21,6 +22,11 @@ HEALINGS: Mapping[str, str] = {
     "failure_analysed": "analysed",
 }
 """Event name → the word that tells a healing in the plain output."""
+
+
+def safe(text: str) -> str:
+    """A foreign text for people: without secrets, and without what a terminal would take as an order."""
+    return printable(redact(text))
 
 
 def cut(text: str, most: int = 100) -> str:
@@ -63,5 +69,5 @@ def plain_line(event: Event, width: int = 400) -> str:
     """The event for people: time, story, what happened, with its healing named."""
     healing = HEALINGS.get(event.name)
     story = event.story or event.sprint
-    text = cut(redact(event.message), width)
+    text = cut(safe(event.message), width)
     return f"{event.time:%H:%M:%S}  {story:<10}  {f'[{healing}] ' if healing else ''}{text}"

@@ -15,7 +15,7 @@ from orchestrator.cli.common import (
     say,
     told,
 )
-from orchestrator.cli.decide import GateOption, answer
+from orchestrator.cli.decide import GateOption, answer, comment_text
 from orchestrator.domain.gate import Choice
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.gates import question, waits
@@ -51,7 +51,7 @@ def replan_command(
     if gate is not None or waits(environment, story, sprint):
         asked = question(environment, story, Choice.REPLAN, sprint=sprint, number=gate)
         raise typer.Exit(answer(environment, asked, Choice.REPLAN, comment, as_json=as_json))
-    _anew(story, comment, sprint, settings, environment, as_json=as_json)
+    _anew(story, comment_text(comment), sprint, settings, environment, as_json=as_json)
 
 
 def _anew(

@@ -22,9 +22,8 @@ from orchestrator.cli.common import (
 )
 from orchestrator.cli.console import STYLES, EventPrinter
 from orchestrator.cli.gates import WAITING, to_type, waiting_json
-from orchestrator.cli.logline import cut
+from orchestrator.cli.logline import cut, safe
 from orchestrator.domain.gate import Gate
-from orchestrator.domain.redaction import redact
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.wiring.read import Reader, SprintView
@@ -109,7 +108,7 @@ def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
         last = f"{cut(gate.reason)}; {to_type(story.id, gate)}" if gate else cut(view.histories[story.id].last_message)
         title = f"{cut(story.title, TITLE)}: " if story.title else ""
         state = (f"{status:<16}", STYLES.get(status, "dim"))
-        yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", redact(title + last))
+        yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", safe(title + last))
     totals = view.report.totals
     counts = ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value])
     yield " totals", Text(f"{counts}; waiting for a person: {', '.join(waiting)}" if waiting else counts)

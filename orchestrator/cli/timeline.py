@@ -10,6 +10,7 @@ from rich.text import Text
 from orchestrator.domain.decisions import Loop, Verdict
 from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import redact
+from orchestrator.domain.words import printable
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.path import PathStep, story_path
 from orchestrator.sprint.path_texts import Mark, counted_attempt, span, verdict_of
@@ -166,15 +167,10 @@ def lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
 def _line(step: PathStep, clock: str, gap: str, ascii_only: bool) -> Text:
     sign, plain, colour = MARKS[step.mark]
     notes = f" [{', '.join(step.notes)}]" if step.notes else ""
-    told = _printable(redact(f"{step.text}{notes}"))
+    told = printable(redact(f"{step.text}{notes}"), keep="")
     indent = "  " if step.inner else ""
     if ascii_only:
         sign, told = plain, told.translate(_ASCII).encode("ascii", "backslashreplace").decode()
     return Text.assemble(
         (f"  {clock} {gap:>9} ", "dim"), indent, (sign, colour), " ", (told, "dim" if step.inner else "")
     )
-
-
-def _printable(text: str) -> str:
-    """What a terminal would take as an order becomes a blank."""
-    return "".join(character if character.isprintable() else " " for character in text)

@@ -12,6 +12,7 @@ from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.findings import Finding, Where, blocking, major
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.sprint import BroughtPlan
+from orchestrator.domain.words import printable
 from orchestrator.sprint.gate import cannot_be_carried_out
 from orchestrator.sprint.given_plan import judge_given, read_by_rules
 from orchestrator.syntax.problem import Problem, shown
@@ -68,7 +69,7 @@ def body_of(text: str) -> str:
 def _comments(head: Iterable[str]) -> Iterator[str]:
     """Foreign words on lines of their own: no character of theirs ends a comment."""
     for line in head:
-        words = "".join(letter if letter.isprintable() else " " for letter in line.strip())
+        words = printable(line.strip(), keep="")
         indent = " " * (len(line) - len(line.lstrip(" ")))
         wrapped = textwrap.wrap(" ".join(words.split()), WIDTH - len(indent), break_long_words=False)
         yield from (f"# {indent}{part}".rstrip() for part in wrapped or [""])

@@ -13,8 +13,9 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.findings import major, minor
 from orchestrator.domain.gate import GATE_ANSWERED, NOBODY, Choice, GateAnswer, answer_id
 from orchestrator.domain.status import StoryStatus
-from tests.cli.waiting import NOON, SPRINT, Waiting, about_conflict, about_plan, plan
-from tests.support import run_cli
+from orchestrator.sprint.gate import conflict_gate
+from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
+from tests.support import run_cli, task
 from tests.test_imports import LOADED
 
 ISSUE = major("breakdown.test_file", "`test_a.py` is a test file", fix="Leave it out.")
@@ -80,6 +81,7 @@ def ask_twice(waiting: Waiting) -> None:
         (["reject", "US-1", "--comment", " "], "the comment is empty"),
         (["reject", "US-1"], "--comment"),
         (["approve", "US-1", "--comment", "\udcff"], "the comment is not UTF-8"),
+        (["reject", "US-1", "--comment", "x" * 10_001], "the comment has more than 10000 characters"),
     ],
 )
 def test_what_cannot_be_answered_is_told(waiting: Waiting, words: list[str], said: str) -> None:
@@ -175,6 +177,28 @@ def test_who_answers_is_named_on_one_line(waiting: Waiting) -> None:
     waiting.ask("US-1")
     assert waiting.cli("approve", "US-1", LOGNAME=" \x1b[31man\nna ").exit_code == 0
     assert waiting.answers()[0].by == "[31man na"
+
+
+def test_no_text_of_others_gives_orders_to_the_terminal(waiting: Waiting) -> None:
+    orders = "\x1b]0;title\x07\x1b[2J\x9b31m\u202ea\rb"
+    conflict = plan("US-1", architectural_conflict=CONFLICT | {"detected": True, "conflict_reason": f"{orders}\nmore"})
+    waiting.ask("US-1", conflict_gate(conflict, iteration=1, plan_file=""))
+    waiting.ask("US-2", about_plan("US-2", ISSUE, plan=plan("US-2", task("US-2", 1, ["a.py"], description=orders))))
+    done = waiting.cli("approve", "US-2", "--comment", orders, "--gate", "1")
+    again = waiting.cli("approve", "US-2")
+    texts = [waiting.cli(*words.split()).stdout for words in ("status", "show US-1", "show US-2", "logs")]
+    for text in (*texts, done.output, again.output):
+        assert [letter for letter in text if not letter.isprintable() and letter != "\n"] == []
+    assert "more" in texts[1]
+
+
+def test_a_secret_in_a_comment_is_neither_kept_nor_told(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    secret = "sk-abcdefghijklmnopqrstuvwx"
+    done = waiting.cli("reject", "US-1", "--comment", f"use {secret} for it", "--json")
+    assert (done.exit_code, "was left out of the comment" in done.stderr) == (0, True)
+    assert waiting.answers()[0].comment == json.loads(done.stdout)["comment"] == "use [redacted] for it"
+    assert secret not in waiting.state.event_database.read_bytes().decode("latin-1")
 
 
 ROUNDS = 25
