@@ -112,8 +112,8 @@ def read_markdown(
     given: BroughtPlan, story: str, files: frozenset[str], packages: frozenset[str], min_chars: int
 ) -> Edited:
     """The same for a person's task plan in Markdown, read by the rules of `run --plan` without a model."""
-    read = read_by_rules(given, story, min_chars)
-    result = PlanValidationResult.of(judge_given(read, story, files, packages))
+    read = read_by_rules(given, story)
+    result = PlanValidationResult.of(judge_given(read, story, files, packages, min_chars))
     return Edited(read.breakdown, result.findings, cannot_be_carried_out(read.breakdown, result))
 
 
