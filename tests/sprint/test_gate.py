@@ -237,7 +237,9 @@ async def test_a_conflict_that_stays(tmp_path: Path, mode: str, answers: list[Ch
 
 
 def given(*tasks: Any) -> GivenPlan:
-    return GivenPlan(path="plans/us-1.md", text="### Task 1: value", breakdown=plan_of(*tasks))
+    return GivenPlan(
+        path="plans/us-1.md", text=f"### Task 1: value\n\n{'It gives the value. ' * 20}", breakdown=plan_of(*tasks)
+    )
 
 
 async def test_a_persons_plan_takes_the_architects_place(tmp_path: Path) -> None:
