@@ -95,14 +95,26 @@ async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit
 
 async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:
     """The commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
-    if base == head:
-        return None
-    output = await mirror.git("log", "-z", "--first-parent", "--format=%H%n%B", f"{base}..{head}")
-    for record in output.text.split("\0"):
-        commit, _, message = record.partition("\n")
-        if f"Orchestrator-Step: {step}" in message.strip().rpartition("\n\n")[2].splitlines():
+    for commit, message in await log(mirror, base, head, "--first-parent"):
+        if trailer_of(message, "Step") == step:
             return commit
     return None
+
+
+async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple[str, str]]:
+    """(commit, message) of what `head` has and `base` has not, newest first."""
+    if base == head:
+        return []
+    output = await mirror.git("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}")
+    records = (record.partition("\n") for record in output.text.split("\0") if record)
+    return [(commit, message) for commit, _, message in records]
+
+
+def trailer_of(message: str, name: str) -> str:
+    """What the last paragraph of a message says for our trailer of this name; "" when it says nothing."""
+    start = f"Orchestrator-{name}: "
+    lines = message.strip().rpartition("\n\n")[2].splitlines()
+    return next((line.removeprefix(start) for line in lines if line.startswith(start)), "")
 
 
 async def build_tree(
@@ -195,20 +207,14 @@ async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...
     return tuple(entries)
 
 
+async def patch(mirror: Mirror, base: str, head: str, *, limit: int) -> str:
+    """The same difference as a patch, at most its first `limit` characters; what is no UTF-8 in it is replaced."""
+    options = ("-r", "--patch", "--no-renames", "--no-ext-diff", "--no-textconv")
+    output = await mirror.git("diff-tree", *options, base, head, "--")
+    return output.stdout.decode("utf-8", "replace")[:limit]
+
+
 async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
     """The same difference as a table for people; empty when there is none."""
     options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
     return (await mirror.git("diff-tree", *options, base, head, "--")).text
-
-
-async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    """Merge two commits without a working tree: the merged tree's id and the paths in conflict.
-
-    With conflicts the tree holds conflict markers and is of no use.
-    """
-    output = await mirror.git(
-        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs, ok=(0, 1)
-    )
-    tree, *paths = (part for part in output.stdout.split(b"\0") if part)
-    conflicts = tuple(dict.fromkeys(shown(os.fsdecode(path)) for path in paths)) if output.code == 1 else ()
-    return tree.decode("ascii").strip(), conflicts

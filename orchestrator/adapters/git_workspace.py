@@ -8,28 +8,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.adapters import commits, publish
+from orchestrator.adapters import commits, merges, publish
 from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.git import require_git
-from orchestrator.adapters.mirror import Mirror, Ref, remove_locks
+from orchestrator.adapters.mirror import Mirror
 from orchestrator.adapters.safe_files import write_below
+from orchestrator.adapters.sprint_refs import RESULT, SprintRefs, checked_id
 from orchestrator.adapters.sqlite_schema import read_schemas
 from orchestrator.adapters.sweep import prune
-from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
+from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
 from orchestrator.errors import WorkspaceError
 
 T = TypeVar("T")
 READ_LIMIT = 1024 * 1024
 """Bytes of a file beyond which `read` leaves it out."""
-
-
-def _checked_id(identifier: str) -> str:
-    problem = id_problem(identifier)
-    if problem is not None:
-        raise WorkspaceError(f"{identifier!r} cannot name a branch: {problem}")
-    return identifier
 
 
 class GitWorkspace:
@@ -52,7 +45,7 @@ class GitWorkspace:
     ) -> None:
         self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
         self._folder = folder.absolute()
-        self._sprint = _checked_id(sprint)
+        self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
         self._base = base
         self._merging = asyncio.Lock()
         self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -60,7 +53,7 @@ class GitWorkspace:
     @property
     def result_branch(self) -> str:
         """Name of the branch that gathers the merged stories."""
-        return f"orchestrator/{self._sprint}/result"
+        return self._refs.branch(RESULT)
 
     @property
     def base(self) -> str:
@@ -80,7 +73,7 @@ class GitWorkspace:
         """
         await require_git()
         await self._mirror.prepare()
-        base_ref, result_ref = self._ref("base", "result"), self._ref("heads", "result")
+        base_ref, result_ref = self._refs.ref("base", RESULT), self._refs.ref("heads", RESULT)
         await asyncio.to_thread(self._clear_locks)
         refs = await self._mirror.refs(base_ref, result_ref)
         if base_ref not in refs:
@@ -89,7 +82,7 @@ class GitWorkspace:
         self._base = refs[base_ref].commit
         if result_ref not in refs:
             await self._mirror.update(f"create {result_ref} {self._base}")
-        stories = await self._mirror.refs(self._ref("heads", ""))
+        stories = await self._mirror.refs(self._refs.ref("heads", ""))
         kept = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
         await asyncio.to_thread(prune, self._folder, kept)
 
@@ -109,15 +102,15 @@ class GitWorkspace:
 
     def root(self, story_id: str) -> Path:
         """Folder of the story's worktree; whether it exists is `open`'s business."""
-        return self._folder / _checked_id(story_id)
+        return self._folder / checked_id(story_id)
 
     async def open(self, story_id: str) -> Branch:
         """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
-        name = _checked_id(story_id)
-        base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
+        name = checked_id(story_id)
+        base_ref, head_ref = self._refs.ref("base", name), self._refs.ref("heads", name)
         async with self._stories[name]:
             await self._mirror.mend()
-            result_ref = self._ref("heads", "result")
+            result_ref = self._refs.ref("heads", RESULT)
             refs = await self._mirror.refs(base_ref, head_ref, result_ref)
             if result_ref not in refs:
                 raise WorkspaceError(f"sprint {self._sprint} has no result branch: prepare it first")
@@ -132,26 +125,26 @@ class GitWorkspace:
             if creations:
                 await self._mirror.update(*creations)
             await self._checkout(name).set_to(head)
-        return Branch(name=f"orchestrator/{self._sprint}/{name}", base=base, head=head)
+        return Branch(name=self._refs.branch(name), base=base, head=head)
 
     async def head(self, story_id: str) -> str:
         """The commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
-        return (await self._ends(story_id))[1].commit
+        return (await self._refs.ends(story_id))[1].commit
 
     async def remove(self, story_id: str) -> None:
         """Delete the story's branch, its recorded base and its worktree; a missing one is fine."""
-        name = _checked_id(story_id)
+        name = checked_id(story_id)
         async with self._stories[name]:
-            refs = await self._mirror.refs(self._ref("base", name), self._ref("heads", name))
+            refs = await self._mirror.refs(self._refs.ref("base", name), self._refs.ref("heads", name))
             # The base goes first, in a step of its own: `open` can then tell a removal cut short from a beginning.
-            for ref in (self._ref("base", name), self._ref("heads", name)):
+            for ref in (self._refs.ref("base", name), self._refs.ref("heads", name)):
                 if ref in refs:
                     await self._mirror.update(f"delete {ref}")
             await self._checkout(name).remove()
 
     async def remove_result(self) -> None:
         """Delete the result branch and the sprint's recorded base, so that `prepare` begins anew."""
-        names = (self._ref("heads", "result"), self._ref("base", "result"))
+        names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))
         present = await self._mirror.refs(*names)
         await self._mirror.update(*(f"delete {name}" for name in names if name in present))
 
@@ -162,25 +155,33 @@ class GitWorkspace:
 
     async def _reset(self, story_id: str) -> None:
         await self._mirror.mend()
-        _, head = await self._ends(story_id)
+        _, head = await self._refs.ends(story_id)
         await self._checkout(story_id).set_to(head.commit)
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
-        entries = await commits.tree_entries(self._mirror, self._ref("heads", _checked_id(story_id)))
-        return tuple(sorted(commits.shown(path) for path, entry in entries.items() if entry.mode != 0o160000))
+        return await self.files_at(self._refs.ref("heads", checked_id(story_id)))
 
     async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """Text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
-        return await self._texts("heads", story_id, paths)
+        return await self.read_at(self._refs.ref("heads", checked_id(story_id)), paths)
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """Like `read`, at the story's recorded base commit."""
-        return await self._texts("base", story_id, paths)
+        """Like `read`, at the commit that `diff` starts from."""
+        return await self.read_at((await self._refs.own_part(story_id))[0], paths)
+
+    async def files_at(self, tree: str) -> tuple[str, ...]:
+        """Like `files`, of a commit or of the tree of `sides`."""
+        entries = await commits.tree_entries(self._mirror, tree)
+        return tuple(sorted(commits.shown(path) for path, entry in entries.items() if entry.mode != 0o160000))
+
+    async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, from a commit or the tree of `sides`."""
+        return await commits.read_texts(self._mirror, tree, paths, limit=READ_LIMIT)
 
     async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """SQL of the tables of those `paths` that are SQLite files on the branch."""
-        return await read_schemas(self._mirror, self._ref("heads", _checked_id(story_id)), paths)
+        return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """Reset the worktree, then do all or nothing in it; see the port. Raises WorkspaceError."""
@@ -195,7 +196,7 @@ class GitWorkspace:
         """Commit exactly these contents; the worktree stays as it is. See the port for repeated steps."""
         async with self._stories[story_id]:
             await self._mirror.mend()
-            base, head = await self._ends(story_id)
+            base, head = await self._refs.ends(story_id)
             earlier = await commits.find_step(self._mirror, base.commit, head.commit, note.step)
             if earlier is not None:
                 return earlier
@@ -208,36 +209,46 @@ class GitWorkspace:
             return made
 
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
-        """Raw diff of the branch against its base."""
-        base, head = await self._ends(story_id)
-        return await commits.raw_diff(self._mirror, base.commit, head.commit)
+        """Raw diff of the story's own work; see the port."""
+        return await commits.raw_diff(self._mirror, *await self._refs.own_part(story_id))
 
     async def diff_stat(self, story_id: str) -> str:
-        """`git diff --stat` of the branch against its base, for people."""
-        base, head = await self._ends(story_id)
-        return await commits.diff_stat(self._mirror, base.commit, head.commit)
+        """The same as `git diff --stat` tells it, for people."""
+        return await commits.diff_stat(self._mirror, *await self._refs.own_part(story_id))
+
+    async def sides(self, story_id: str, onto: str) -> Sides:
+        """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        _, head = await self._refs.ends(story_id)
+        return await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
+
+    async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+        """Merge a commit of the result branch into the story's branch; see the port."""
+        async with self._stories[story_id]:
+            await self._mirror.mend()
+            ends, scratch = await self._refs.ends(story_id), self._checkout(story_id).scratch
+            return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
 
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """Merge the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
         async with self._merging:
             await self._mirror.mend()
-            _, head = await self._ends(story_id)
-            start, result = await self._ends("result")
+            _, head = await self._refs.ends(story_id)
+            start, result = await self._refs.ends(RESULT)
             earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
             if earlier is not None:
                 return MergeResult(merged=True, commit=earlier)
-            tree, conflicts = await commits.merge_trees(self._mirror, result.commit, head.commit)
-            if conflicts:
-                return MergeResult(merged=False, conflicts=conflicts)
+            merged = await merges.merge_trees(self._mirror, result.commit, head.commit)
+            if merged.conflicts:
+                return MergeResult(merged=False, conflicts=merged.conflicts, onto=result.commit)
             place = self._checkout(".merge")
-            await place.set_to(result.commit, tree=tree)
+            await place.set_to(result.commit, tree=merged.tree)
             red = await check(place.root)
             if red:
-                return MergeResult(merged=False, red=red)
+                return MergeResult(merged=False, red=red, onto=result.commit)
             parents = (result.commit, head.commit)
-            made = await commits.commit_tree(self._mirror, tree, parents, commits.message_of(note))
+            made = await commits.commit_tree(self._mirror, merged.tree, parents, commits.message_of(note))
             await self._mirror.update(f"update {result.name} {made} {result.commit}")
-            return MergeResult(merged=True, commit=made)
+            return MergeResult(merged=True, commit=made, onto=result.commit)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
@@ -245,7 +256,7 @@ class GitWorkspace:
 
     async def result_head(self) -> str:
         """The commit the result branch stands at."""
-        return (await self._ends("result"))[1].commit
+        return (await self._refs.ends(RESULT))[1].commit
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the result branch, removed afterwards."""
@@ -261,33 +272,15 @@ class GitWorkspace:
 
     async def check_push(self, user_repo: Path, branch: str) -> None:
         """Raise RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
-        await publish.check_push(self._mirror, self._ref("heads", "result"), user_repo, branch)
+        await publish.check_push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
 
     async def push(self, user_repo: Path, branch: str) -> None:
         """Create or fast-forward `branch` of the user's repository to the result; errors as `publish.push`."""
-        await publish.push(self._mirror, self._ref("heads", "result"), user_repo, branch)
-
-    def _ref(self, kind: str, name: str) -> str:
-        top = "refs/orchestrator/base" if kind == "base" else "refs/heads/orchestrator"
-        return f"{top}/{self._sprint}/{name}"
-
-    async def _texts(self, kind: str, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        return await commits.read_texts(self._mirror, self._ref(kind, _checked_id(story_id)), paths, limit=READ_LIMIT)
+        await publish.push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
 
     def _checkout(self, name: str) -> Checkout:
         return Checkout(self._mirror, self._folder, name)
 
-    async def _ends(self, name: str) -> tuple[Ref, Ref]:
-        """Base and head of a story's branch, or of the result branch. Raises WorkspaceError when there is none."""
-        if name != "result":
-            _checked_id(name)
-        base_ref, head_ref = self._ref("base", name), self._ref("heads", name)
-        refs = await self._mirror.refs(base_ref, head_ref)
-        if len(refs) < 2:
-            raise WorkspaceError(f"{name} has no branch in sprint {self._sprint}")
-        return refs[base_ref], refs[head_ref]
-
     def _clear_locks(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
-        for kind in ("base", "heads"):
-            remove_locks(self._mirror.path / self._ref(kind, ""))
+        self._refs.clear_locks()

@@ -1,22 +1,21 @@
 """The `Workspace` port without git: for tests of the loops and for benchmarks."""
 
 import asyncio
-import hashlib
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.adapters.memory_trees import Tree, changed, digest, marked, merged, patch
 from orchestrator.adapters.safe_files import write_below
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
+from orchestrator.domain.gitfacts import Branch, CommitNote, Conflict, DiffEntry, MergedStory, MergeResult, Sides
 from orchestrator.errors import WorkspaceError
 
 T = TypeVar("T")
-Tree = Mapping[str, str]
 _ABSENT, _FILE = "000000", "100644"
 
 
@@ -24,23 +23,30 @@ _ABSENT, _FILE = "000000", "100644"
 class _Commit:
     id: str
     tree: Tree
-    step: str = ""
+    note: CommitNote | None = None
     parent: "_Commit | None" = None
+
+    def since(self, start: "_Commit") -> "list[_Commit]":
+        """The commits after `start` up to this one, newest first."""
+        found: list[_Commit] = []
+        commit: _Commit | None = self
+        while commit is not None and commit is not start:
+            found.append(commit)
+            commit = commit.parent
+        return found
 
 
 @dataclass(slots=True)
 class _Branch:
     base: _Commit
     head: _Commit
+    onto: _Commit
+    """The commit of the result that it contains."""
 
     def find(self, step: str) -> _Commit | None:
         """The commit of this step between head and base."""
-        commit: _Commit | None = self.head
-        while commit is not None and commit is not self.base:
-            if commit.step == step:
-                return commit
-            commit = commit.parent
-        return None
+        found = (commit for commit in self.head.since(self.base) if commit.note and commit.note.step == step)
+        return next(found, None)
 
 
 @dataclass(slots=True)
@@ -57,10 +63,13 @@ class MemoryWorkspace:
     _result: _Branch = field(init=False)
     _branches: dict[str, _Branch] = field(init=False, default_factory=dict)
     _merging: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _trees: dict[str, Tree] = field(init=False, default_factory=dict)
+    """Trees by the id of their commit, or their own when they were only merged."""
 
     def __post_init__(self) -> None:
-        start = _Commit(id=_digest("", self.base_files, ""), tree=dict(self.base_files))
-        self._result = _Branch(start, start)
+        start = _Commit(id=digest("", self.base_files, ""), tree=dict(self.base_files))
+        self._result = _Branch(start, start, start)
+        self._trees[start.id] = start.tree
 
     @property
     def result_branch(self) -> str:
@@ -77,7 +86,7 @@ class MemoryWorkspace:
         problem = id_problem(story_id)
         if problem is not None:
             raise WorkspaceError(f"{story_id!r} cannot name a branch: {problem}")
-        branch = self._branches.setdefault(story_id, _Branch(self._result.head, self._result.head))
+        branch = self._branches.setdefault(story_id, _Branch(*[self._result.head] * 3))
         await self._lay_out(self.root(story_id), branch.head.tree)
         return Branch(name=f"orchestrator/{self.sprint}/{story_id}", base=branch.base.id, head=branch.head.id)
 
@@ -114,12 +123,20 @@ class MemoryWorkspace:
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
         """See the port."""
-        tree = self._branch(story_id).base.tree
-        return {path: tree[path] for path in dict.fromkeys(paths) if path in tree}
+        return await self.read_at(self._branch(story_id).onto.id, paths)
+
+    async def files_at(self, tree: str) -> tuple[str, ...]:
+        """See the port."""
+        return tuple(sorted(self._trees[tree]))
+
+    async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        """See the port."""
+        held = self._trees[tree]
+        return {path: held[path] for path in dict.fromkeys(paths) if path in held}
 
     async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
         """See the port."""
-        await self._lay_out(self.root(story_id), _with(self._branch(story_id).head.tree, changes, removed))
+        await self._lay_out(self.root(story_id), changed(self._branch(story_id).head.tree, changes, removed))
 
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
@@ -129,15 +146,20 @@ class MemoryWorkspace:
         earlier = branch.find(note.step)
         if earlier is not None:
             return earlier.id
-        tree = _with(branch.head.tree, changes, removed)
+        tree = changed(branch.head.tree, changes, removed)
         if tree != branch.head.tree:
-            branch.head = _Commit(_digest(branch.head.id, tree, note.message), tree, note.step, branch.head)
+            branch.head = self._made(tree, note, branch.head)
         return branch.head.id
+
+    def _made(self, tree: Tree, note: CommitNote, parent: _Commit) -> _Commit:
+        commit = _Commit(digest(parent.id, tree, note.message), tree, note, parent)
+        self._trees[commit.id] = tree
+        return commit
 
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
         """See the port."""
         branch = self._branch(story_id)
-        old, new = branch.base.tree, branch.head.tree
+        old, new = branch.onto.tree, branch.head.tree
         return tuple(
             DiffEntry(
                 path=path,
@@ -153,28 +175,63 @@ class MemoryWorkspace:
         """See the port."""
         return "\n".join(f" {entry.path} | {entry.status}" for entry in await self.diff(story_id))
 
+    async def sides(self, story_id: str, onto: str) -> Sides:
+        """See the port."""
+        branch, taken = self._branch(story_id), self._of_result(onto)
+        base, ours, theirs = branch.onto.tree, taken.tree, branch.head.tree
+        tree, conflicts = merged(base, ours, theirs)
+        texts = {path for path in conflicts if path in ours and path in theirs}
+        tree = {**tree, **{path: marked(taken.id, ours[path], branch.head.id, theirs[path]) for path in texts}}
+        name = digest("", tree, "")
+        self._trees[name] = tree
+        return Sides(
+            onto=taken.id,
+            head=branch.head.id,
+            tree=name,
+            conflicts=tuple(
+                Conflict(path=path, base=base.get(path), result=ours[path], story=theirs[path])
+                for path in sorted(texts)
+            ),
+            unreadable=tuple(path for path in conflicts if path not in texts),
+            merged=_stories(reversed(taken.since(branch.onto))),
+            result_diff="" if conflicts else patch(base, ours),
+            story_diff="" if conflicts else patch(base, theirs),
+        )
+
+    async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+        """See the port."""
+        branch, taken = self._branch(story_id), self._of_result(onto)
+        earlier = branch.find(note.step)
+        if earlier is not None:
+            return earlier.id
+        if taken not in branch.onto.since(self._result.base) and taken is not self._result.base:
+            both, conflicts = merged(branch.onto.tree, taken.tree, branch.head.tree)
+            left = sorted(set(conflicts) - {change.path for change in changes})
+            if left:
+                raise WorkspaceError(f"the branches cannot be brought together: {', '.join(left)} in conflict")
+            branch.head, branch.onto = self._made(changed(both, changes, ()), note, branch.head), taken
+            return branch.head.id
+        return await self.commit(story_id, changes, note)
+
+    def _of_result(self, commit: str) -> _Commit:
+        found = (one for one in (*self._result.head.since(self._result.base), self._result.base) if one.id == commit)
+        return next(found)
+
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
         """See the port."""
         async with self._merging:
             branch, result = self._branch(story_id), self._result
-            earlier = result.find(note.step)
+            earlier, onto = result.find(note.step), result.head
             if earlier is not None:
                 return MergeResult(merged=True, commit=earlier.id)
-            base, ours, theirs = branch.base.tree, result.head.tree, branch.head.tree
-            changed = [path for path in {*base, *theirs} if base.get(path) != theirs.get(path)]
-            merged = dict(ours)
-            for path in changed:
-                merged.pop(path, None)
-                if path in theirs:
-                    merged[path] = theirs[path]
-            conflicts = [path for path in changed if ours.get(path) not in {base.get(path), theirs.get(path)}]
+            both, conflicts = merged(branch.onto.tree, onto.tree, branch.head.tree)
             if conflicts:
-                return MergeResult(merged=False, conflicts=tuple(sorted(conflicts)))
-            red = await self._shown(merged, check)
+                return MergeResult(merged=False, conflicts=conflicts, onto=onto.id)
+            red = await self._shown(both, check)
             if red:
-                return MergeResult(merged=False, red=red)
-            result.head = _Commit(_digest(result.head.id, merged, note.message), merged, note.step, result.head)
-            return MergeResult(merged=True, commit=result.head.id)
+                return MergeResult(merged=False, red=red, onto=onto.id)
+            result.head = self._made(both, note, onto)
+            return MergeResult(merged=True, commit=result.head.id, onto=onto.id)
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """See the port."""
@@ -223,24 +280,9 @@ def _fill(place: Path, contents: Tree) -> None:
     write_below(place, [(path, text.encode()) for path, text in contents.items()])
 
 
-def _with(tree: Tree, changes: Sequence[FileChange], removed: Sequence[str]) -> dict[str, str]:
-    """The tree with the changes applied.
-
-    Raises WorkspaceError when a file would also have to be a folder, or one to be removed is not there.
-    """
-    gone = next((path for path in removed if path not in tree), None)
-    if gone is not None:
-        raise WorkspaceError(f"{gone} cannot be removed: it is not on the branch")
-    made: dict[str, str] = {**tree, **{change.path: change.content for change in changes}}
-    made = {path: text for path, text in made.items() if path not in removed}
-    for path in made:
-        parts = path.split("/")
-        blocked = next((above for n in range(1, len(parts)) if (above := "/".join(parts[:n])) in made), None)
-        if blocked is not None:
-            raise WorkspaceError(f"{path} cannot be written: {blocked} is no folder on the branch")
-    return made
-
-
-def _digest(parent: str, tree: Tree, message: str) -> str:
-    content = "\0".join([parent, message, *(f"{path}\0{tree[path]}" for path in sorted(tree))])
-    return hashlib.sha1(content.encode(), usedforsecurity=False).hexdigest()
+def _stories(commits: Iterable[_Commit]) -> tuple[MergedStory, ...]:
+    subjects: dict[str, list[str]] = {}
+    for commit in commits:
+        if commit.note is not None:
+            subjects.setdefault(commit.note.story, []).append(commit.note.subject)
+    return tuple(MergedStory(story=story, subjects=tuple(told)) for story, told in subjects.items())

@@ -37,6 +37,47 @@ class MergeResult(Value):
     """Tests that ran before and do not run on the merged tree, when that is why it was turned down."""
     older_unknown: str = ""
     """Why it is not known which tests ran before; empty when it is."""
+    onto: str = ""
+    """The commit of the result branch that it was tried with."""
+
+
+class Conflict(Value):
+    """One file that a story and what was merged before it both changed in the same place."""
+
+    path: str
+    base: str | None
+    """Its text where both began; None when both have added it."""
+    result: str
+    """Its text with what was merged before."""
+    story: str
+    """Its text in the story."""
+
+
+class MergedStory(Value):
+    """A story that was merged before another one."""
+
+    story: str
+    subjects: tuple[str, ...]
+    """First lines of its commits, oldest first, that of its merge included."""
+
+
+class Sides(Value):
+    """A story's branch and a commit of the result branch, brought together as far as git can."""
+
+    onto: str
+    head: str
+    """The two commits: the result's and the story's."""
+    tree: str
+    """The merged tree, to be read with `files_at` and `read_at`; conflicts are between git's markers in it, labelled
+    with the two commits."""
+    conflicts: tuple[Conflict, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Paths in conflict that are no two texts of one file: binary, links, taken away or moved on one side."""
+    merged: tuple[MergedStory, ...] = ()
+    """What the result has and the story has not."""
+    result_diff: str = ""
+    story_diff: str = ""
+    """What each side changed since both began, as a patch that may be cut; empty when there are conflicts."""
 
 
 class CommitNote(Value):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult
+from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.domain.testing import CommandResult, TestReport
 
@@ -85,7 +85,15 @@ class Workspace(Protocol):
         ...
 
     async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
-        """Like `read`, at the story's recorded base commit."""
+        """Like `read`, at the commit that `diff` starts from."""
+        ...
+
+    async def files_at(self, tree: str) -> tuple[str, ...]:
+        """Like `files`, of a commit or of the tree of `sides`."""
+        ...
+
+    async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, from a commit or the tree of `sides`."""
         ...
 
     async def head(self, story_id: str) -> str:
@@ -109,11 +117,23 @@ class Workspace(Protocol):
         ...
 
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
-        """Raw diff of the branch against its base."""
+        """Raw diff of the branch against the result as it last took it in, or against its base: its own work only."""
         ...
 
     async def diff_stat(self, story_id: str) -> str:
-        """`git diff --stat` of the branch against its base, for people."""
+        """The same as `git diff --stat` tells it, for people."""
+        ...
+
+    async def sides(self, story_id: str, onto: str) -> Sides:
+        """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        ...
+
+    async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+        """Merge a commit of the result branch into the story's branch, with the contents of `changes` on top.
+
+        Returns the commit, which has both as parents; a branch that has `onto` already gets an ordinary one. `changes`
+        hold every path in conflict, else WorkspaceError. Idempotent by the step trailer.
+        """
         ...
 
     async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
