@@ -66,6 +66,8 @@ MEANS = {
     "gate_settled": "the story goes on with the answer",
     "merge_refused": "the story is not merged",
     "plan_given": "a person's plan was read",
+    "merge_resolved": "the developer brought a story together with what was merged before; its branch has both",
+    "merge_unresolved": "the developer's one answer about a merge was refused",
     "plan_judged": "a plan was checked and routed",
     "plan_mended": "what could be mended of the last plan was, and it is built",
     "record_updated": "what a merged story adds to the architecture record",

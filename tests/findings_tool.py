@@ -110,6 +110,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "adapters/project_texts.py": (),
     "checks/breakdown_rules.py": (),
     "engine/step.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),
+    "sprint/merging.py": tuple(f"provider.{kind}" for kind in get_args(ErrorKind)),
     "sprint/story.py": (
         *(f"provider.{kind}" for kind in get_args(ErrorKind)),
         "story.contractviolation",

@@ -47,6 +47,8 @@ def approve_command(
 ) -> None:
     """Have the plan that is asked about built as it is, or override the conflict that is asked about.
 
+    About a merge: the tests that ran before and do not run with this story may go.
+
     It is one recorded answer: it works while `run` is alive and while nobody runs the sprint. Exit 1: somebody had
     answered a moment before; 2: nothing is asked that can be answered so.
 
@@ -60,7 +62,7 @@ def approve_command(
 @told
 def reject_command(
     story: WaitingArgument,
-    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="What the architect is to change.")],
+    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="What is to change.")],
     gate: GateOption = None,
     sprint: SprintOption = None,
     config: ConfigOption = None,
@@ -69,12 +71,14 @@ def reject_command(
 ) -> None:
     """Send the plan back to the architect with a comment: one more revision than plan.max_iterations allows.
 
+    About a merge: the developer is asked once more to bring both sides together.
+
     Exit 1: somebody had answered a moment before; 2: nothing is asked that can be answered so.
 
     Example: orchestrator reject US-003 --comment "use the table that is there"
     """
     if not comment.strip():
-        fail("the comment is empty: say what the architect is to change")
+        fail("the comment is empty: say what is to change")
     environment = configured(config, overrides)[1]
     asked = question(environment, story, Choice.REJECT, sprint=sprint, number=gate)
     raise typer.Exit(answer(environment, asked, Choice.REJECT, comment, as_json=as_json))
@@ -91,6 +95,8 @@ def cancel_command(
     as_json: JsonOption = False,
 ) -> None:
     """Give up a story that waits for a person: it ends as cancelled, and what waits for it as blocked.
+
+    About a merge: the story stays on its branch, finished and unmerged (needs_attention).
 
     Exit 1: somebody had answered a moment before; 2: nothing is asked that can be answered so.
 

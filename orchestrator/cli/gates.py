@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.cli.logline import cut
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Choice, Gate
+from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Choice, Gate, GateKind
 from orchestrator.sprint.answering import Question, questions, settled, time_over
 from orchestrator.sprint.history import StoryHistory
 
@@ -23,6 +23,11 @@ MEANS = {
     Choice.EDIT: "change it in your editor; built once nothing major is found (--file FILE: without an editor)",
     Choice.REPLAN: "planned from the start, with --comment if you like",
     Choice.CANCEL: "give the story up",
+}
+OF_A_MERGE = {
+    Choice.APPROVE: "merge it without the tests that ran before; they are named above",
+    Choice.REJECT: "the developer is asked once more, with your comment",
+    Choice.CANCEL: "leave it unmerged on its branch",
 }
 OVERRIDES = "override it: planned anew with the conflict as settled"
 
@@ -106,6 +111,8 @@ def _open_lines(raw: Mapping[str, Any]) -> Iterator[str]:
         f"Waits for a person since {_at(raw['opened_at'])}{until}: question {gate.number}, about the {gate.kind.value}",
     )
     yield f"  why: {cut(gate.reason, 300)}"
+    if gate.branch:
+        yield f"  its work is on {gate.branch}"
     if gate.plan_file:
         yield f"  the plan is a person's: {gate.plan_file}"
     for issue in (*gate.issues, *gate.notes):
@@ -121,9 +128,14 @@ def _open_lines(raw: Mapping[str, Any]) -> Iterator[str]:
         yield f"  it cannot be approved: {cut(gate.barred, 300)}"
     yield "  answer with one of"
     for choice, command in raw["commands"].items():
-        means = OVERRIDES if gate.conflict.detected and choice == Choice.APPROVE else MEANS[Choice(choice)]
         yield f"    {command}"
-        yield f"        {means}"
+        yield f"        {_means(gate, Choice(choice))}"
+
+
+def _means(gate: Gate, choice: Choice) -> str:
+    if gate.kind is GateKind.MERGE:
+        return OF_A_MERGE.get(choice, MEANS[choice])
+    return OVERRIDES if gate.conflict.detected and choice is Choice.APPROVE else MEANS[choice]
 
 
 def finding_lines(finding: Finding) -> list[str]:

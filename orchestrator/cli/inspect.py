@@ -16,7 +16,7 @@ from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.wiring.read import Reader, SprintView, history_of
 
 UNSAFE_PATH = "delivery.unsafe_path"
-CONTRACTS = frozenset({"contract_frozen", "contract_amended"})
+CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
 """Events that carry a contract; the last one counts."""
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
 

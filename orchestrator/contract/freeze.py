@@ -1,6 +1,7 @@
 """A breakdown and a tree → the closed world of one story."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from packaging.utils import canonicalize_name
 
@@ -37,20 +38,43 @@ def freeze(
         task.task_id: tuple(sorted({one_of[path] for path in task.files_to_create})) for task in breakdown.tasks
     }
     declared = {path for paths in task_files.values() for path in paths}
+    return ArchitectureContract(
+        story_id=breakdown.story_id,
+        declared_files=tuple(sorted(declared)),
+        task_files=dict(sorted(task_files.items())),
+        declared_dependencies=tuple(sorted(both_spellings(breakdown.dependencies.names))),
+        **_baseline(base_commit, files, manifests),
+    ).sealed()
+
+
+def rebased(
+    contract: ArchitectureContract, *, base_commit: str, files: Sequence[str], manifests: Mapping[str, str]
+) -> ArchitectureContract:
+    """The same contract on another base: what was merged before may be imported, and is not this story's to declare.
+
+    What the plan and its amendments allow stays; `files` and `manifests` are as for `freeze`.
+    """
+    return contract.model_copy(update=_baseline(base_commit, files, manifests)).sealed()
+
+
+def widened(contract: ArchitectureContract, task_id: str, files: Iterable[str]) -> ArchitectureContract:
+    """The contract under which one task may write all files of the story, and `files` that the baseline has."""
+    own = {*contract.declared_files, *files}
+    return contract.model_copy(update={"task_files": {**contract.task_files, task_id: tuple(sorted(own))}}).sealed()
+
+
+def _baseline(base_commit: str, files: Sequence[str], manifests: Mapping[str, str]) -> dict[str, Any]:
+    """Everything of a contract that is so because the tree is so."""
     read = {path: read_manifest(path, text) for path, text in manifests.items()}
     local = {name for found in read.values() for name in found.local}
     local |= {name for path, text in manifests.items() for name in local_modules(path, text)}
-    return ArchitectureContract(
-        story_id=breakdown.story_id,
-        base_commit=base_commit,
-        baseline_files=tuple(sorted(set(files))),
-        declared_files=tuple(sorted(declared)),
-        task_files=dict(sorted(task_files.items())),
-        baseline_dependencies=tuple(sorted({name for found in read.values() for name in found.dependencies})),
-        declared_dependencies=tuple(sorted(both_spellings(breakdown.dependencies.names))),
-        local_names=tuple(sorted(local)),
-        module_roots=tuple(sorted({root for path, text in manifests.items() for root in aliases(path, text).roots})),
-    ).sealed()
+    return {
+        "base_commit": base_commit,
+        "baseline_files": tuple(sorted(set(files))),
+        "baseline_dependencies": tuple(sorted({name for found in read.values() for name in found.dependencies})),
+        "local_names": tuple(sorted(local)),
+        "module_roots": tuple(sorted({root for path, text in manifests.items() for root in aliases(path, text).roots})),
+    }
 
 
 def worth_freezing(path: str) -> bool:

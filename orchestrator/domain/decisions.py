@@ -28,7 +28,7 @@ class Loop(StrEnum):
     TEST = "test"
     """Runs of the suite that decide: `test.max_attempts`."""
     MERGE = "merge"
-    """The whole diff, then the one merge."""
+    """The whole diff, then the merge; what the developer may still be asked about it counts."""
 
 
 class Verdict(StrEnum):
@@ -66,6 +66,9 @@ class Verdict(StrEnum):
     NOT_ANALYSED = "not_analysed"
     """No usable analysis came: the output itself is handed on."""
     MERGED = "merged"
+    RESOLVED = "resolved"
+    """Both sides of a merge were brought together."""
+    NOT_RESOLVED = "not_resolved"
     RED = "red"
     VANISHED = "vanished"
     """Tests that ran before do not run on the merged tree."""

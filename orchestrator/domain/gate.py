@@ -18,21 +18,22 @@ class GateKind(StrEnum):
 
     PLAN = "plan"
     CONFLICT = "conflict"
+    MERGE = "merge"
 
 
 class Choice(StrEnum):
     """What a person can answer."""
 
     APPROVE = "approve"
-    """Build the plan as it is; override the conflict."""
+    """Build the plan as it is; override the conflict; merge without the tests that vanished."""
     REJECT = "reject"
-    """One more revision, with the comment as its feedback."""
+    """One more revision, or one more try to merge, with the comment as its feedback."""
     EDIT = "edit"
     """Build the plan that comes with the answer."""
     REPLAN = "replan"
     """Plan from the start."""
     CANCEL = "cancel"
-    """Give the story up."""
+    """Give the story up; a merge is left where it is, on the story's branch."""
     TIME_OUT = "time_out"
     """Nobody answered in time; no person chooses it."""
 
@@ -50,7 +51,7 @@ class Gate(Value):
     barred: str = ""
     """Why `approve` is not among the choices, when it is not."""
     valid: bool
-    """Whether the plan satisfies the checks."""
+    """Whether the plan satisfies the checks; a merge that is asked about does not."""
     issues: tuple[Finding, ...] = ()
     """Why it is invalid."""
     notes: tuple[Finding, ...] = ()
@@ -59,7 +60,9 @@ class Gate(Value):
     plan_file: str = ""
     """The file that a person's plan came from; empty for the architect's."""
     iteration: int
-    """Plans judged so far."""
+    """Plans judged so far; for a merge, how often it was tried."""
+    branch: str = ""
+    """For a merge: the branch that the story's work is on."""
     opened_at: datetime | None = None
     deadline: datetime | None = None
     """When the question is settled without an answer; None: never."""

@@ -5,6 +5,7 @@ from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.gitfacts import Conflict, MergedStory
 from orchestrator.domain.sprint import Replan
 from orchestrator.domain.story import Story
 from orchestrator.domain.surface import Surface
@@ -104,6 +105,25 @@ class Delivered(Value):
     """True when the last reply satisfied every check and its command."""
     findings: tuple[Finding, ...] = ()
     """Findings of the last reply; minor ones when accepted."""
+    by: str = ""
+    """The persona that delivered, where that is told."""
+
+
+class MergeBrief(Value):
+    """What the developer is told when its story and what was merged before it do not go together."""
+
+    work: TaskBrief
+    """The task that is asked for it: its files are all that may be written, as merged, conflicts marked."""
+    merged: tuple[MergedStory, ...] = ()
+    """What was merged since the story began."""
+    conflicts: tuple[Conflict, ...] = ()
+    red: str = ""
+    """Why the merged tree was turned down, with the failing tests' output."""
+    result_diff: str = ""
+    story_diff: str = ""
+    """What each side changed, for a red tree."""
+    said: tuple[Finding, ...] = ()
+    """What a person says about it, and why an earlier answer was refused."""
 
 
 class SuiteBrief(Value):

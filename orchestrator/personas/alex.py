@@ -1,6 +1,6 @@
 """Alex, the developer: task → files (spec 1 B)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,7 @@ from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking, major
-from orchestrator.domain.stages import Delivered, StoryBrief, TaskBrief
+from orchestrator.domain.stages import Delivered, MergeBrief, StoryBrief, TaskBrief
 from orchestrator.domain.wire import DeliveryAnswer
 from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import Looked, ask
@@ -26,9 +26,12 @@ from orchestrator.personas.shown import Shown
 from orchestrator.personas.telling import account
 from orchestrator.ports import JudgeDelivery, Look
 from orchestrator.prompts import context
+from orchestrator.prompts.feedback import render_feedback
 from orchestrator.settings import WireFormat
 
 NAME = "alex"
+MAX_OUTPUT = 12_000
+"""Characters of a red tree's output that are shown."""
 
 
 class Alex:
@@ -54,6 +57,43 @@ class Alex:
         except SchemaValidationError as error:
             return Delivered(delivery=None, accepted=False, findings=error.findings)
         return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings)
+
+    async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
+        """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
+        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens)
+        build = _Build(self._desk, self._brief, brief.work, shown)
+        request = replace(
+            build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),
+            feedback=render_feedback(brief.said, None),
+            may_repair=False,
+        )
+        try:
+            asked = await ask(self._desk, request, read=build.read, judge=judge, complete=_whole)
+        except SchemaValidationError as error:
+            return Delivered(delivery=None, accepted=False, findings=error.findings, by=NAME)
+        return Delivered(delivery=asked.value, accepted=asked.accepted, findings=asked.findings, by=NAME)
+
+
+def _sides(brief: MergeBrief, budget: int) -> dict[str, str]:
+    """The slots that only a merge has."""
+    return {
+        "merged_stories": context.render_merged(brief.merged),
+        "conflicts": context.render_conflicts(brief.conflicts, budget // 2),
+        "red": brief.red and context.fence(context.cap_middle(brief.red, MAX_OUTPUT)),
+        "result_diff": brief.result_diff and context.fence(context.cap_middle(brief.result_diff, budget), "diff"),
+        "story_diff": brief.story_diff and context.fence(context.cap_middle(brief.story_diff, budget), "diff"),
+    }
+
+
+async def _nothing(paths: Sequence[str]) -> Mapping[str, str]:
+    return {}
+
+
+async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[Delivery | None, Sequence[Finding], int]:
+    """A resolution that was cut is none: what its end would have said, nobody knows."""
+    if not heard.cut_off and not (heard.at_limit and heard.is_plan):
+        return delivery, [], 0
+    return delivery, [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")], 0
 
 
 class _Build:

@@ -49,6 +49,8 @@ class Request(Question):
     """Whether JSON is asked for, and the prompt shows its schema."""
     form: Literal["plan", "json"] | None = None
     """In which form files are asked for; None where none are."""
+    may_repair: bool = True
+    """Whether a repair may be asked for at all; not of a request that is the only one by itself."""
     otherwise: "Request | None" = None
     """The same asked for as JSON: what is sent from the first answer on that could not be read as a plan."""
 
@@ -70,7 +72,7 @@ class Request(Question):
     def repairable(self, heard: "Heard") -> bool:
         """Whether a model may be asked to repair it: JSON is repaired, plans are asked for anew."""
         only_plans = self.form == "plan" and self.otherwise is None
-        return not only_plans and not heard.meant_as_plan and not heard.broken_off
+        return self.may_repair and not only_plans and not heard.meant_as_plan and not heard.broken_off
 
     def decided(self, verdict: StrEnum, findings: Iterable[Finding] = ()) -> dict[str, Any]:
         """What an event about the answer to it says of the decision."""

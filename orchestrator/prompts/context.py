@@ -11,6 +11,7 @@ from orchestrator.prompts.budget import (
     tokens,
 )
 from orchestrator.prompts.excerpt import render_excerpt
+from orchestrator.prompts.merging import render_conflicts, render_merged
 from orchestrator.prompts.project import render_files, render_names, render_paths, render_summaries, render_surface
 from orchestrator.prompts.stories import (
     render_acceptance_tests,
@@ -33,12 +34,14 @@ __all__ = [
     "fence",
     "fit",
     "render_acceptance_tests",
+    "render_conflicts",
     "render_design",
     "render_done_tasks",
     "render_excerpt",
     "render_files",
     "render_history",
     "render_instructions",
+    "render_merged",
     "render_missing",
     "render_names",
     "render_paths",

@@ -31,6 +31,7 @@ _BUILD = frozenset(
     }
 )
 
+_MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
 _SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"})
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
@@ -44,6 +45,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "developer/delivery_plan": _BUILD | {"feedback"},
     "developer/continuation": _BUILD | {"schema", "whole_files", "missing_files"},
     "developer/continuation_plan": _BUILD | {"whole_files", "missing_files"},
+    "developer/merge": _BUILD | _MERGE | {"schema"},
+    "developer/merge_plan": _BUILD | _MERGE,
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
     "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),

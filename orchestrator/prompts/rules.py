@@ -19,6 +19,8 @@ def _told(phrase_of: dict[str, str], *prompts: str) -> tuple[Rule, ...]:
     )
 
 
+_DEVELOPER = ("developer/delivery", "developer/continuation", "developer/merge")
+_DEVELOPER_PLANS = ("developer/delivery_plan", "developer/continuation_plan", "developer/merge_plan")
 _SHAPE = 'every field that the shape under "Answer shape" requires'
 _EXAMPLE = "an answer with its text, names or paths is refused"
 _PLAN = {
@@ -169,14 +171,20 @@ _REVIEW = {
     "review.prompt_example": _EXAMPLE,
 }
 
+_MERGE = {
+    "merge.marker": "no marker left in it",
+    "merge.removed": "nothing is shown, run, moved or taken away",
+    "merge.command": "nothing is shown, run, moved or taken away",
+}
+
 RULES: tuple[Rule, ...] = (
     *_told(_PLAN, "architect/breakdown", "architect/breakdown_missing"),
     *_told(_EXTRACT, "architect/plan_extract"),
-    *_told(_BUILD, "developer/delivery", "developer/continuation"),
-    *_told(_BUILD, "developer/delivery_plan", "developer/continuation_plan"),
-    *_told(_BUILD_JSON, "developer/delivery", "developer/continuation"),
-    *_told(_ACTION_PLAN, "developer/delivery_plan", "developer/continuation_plan", "tester/suite_plan"),
-    *_told(_EDITS, "developer/delivery_plan", "developer/continuation_plan"),
+    *_told(_BUILD, *_DEVELOPER, *_DEVELOPER_PLANS),
+    *_told(_BUILD_JSON, *_DEVELOPER),
+    *_told(_ACTION_PLAN, *_DEVELOPER_PLANS, "tester/suite_plan"),
+    *_told(_EDITS, *_DEVELOPER_PLANS),
+    *_told(_MERGE, "developer/merge", "developer/merge_plan"),
     *_told(_SUITE, "tester/suite", "tester/suite_plan"),
     *_told(_SUITE_JSON, "tester/suite"),
     *_told(_SUITE_PLAN, "tester/suite_plan"),
@@ -197,6 +205,11 @@ OWN_CODES = frozenset(
         "contract.amendment",
         "contract.hash",
         "contract.crashed",
+        "merge.conflict",
+        "merge.red",
+        "merge.vanished_tests",
+        "merge.older_tests_unknown",
+        "merge.unresolved",
         "plan.context_unknown",
         "plan.unchecked",
         "review.cut_off",

@@ -60,7 +60,10 @@ def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
     if choice in gate.choices:
         return
     if choice is Choice.APPROVE and gate.barred:
-        why = f"the plan cannot be carried out as it is: {gate.barred}"
+        what = "" if gate.kind is GateKind.MERGE else "the plan cannot be carried out as it is: "
+        why = f"{what}{gate.barred}"
+    elif gate.kind is GateKind.MERGE:
+        why = f"its plan is built; cancel leaves it on {gate.branch}, and replan builds it anew after that"
     elif choice is Choice.EDIT and gate.kind is GateKind.CONFLICT:
         why = "a conflict is not settled in the plan: approve overrides it, reject has the architect look again"
     elif choice is Choice.REJECT and gate.plan_file:

@@ -70,6 +70,30 @@ def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
     )
 
 
+def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int, vanished: bool, asked: bool) -> Gate:
+    """The question about a merge that goes no further by itself.
+
+    Only tests that vanished can be waved through: a person may know that they are gone for good. Nobody approves a
+    conflict or a red tree away. `asked`: whether the developer can be asked about it at all.
+    """
+    choices = [Choice.CANCEL]
+    if asked:
+        choices.insert(0, Choice.REJECT)
+    if vanished:
+        choices.insert(0, Choice.APPROVE)
+    return Gate(
+        kind=GateKind.MERGE,
+        reason=f"the story is finished and could not be merged: {refused.message.partition(chr(10))[0]}",
+        choices=tuple(choices),
+        barred="" if vanished else "nothing is merged with a conflict or a red suite",
+        valid=False,
+        issues=(refused,),
+        plan=plan,
+        iteration=iteration,
+        branch=branch,
+    )
+
+
 def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
     """Why nobody can approve this plan, "" when somebody can."""
     if not plan.tasks:
@@ -110,7 +134,7 @@ def _decided(gate: Gate, verdict: StrEnum, plans_left: int) -> dict[str, Any]:
 
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
     """A person's comment as feedback for the next plan."""
-    message = f"{answer.by} turned the plan down: {answer.comment or 'without a word'}"
+    message = f"{answer.by} turned it down: {answer.comment or 'without a word'}"
     return major("gate.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
 
 
@@ -138,6 +162,21 @@ def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
     cancels = stage.policies.gate.on_timeout == "cancel"
     status = StoryStatus.CANCELLED if cancels else StoryStatus.NEEDS_ATTENTION
     return StoryStopped(status, [*gate.issues, unanswered])
+
+
+def left_on_branch(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
+    """How a story ends whose merge was given up, or about which nobody answered in time: its work stays."""
+    where = Where(story=stage.story_id)
+    fix = f"merge {gate.branch} by hand, or `orchestrator replan {stage.story_id} --comment TEXT` to build it anew"
+    if answer.choice is Choice.CANCEL:
+        said = f": {answer.comment}" if answer.comment else ""
+        message = f"{answer.by} left the story unmerged{said}"
+        return StoryStopped(
+            StoryStatus.NEEDS_ATTENTION, [*gate.issues, major("gate.unmerged", message, where=where, fix=fix)]
+        )
+    message = f"nobody answered in time: {gate.reason}"
+    unanswered = major("gate.unanswered", message, where=where, fix=fix)
+    return StoryStopped(StoryStatus.NEEDS_ATTENTION, [*gate.issues, unanswered])
 
 
 def approves(stage: Stage, gate: Gate, answer: GateAnswer) -> bool:

@@ -1,6 +1,7 @@
 """Merging a finished story: the contract on the whole diff, then the whole suite on the merged tree (DESIGN 5.8)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.contract.enforce import check_diff
@@ -10,12 +11,24 @@ from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, blocking, critical, major, minor
 from orchestrator.domain.gitfacts import MergeResult
+from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import RunProblem, TestReport, TestSuite
-from orchestrator.sprint.context import Progress, Stage
+from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.older_tests import Tests, holds_tests, told, vanished
 from orchestrator.sprint.trial import failure_text, summary
 
 FindingList = list[Finding]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """Which try of a story's merge this is, and what a person has said about it."""
+
+    attempt: int = 1
+    requests_left: int = 0
+    """How often the developer may still be asked."""
+    may_go: frozenset[str] = frozenset()
+    """Older tests that need not run any more."""
 
 
 async def check_final_diff(
@@ -41,12 +54,19 @@ async def check_final_diff(
     return found
 
 
-async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite) -> MergeResult:
+def stop_on(violations: Sequence[Finding]) -> None:
+    """A violation in the tree fails the story hard."""
+    found = blocking(violations)
+    if found:
+        raise StoryStopped(StoryStatus.FAILED, found)
+
+
+async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tried: Tried) -> MergeResult:
     """Merge into the result branch, or say why not."""
 
     async def work(step_id: str) -> MergeResult:
         note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
-        regression = _Regression(stage, progress, plan, suite)
+        regression = _Regression(stage, progress, plan, suite, tried.may_go)
         result = await stage.workspace.merge(stage.story_id, note, regression.check)
         return regression.told(result)
 
@@ -54,10 +74,12 @@ async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: 
     said = merge_notes(result) if result.merged else [merge_finding(result)]
     await stage.step.emit(
         "story_merged" if result.merged else "merge_refused",
-        f"merged as {result.commit[:10]}" if result.merged else f"not merged: {merge_finding(result).message}",
+        f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
         level=Level.INFO if result.merged else Level.WARN,
         commit=result.commit,
-        **decided(Loop.MERGE, verdict_of(result), findings=said, attempt=1, budget_left=0),
+        **decided(
+            Loop.MERGE, verdict_of(result), findings=said, attempt=tried.attempt, budget_left=tried.requests_left
+        ),
     )
     return result
 
@@ -74,8 +96,10 @@ def verdict_of(result: MergeResult) -> Verdict:
 class _Regression:
     """The whole suite on one merged tree: not worse than at the base commit, and nothing that ran before is gone."""
 
-    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite) -> None:
-        self._stage, self._progress, self._suite = stage, progress, suite
+    def __init__(
+        self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, may_go: frozenset[str]
+    ) -> None:
+        self._stage, self._progress, self._suite, self._may_go = stage, progress, suite, may_go
         self._changed = {change.file for change in plan.tests_to_change}
         self._report: TestReport | None = None
         self._vanished: tuple[str, ...] = ()
@@ -94,7 +118,8 @@ class _Regression:
         if isinstance(before, str):
             self._unknown = before
             return ""
-        self._vanished = vanished(before, report, self._changed)
+        gone = vanished(before, report, self._changed)
+        self._vanished = tuple(test for test in gone if test not in self._may_go)
         return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
 
     async def _before(self) -> Tests | str:
@@ -153,6 +178,6 @@ def merge_finding(result: MergeResult) -> Finding:
         )
     return major(
         "merge.red",
-        f"the whole suite fails on the merged tree: {result.red}",
+        f"the tests fail on the merged tree: {result.red}",
         fix="look at both stories; reset this one so that it is built on the result",
     )

@@ -235,6 +235,8 @@ STEPS: dict[str, Teller] = {
     "diff_checked": _diff,
     "story_merged": _by_message(Mark.GOOD),
     "merge_refused": _by_message(Mark.BAD),
+    "merge_resolved": _by_message(Mark.GOOD),
+    "merge_unresolved": _by_message(Mark.BAD),
     FINISHED: _finished,
 }
 NOTES: dict[str, Callable[[Event], str]] = {

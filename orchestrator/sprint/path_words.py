@@ -14,6 +14,8 @@ _ENDS = {
     Verdict.CONFLICT: "not merged: conflict",
     Verdict.RED: "not merged: red",
     Verdict.VANISHED: "not merged: older tests vanished",
+    Verdict.RESOLVED: "resolved and tested again",
+    Verdict.NOT_RESOLVED: "not resolved",
     Verdict.REFUSED: "the whole diff breaks the contract",
 }
 

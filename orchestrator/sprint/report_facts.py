@@ -23,6 +23,8 @@ HEALINGS = frozenset(
         "delivery_left_short",
         "plan_mended",
         "failure_analysed",
+        "merge_resolved",
+        "merge_unresolved",
         "call_retried",
     }
 )
@@ -35,6 +37,7 @@ _OF_PURPOSE = {
     "breakdown_missing": "planning",
     "delivery": "building",
     "continuation": "building",
+    "merge": "building",
     "suite": "writing tests",
     "analysis": "analysing failures",
     "repair": "repairing answers",

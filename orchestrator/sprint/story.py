@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from orchestrator.domain.breakdown import Breakdown, Task
-from orchestrator.domain.findings import Finding, blocking, critical, major
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.findings import Finding, critical, major
 from orchestrator.domain.gitfacts import Branch
 from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TaskOutcome, TestsOutcome
@@ -12,7 +13,8 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.errors import OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
-from orchestrator.sprint.merge import check_final_diff, merge_finding, merge_notes, merge_story
+from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
+from orchestrator.sprint.merging import Merging
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
@@ -43,7 +45,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         suite = await write_suite(stage, progress, plan, await scan(stage))
         progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks.run)
         stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset({suite.test_file})))
-        return await conclude(stage, progress, plan, trial)
+        return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
         return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)
     except OrchestratorError as error:
@@ -88,14 +90,9 @@ def in_order(plan: Breakdown) -> list[Task]:
     return [by_id[task_id] for task_id in topological(by_id, needs)]
 
 
-def stop_on(violations: Sequence[Finding]) -> None:
-    """A violation in the tree fails the story hard."""
-    found = blocking(violations)
-    if found:
-        raise StoryStopped(StoryStatus.FAILED, found)
-
-
-async def conclude(stage: Stage, progress: Progress, plan: Breakdown, trial: Trial) -> StoryOutcome:
+async def conclude(
+    stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, trial: Trial
+) -> StoryOutcome:
     """Green and whole is merged; everything else waits for a person on its branch."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
     if not trial.report.green:
@@ -104,11 +101,8 @@ async def conclude(stage: Stage, progress: Progress, plan: Breakdown, trial: Tri
     if unfinished:
         progress.note_findings([_unfinished(unfinished)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
-    merged = await merge_story(stage, progress, plan, trial.suite)
+    merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
-    if not merged.merged:
-        progress.note_findings([merge_finding(merged)])
-        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
 

@@ -104,6 +104,13 @@ async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: Te
             await redo(replace(order, attempt=attempt + 1))
 
 
+async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
+    """The frozen suite once more, on the branch as it is now: no attempt of its own, nothing is mended after it."""
+    report = await _run(stage, plan, trial.suite)
+    await _tell(stage, report, route_test(report.green, trial.attempts, trial.attempts), trial.attempts, 0)
+    return report
+
+
 async def _run(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
     stack = recorded_stack(stage.brief.tech_stack, plan)
 

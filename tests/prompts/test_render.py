@@ -55,7 +55,7 @@ def test_without_feedback_the_prompt_has_no_trace_of_it(name: str) -> None:
     rendered = LIBRARY.render(name, slots)
     assert ("feedback" in {s.name for s in rendered}) == (
         "feedback" not in PROMPT_SLOTS[name] and not name.startswith("repair")
-    ) or (name in {"architect/breakdown_missing", "architect/amendment"})
+    ) or (name in {"architect/breakdown_missing", "architect/amendment", "developer/merge", "developer/merge_plan"})
     assert all(segment.text.strip() for segment in rendered)
 
 
@@ -63,6 +63,8 @@ def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
     for first, other, up_to in (
         ("architect/breakdown", "architect/breakdown_missing", "task"),
         ("developer/delivery", "developer/continuation", "feedback"),
+        ("developer/delivery", "developer/merge", "feedback"),
+        ("developer/delivery_plan", "developer/merge_plan", "feedback"),
     ):
         slots = {slot: f"<{slot}>" for slot in PROMPT_SLOTS[first] | PROMPT_SLOTS[other]}
         one, two = (
