@@ -12,6 +12,7 @@ from orchestrator.domain.findings import Finding, Severity, Where, major, minor
 from orchestrator.domain.gitfacts import Conflict
 from orchestrator.domain.paths import RepoPath
 
+_LOSSES = frozenset({LOST, "delivery.manifest_loss", "delivery.shrunk"})
 _MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?=[ \r\n]|$)", re.MULTILINE)
 _BETWEEN = re.compile(r"^={7}\r?$", re.MULTILINE)
 
@@ -24,15 +25,32 @@ def check_resolution(
     Every file in conflict must come, without a marker, and hold what both sides offer: exports, routes, packages,
     scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken away.
     """
-    found: dict[Finding, None] = {}
     others = {path: text for path, text in merged.items() if path not in {one.path for one in conflicts}}
     said = around.model_copy(update={"task": "\n".join((around.task, *gone_on_purpose(conflicts)))})
-    for before in ({one.path: one.result for one in conflicts}, {one.path: one.story for one in conflicts}):
-        contents = check_content(delivery, {**others, **before}, said)
-        found.update(dict.fromkeys(_hardened(finding, before) for finding in contents))
-    found.update(dict.fromkeys(check_whole(delivery, [one.path for one in conflicts], {})))
-    found.update(dict.fromkeys((*_markers(delivery, conflicts, others), *_besides(delivery))))
-    return list(found)
+    sides = ({one.path: one.result for one in conflicts}, {one.path: one.story for one in conflicts})
+    first, second = (check_content(delivery, {**others, **before}, said) for before in sides)
+    return [
+        *(_hardened(finding, sides[0]) for finding in _of_both(first, second)),
+        *check_whole(delivery, [one.path for one in conflicts], {}),
+        *_markers(delivery, conflicts, others),
+        *_besides(delivery),
+    ]
+
+
+def _of_both(first: Sequence[Finding], second: Sequence[Finding]) -> Iterator[Finding]:
+    """What is wrong with a text on both sides, and what either loses; what one side has had already is not new."""
+    common = {_place(finding) for finding in first} & {_place(finding) for finding in second}
+    told: dict[tuple[object, ...], Finding] = {}
+    for finding in (*first, *second):
+        if finding.code in _LOSSES:
+            told.setdefault((*_place(finding), finding.message), finding)
+        elif _place(finding) in common:
+            told.setdefault(_place(finding), finding)
+    yield from told.values()
+
+
+def _place(finding: Finding) -> tuple[object, ...]:
+    return finding.code, finding.where.file, finding.where.line, finding.where.field
 
 
 def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:

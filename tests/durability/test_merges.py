@@ -58,6 +58,8 @@ def expect_all_merged(bench: Bench, stories: tuple[str, ...], merges: int) -> No
     assert all(f"def {story.lower().replace('-', '_')}()" in shared for story in stories)
     assert "<<<<" not in shared
     assert len([call for call in left.calls if " merge " in call]) == merges
+    report = (bench.state / "reports" / "S1" / "report.md").read_text()
+    assert report.count("alex brought shared.py together with what US-") == len(stories) - 1
     told = bench.told("merge_resolved")
     assert sum(told.values()) == len(stories) - 1
     for story in told:

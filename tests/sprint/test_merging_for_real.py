@@ -1,0 +1,135 @@
+"""Stories that do not go together, with real git and real pytest, one after the other and so in a known order."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.simulated import MemorySink, SimulatedStep
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.story import Story
+from orchestrator.ports import SuiteRunner
+from orchestrator.settings import Policies, load
+from orchestrator.wiring.runners import project_runner
+from orchestrator.wiring.team import story_body, story_payload
+from tests.sprint.test_story import LIBRARY, codes, provider
+from tests.support import Team, delivery, git, make_repo, plain_environment
+
+RATES = "RATE = 1\n\n\ndef total(count):\n    return count * RATE\n"
+INVOICE = "from rates import RATE\n\n\ndef invoice():\n    return RATE * 3\n"
+FIXED = "def invoice():\n    return 3\n"
+
+
+class Sprint:
+    """A sprint over one repository; every story begins at its base."""
+
+    def __init__(self, folder: Path, files: Mapping[str, str], *stories: str) -> None:
+        self.repo = make_repo(folder / "repo", files)
+        self.folder, self.stories, self.team, self.sink = folder, stories, Team(), MemorySink()
+        self.prompts: list[str] = []
+
+    def deliver(self, story: str, files: Mapping[str, str], test: str, merge: Any = None) -> None:
+        self.team.plan(story, sorted(files))
+        self.team.deliver(story, 1, files)
+        self.team.suite(story, test, f"tests/test_{story.lower()}.py")
+        if merge is not None:
+            self.team.say("alex", story, "merge", delivery(story, 1, merge), task=1)
+
+    def run(self) -> list[StoryOutcome]:
+        settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(self.folder)), self.folder)
+        runner = project_runner(settings, environment, self.folder / "environments")
+        return asyncio.run(self._run(runner, git(self.repo, "rev-parse", "HEAD")))
+
+    async def _run(self, runner: SuiteRunner, base: str) -> list[StoryOutcome]:
+        workspace = GitWorkspace(
+            mirror=self.folder / "mirror.git", folder=self.folder / "trees", sprint="s1", base=base
+        )
+        await workspace.prepare(self.repo)
+        body = story_body(LIBRARY, workspace, runner)
+        for story in self.stories:
+            await workspace.open(story)
+        replies, outcomes = await provider(self.team, self.folder), []
+        for story in self.stories:
+            step = SimulatedStep(replies, self.sink, sprint="s1", story=story)
+            brief = StoryBrief(story=Story(id=story, title=f"Story {story}"), sprint="s1")
+            outcomes.append(await body(step, story_payload(brief, Policies())))
+            self.prompts += [prompt.text for prompt in step.prompts if prompt.key.purpose == "merge"]
+        workspace.close()
+        return outcomes
+
+    def result(self, path: str) -> str:
+        return git(self.folder / "mirror.git", "show", f"orchestrator/s1/result:{path}")
+
+
+def rates(folder: Path) -> Sprint:
+    """US-2 counts on what US-1 changes: no line in conflict, both green, and red together."""
+    sprint = Sprint(folder, {"rates.py": RATES}, "US-1", "US-2")
+    doubled = "from rates import total\n\n\ndef test_total():\n    assert total(2) == 4\n"
+    sprint.deliver("US-1", {"rates.py": RATES.replace("1", "2")}, doubled)
+    return sprint
+
+
+THREE = "from invoice import invoice\n\n\ndef test_invoice():\n    assert invoice() == 3\n"
+
+
+def test_a_story_that_merges_without_a_conflict_is_tested_on_the_merged_tree(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE)
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
+    assert second.tests.passed == 1, "green alone"
+    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
+    assert "test_invoice" in red.message
+    assert "assert 6 == 3" in red.message
+
+
+def test_what_is_red_together_is_mended_in_the_storys_own_files(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED})
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.DONE), second.findings
+    assert "return 3" in sprint.result("invoice.py")
+    assert "RATE = 2" in sprint.result("rates.py")
+    (prompt,) = sprint.prompts
+    assert "assert 6 == 3" in prompt
+    assert "-RATE = 1\n+RATE = 2" in prompt.partition("## What was changed meanwhile")[2]
+    assert "- US-1: US-1: tests" in prompt or "T-US-1-01: Work 1" in prompt
+    assert second.tests.passed == 1
+
+
+def test_a_mend_outside_the_story_is_refused(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"rates.py": RATES})
+    _, second = sprint.run()
+    assert second.status is StoryStatus.NEEDS_ATTENTION
+    assert {"merge.red", "merge.unresolved"} <= codes(second)
+    assert "RATE = 2" in sprint.result("rates.py")
+
+
+def test_a_resolution_that_breaks_the_storys_own_test_is_not_merged(tmp_path: Path) -> None:
+    sprint = rates(tmp_path)
+    sprint.deliver("US-2", {"invoice.py": INVOICE}, THREE, merge={"invoice.py": FIXED.replace("3", "4")})
+    _, second = sprint.run()
+    assert second.status is StoryStatus.NEEDS_ATTENTION
+    (red,) = [finding for finding in second.findings if finding.code == "merge.red"]
+    assert "assert 4 == 3" in red.message
+    assert second.tests.failed == 1, "the report tells the last run"
+
+
+def test_what_the_other_story_brought_may_be_used(tmp_path: Path) -> None:
+    """Its modules and its packages are part of the closed world of the resolution."""
+    base = {"app.py": "def steps():\n    return []\n"}
+    sprint = Sprint(tmp_path, base, "US-1", "US-2")
+    for story, name in (("US-1", "one"), ("US-2", "two")):
+        app = f"from {name} import {name}\n\n\ndef steps():\n    return [{name}]\n"
+        files = {"app.py": app, f"{name}.py": f"def {name}():\n    return '{name}'\n"}
+        test = f"from app import steps\n\n\ndef test_{name}():\n    assert '{name}' in [step() for step in steps()]\n"
+        both = "from one import one\nfrom two import two\n\n\ndef steps():\n    return [one, two]\n"
+        sprint.deliver(story, files, test, merge={"app.py": both} if story == "US-2" else None)
+    outcomes = sprint.run()
+    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, outcomes[1].findings
+    assert "return [one, two]" in sprint.result("app.py")
+    assert sprint.prompts[0].count("<<<<<<< merged meanwhile") >= 1
