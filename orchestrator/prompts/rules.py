@@ -210,6 +210,8 @@ OWN_CODES = frozenset(
         "merge.vanished_tests",
         "merge.older_tests_unknown",
         "merge.unresolved",
+        "merge.not_asked",
+        "merge.tests_let_go",
         "plan.context_unknown",
         "plan.unchecked",
         "review.cut_off",

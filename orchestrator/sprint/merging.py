@@ -1,5 +1,6 @@
 """The end of a green story: merged, or resolved once by the developer and tested again, or put to a person (C5)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.domain.breakdown import Breakdown
@@ -12,6 +13,7 @@ from orchestrator.errors import ProviderError
 from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import Tried, check_final_diff, merge_finding, merge_story, stop_on
+from orchestrator.sprint.older_tests import told
 from orchestrator.sprint.resolution import Resolution, look, out_of_reach
 from orchestrator.sprint.trial import failure_text, run_again, summary
 
@@ -48,8 +50,10 @@ class Merging:
         """The merge. Raises StoryStopped: needs_attention (nobody resolved it), failed (outside the contract)."""
         tried = await self._try()
         while isinstance(tried, Refused):
-            reachable = not out_of_reach(tried.sides, self._contract)
-            tried = await (self._resolve(tried) if reachable and self._requests > 0 else self._ask(tried, reachable))
+            why_not = out_of_reach(tried.sides, self._contract)
+            self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
+            asks = not why_not and self._requests > 0
+            tried = await (self._resolve(tried) if asks else self._ask(tried, reachable=not why_not))
         return tried
 
     async def _try(self) -> MergeResult | Refused:
@@ -101,7 +105,7 @@ class Merging:
         self._progress.trial = Trial(suite=self._trial.suite, report=report, attempts=self._trial.attempts)
         return "" if report.green else f"the story's own: {summary(report)}\n{failure_text(report)}"
 
-    async def _ask(self, refused: Refused, reachable: bool) -> MergeResult | Refused:
+    async def _ask(self, refused: Refused, *, reachable: bool) -> MergeResult | Refused:
         """What a person says. Raises StoryStopped when nobody is to be asked, or when it stays where it is."""
         if self._stage.policies.gate.mode == "auto":
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [refused.finding])
@@ -117,7 +121,18 @@ class Merging:
             return refused
         if answer.choice is Choice.APPROVE:
             self._may_go |= set(vanished)
+            self._progress.note_findings([_let_go(vanished, answer.by)])
         else:
             self._requests += 1
             self._said = (gates.comment_finding(self._stage.story_id, answer), *self._said)
         return await self._try()
+
+
+def _not_for_the_developer(why: str) -> Finding:
+    message = f"the developer was not asked to bring both sides together: {why}"
+    return minor("merge.not_asked", message, fix="look at both branches; a person decides this one")
+
+
+def _let_go(tests: Sequence[str], by: str) -> Finding:
+    message = f"{by} let tests go that ran before: {told(tests)}"
+    return minor("merge.tests_let_go", message, fix="see that what they showed is shown elsewhere, or no longer meant")

@@ -1,16 +1,20 @@
 """Stories that do not go together: the developer is asked once with both sides, then a person; without a process."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.simulated import report
+from orchestrator.adapters.simulated import SimulatedRunner, report
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gate import Choice, GateAnswer, GateKind
 from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.paths import RepoPath
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
+from tests.adapters.git_samples import note
+from tests.adapters.test_workspace import agree
 from tests.sprint.test_gate import People
 from tests.sprint.test_story import Stand, codes, provider
 from tests.support import delivery, suite_text
@@ -292,7 +296,7 @@ async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path
         await stand.run(replies)
         outcome = await stand.run(replies, "US-2", gate={"mode": mode})
         assert outcome.status is StoryStatus.NEEDS_ATTENTION
-        assert "merge.conflict" in codes(outcome)
+        assert {"merge.conflict", "merge.not_asked"} <= codes(outcome)
         assert "merge 1" not in stand.asked
         assert [gate.choices for gate in stand.people.asked] == [(Choice.CANCEL,)] * (mode != "auto")
 
@@ -311,6 +315,47 @@ async def test_a_refused_key_stops_the_sprint(tmp_path: Path) -> None:
     outcome = await stand.ends("escalations")
     assert (outcome.status, outcome.stop_sprint) == (StoryStatus.FAILED, True)
     assert "merge.conflict" in codes(outcome)
+
+
+class Meanwhile(SimulatedRunner):
+    """Something happens while a story is tested again."""
+
+    def __init__(self, then: Callable[[], Awaitable[object]]) -> None:
+        super().__init__()
+        self._then = then
+
+    async def run(self, root: Path, *, files: Sequence[str] | None = None, **more: Any) -> TestReport:
+        done = await super().run(root, files=files, **more)
+        if files is not None and self.ran.count(tuple(files)) == 2:
+            await self._then()
+        return done
+
+
+@pytest.mark.parametrize("path", ["shared.py", "elsewhere.py"])
+async def test_somebody_else_is_merged_while_the_resolution_is_tested(tmp_path: Path, path: str) -> None:
+    """Without a conflict it is one more merge on top; a second conflict is a person's, who may have it tried again."""
+    stand = Pair(tmp_path, said(Choice.REJECT, "the third one stays, too"))
+    third = f"{ONE}\n\ndef three():\n    return 3\n"
+    all_three = f"{BOTH}\n\ndef three():\n    return 3\n"
+    stand.merge({"shared.py": BOTH})
+    stand.merge({"shared.py": all_three})
+
+    async def third_story() -> None:
+        await stand.workspace.open("US-3")
+        changes = [FileChange(path=RepoPath(path), content=third)]
+        await stand.workspace.commit("US-3", changes, note("w", "US-3", "Three"))
+        assert (await stand.workspace.merge("US-3", note("m", "US-3", "Merge US-3"), agree)).merged
+
+    stand.runner = Meanwhile(third_story)
+    outcome = await stand.ends("escalations")
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    again = path == "shared.py"
+    assert stand.asked.count("merge 2") == len(stand.people.asked) == again
+    assert stand.workspace.result[path] == (all_three if again else third)
+    if again:
+        assert "- US-3: " in stand.merges[1]
+        assert "US-1" not in stand.merges[1].partition("## Merged meanwhile")[2].partition("## Files")[0]
+        assert [told[:2] for told in stand.told if told[0] == "merge_refused"] == [("merge_refused", "conflict")] * 3
 
 
 def said(choice: Choice, comment: str = "") -> GateAnswer:
@@ -370,3 +415,5 @@ async def test_a_person_may_let_tests_go_and_nothing_else(tmp_path: Path) -> Non
     assert gate.choices == (Choice.APPROVE, Choice.REJECT, Choice.CANCEL)
     assert "old::test_old" in gate.issues[0].message
     assert outcome.status is StoryStatus.DONE, outcome.findings
+    (let_go,) = [finding for finding in outcome.findings if finding.code == "merge.tests_let_go"]
+    assert let_go.message == "anna let tests go that ran before: old::test_old"
