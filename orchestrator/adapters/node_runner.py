@@ -10,7 +10,7 @@ from orchestrator.adapters.node_environment import NodeEnvironments, linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, read_report
 from orchestrator.adapters.tests_in_tree import is_typescript, typescript_tests
-from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
 
@@ -24,6 +24,8 @@ _STRIPS = (
 """What node says of itself: whether it leaves types out always, when asked to, or never."""
 _EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
 """What node itself looks for, with TypeScript: not every version that has to be asked looks for that."""
+SEPARATOR = " > "
+"""Between the titles of a test and of what it stands in."""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 
@@ -41,9 +43,17 @@ class NodeRunner:
         self._strips: str | None = None
 
     async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
+        key: str,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`; the whole suite is what node itself finds below `root`."""
+        if only:
+            files = tuple(dict.fromkeys(case.file for case in only))
         root = await asyncio.to_thread(root.resolve)
         lacking = await self._lacking(root)
         if lacking:
@@ -62,10 +72,14 @@ class NodeRunner:
             argv = [
                 *(NODE, *options, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
                 *(f"--test-reporter={REPORTER}", f"--test-reporter-destination={report}"),
+                *_patterns(only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
             result = await self._runner.run(argv, cwd=root, timeout_s=self._settings.timeout_s)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
+        if only and cases is not None:
+            wanted = {case.id for case in only}
+            cases = tuple(case for case in cases if case.id in wanted)
         return judged(result, cases, trouble, expected_names, runner=NODE, complete=(0,))
 
     async def _lacking(self, root: Path) -> str:
@@ -87,3 +101,10 @@ class NodeRunner:
             result = await self._runner.run([NODE, "-p", _STRIPS], cwd=root)
             self._strips = result.output.strip() if result.ok else ""
         return {"always": (), "asked": (_STRIP,)}.get(self._strips)
+
+
+def _patterns(only: Sequence[ReportedCase]) -> tuple[str, ...]:
+    """What keeps node from running other tests; versions differ in what that does to tests inside others."""
+    if any(SEPARATOR in case.name for case in only):
+        return ()
+    return tuple(f"--test-name-pattern=^{re.escape(case.name)}$" for case in only)

@@ -12,7 +12,7 @@ from orchestrator.adapters.python_environment import EnvironmentResult, PythonEn
 from orchestrator.adapters.runner_choice import PYTEST
 from orchestrator.adapters.suite_report import judged, read_report, reported
 from orchestrator.adapters.tree_reading import read_text, root_files
-from orchestrator.domain.testing import CommandResult, RunProblem, TestReport
+from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
 
@@ -35,7 +35,13 @@ class PytestRunner:
         self._path = path
 
     async def run(
-        self, root: Path, *, files: Sequence[str] | None = None, expected_names: Sequence[str] = (), key: str
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
+        key: str,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`.
 
@@ -47,7 +53,7 @@ class PytestRunner:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
-            argv = await asyncio.to_thread(_argv, environment.python, root, files, scratch, report)
+            argv = await asyncio.to_thread(_argv, environment.python, root, files, only, scratch, report)
             env = {"PATH": self._path_with(environment.python)}
             if environment.own:
                 # Plugins that happen to be installed beside us are none of the project's.
@@ -86,7 +92,14 @@ class PytestRunner:
         return not result.ok
 
 
-def _argv(python: Path, root: Path, files: Sequence[str] | None, scratch: Path, report: Path) -> list[str]:
+def _argv(
+    python: Path,
+    root: Path,
+    files: Sequence[str] | None,
+    only: Sequence[ReportedCase],
+    scratch: Path,
+    report: Path,
+) -> list[str]:
     """The command line; `-P` and the absolute `pythonpath` let the project be imported but not stand in for pytest."""
     names, read = root_files(root), partial(read_text, root)
     name = settings_file(names, read)
@@ -95,13 +108,23 @@ def _argv(python: Path, root: Path, files: Sequence[str] | None, scratch: Path, 
         settings.write_text("", encoding="utf-8")
     own = import_paths(name, read(name) or "") if name is not None else ()
     paths = [root, root / "src", *(root / entry for entry in own)]
+    chosen = [_node_id(case) for case in only] or files or ()
     return [
         *(str(python), "-P", "-m", "pytest"),
         *("-o", f"pythonpath={' '.join(shlex.quote(str(path)) for path in paths)}"),
         *("-o", "junit_family=xunit1", "-p", "no:cacheprovider", "--color=no"),
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
-        *("--", *(str(root / file) for file in files or ())),
+        # What the project's own options choose by words or marks is no matter of tests that are named one by one.
+        *(("-k", "", "-m", "") if only else ()),
+        *("--", *(f"{root}/{one}" for one in chosen)),
     ]
+
+
+def _node_id(case: ReportedCase) -> str:
+    """`file::Class::name[parameters]`: the report has the classes behind the file's dotted name."""
+    place, _, name = case.id.partition("::")
+    classes = place.removeprefix(case.file.removesuffix(".py").replace("/", "."))
+    return "::".join([case.file, *(part for part in classes.split(".") if part), name])
 
 
 def _install_text(environment: EnvironmentResult) -> str:

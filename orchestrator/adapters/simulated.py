@@ -160,6 +160,7 @@ class SimulatedRunner:
         *,
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
     ) -> TestReport:

@@ -1,19 +1,22 @@
 """The SuiteRunner of a project that may hold Python tests, Node tests, or both."""
 
 import asyncio
+import contextlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.proof import Copies, proof_for
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
 from orchestrator.adapters.suite_report import unseen
-from orchestrator.adapters.tests_in_tree import kinds_of_tests
+from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.testing import CommandResult, RunProblem, TestReport
+from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
+from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
 
 
@@ -38,22 +41,75 @@ class ProjectRunner:
         *,
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
+        root = await asyncio.to_thread(root.resolve)
+        kinds = await self._kinds(root, files, only, stack)
+        if isinstance(kinds, Finding):
+            return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
+        copies = await asyncio.to_thread(_copies, root, files)
+        report = await self._by(kinds, root, files, expected_names, only, key)
+        changed = await asyncio.to_thread(copies.changed)
+        if changed:
+            return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
+        if files and report.green:
+            return await self._proved(report, kinds[0], copies, root, files[0], key)
+        return report
+
+    async def _kinds(
+        self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase], stack: Sequence[str]
+    ) -> tuple[str, ...] | Finding:
+        """The runners that are needed, or why there is none."""
+        if only and not self._only:
+            return tuple(dict.fromkeys(_kind(case) for case in only))
         if files is None and not self._only:
-            kinds = await asyncio.to_thread(kinds_of_tests, root)
-        else:
-            names = await asyncio.to_thread(root_files, root)
-            choice = choose_runner(self._settings.command, names, files or (), stack)
-            if isinstance(choice, Finding):
-                return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{choice.message} {choice.fix}")
-            kinds = (choice,)
+            return await asyncio.to_thread(kinds_of_tests, root)
+        names = await asyncio.to_thread(root_files, root)
+        choice = choose_runner(self._settings.command, names, files or (), stack)
+        return choice if isinstance(choice, Finding) else (choice,)
+
+    async def _by(
+        self,
+        kinds: Sequence[str],
+        root: Path,
+        files: Sequence[str] | None,
+        expected: Sequence[str],
+        only: Sequence[ReportedCase],
+        key: str,
+    ) -> TestReport:
         if len(kinds) == 1:
-            return await self._runners[kinds[0]].run(root, files=files, expected_names=expected_names, key=key)
-        reports = [await self._runners[kind].run(root, files=files, key=key) for kind in kinds]
-        return merged(kinds, reports, expected_names)
+            runner = self._runners[kinds[0]]
+            return await runner.run(root, files=files, expected_names=expected, only=only, key=key)
+        reports = [
+            await self._runners[kind].run(
+                root, files=files, only=[case for case in only if _kind(case) == kind], key=key
+            )
+            for kind in kinds
+        ]
+        return merged(kinds, reports, expected)
+
+    async def _proved(
+        self, report: TestReport, kind: str, copies: Copies, root: Path, file: str, key: str
+    ) -> TestReport:
+        """The green report, if a test that must fail fails in its place."""
+        names = [case.name for case in report.cases]
+        proof = proof_for(file, copies.texts.get(file, ""), names)
+        case = ReportedCase(name=proof.name, id=_id_of(file, proof.name), file=file, result=CaseResult.FAILED)
+        try:
+            await asyncio.to_thread(copies.extend, file, proof.text)
+            shown = await self._runners[kind].run(root, files=[file], only=[case], key=key)
+            if proof.holds(shown, names):
+                return report
+            told = "a test that must fail, added to the suite, was not reported as failed"
+            return _refuted(report, RunProblem.FAKED, f"{told}: what is reported shows nothing\n{shown.output[-2000:]}")
+        except (WorkspaceError, KeyError) as error:
+            return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {error}")
+        finally:
+            with contextlib.suppress(WorkspaceError):
+                await asyncio.to_thread(copies.put_back)
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
@@ -74,6 +130,23 @@ class ProjectRunner:
         if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
             return NodePackages()
         return await self._packages.ensure(root, key)
+
+
+def _copies(root: Path, files: Sequence[str] | None) -> Copies:
+    return Copies(root, tuple(files_of_tests(root)) if files is None else files)
+
+
+def _kind(case: ReportedCase) -> str:
+    return PYTEST if case.file.endswith(".py") else NODE
+
+
+def _id_of(file: str, name: str) -> str:
+    """How the runner of a file reports a test of this name that stands in nothing else."""
+    return f"{file.removesuffix('.py').replace('/', '.')}::{name}" if file.endswith(".py") else f"{file}::{name}"
+
+
+def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:
+    return report.model_copy(update={"problem": problem, "output": f"{report.output}\n[{why}]\n"})
 
 
 def merged(kinds: Sequence[str], reports: Sequence[TestReport], expected: Sequence[str]) -> TestReport:

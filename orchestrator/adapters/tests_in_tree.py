@@ -22,7 +22,7 @@ def kinds_of_tests(root: Path) -> tuple[str, ...]:
     names = root_files(root)
     python = any(fnmatchcase(name, pattern) for name in names for pattern in PYTHON_MANIFESTS)
     node = False
-    for path in _test_files(root):
+    for path in files_of_tests(root):
         python = python or path.endswith(".py")
         node = node or _is_nodes(root, path)
         if python and node:
@@ -32,7 +32,7 @@ def kinds_of_tests(root: Path) -> tuple[str, ...]:
 
 def typescript_tests(root: Path) -> tuple[str, ...]:
     """Node's own tests below `root` that are written in TypeScript, sorted. Blocks."""
-    return tuple(sorted(path for path in _test_files(root) if is_typescript(path) and _is_nodes(root, path)))
+    return tuple(sorted(path for path in files_of_tests(root) if is_typescript(path) and _is_nodes(root, path)))
 
 
 def is_typescript(path: str) -> bool:
@@ -44,8 +44,8 @@ def _is_nodes(root: Path, path: str) -> bool:
     return not path.endswith(".py") and "node:test" in (read_text(root, path) or "")
 
 
-def _test_files(root: Path) -> Iterator[str]:
-    """Paths below `root` that are named like tests, no link followed."""
+def files_of_tests(root: Path) -> Iterator[str]:
+    """Paths below `root` that are named like tests, no link followed. Blocks."""
     seen = 0
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_TESTS_THERE]

@@ -65,6 +65,10 @@ class RunProblem(StrEnum):
     MEMORY_LIMIT = "memory_limit"
     MISSING_NAMES = "missing_names"
     """Expected test names are not in the report."""
+    TAMPERED = "tampered"
+    """A test file was changed while it ran."""
+    FAKED = "faked"
+    """Beside a suite that was all green, a test that must fail was not reported as failed."""
 
 
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})

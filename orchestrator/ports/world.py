@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
 from orchestrator.domain.story import BacklogContent, CellUpdate
-from orchestrator.domain.testing import CommandResult, TestReport
+from orchestrator.domain.testing import CommandResult, ReportedCase, TestReport
 
 T = TypeVar("T")
 
@@ -41,10 +41,15 @@ class SuiteRunner(Protocol):
         *,
         files: Sequence[str] | None = None,
         expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
     ) -> TestReport:
         """Run `files` (None: the whole suite) below `root`; names in `expected_names` must be in the report.
+
+        With `only`, cases of an earlier report, nothing but these is run and reported, as far as they are found again.
+        Files that were changed while they ran show nothing, and a green run of `files` is believed only where a test
+        that must fail, added to the first of them, is reported as failed.
 
         `stack` is what is recorded about the project's tech stack, the most telling text first, for choosing a runner.
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
