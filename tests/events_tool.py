@@ -59,6 +59,8 @@ MEANS = {
     "delivery_completed": "missing files were asked for and came",
     "delivery_left_short": "missing files were asked for and did not come",
     "diff_checked": "the whole diff of a story was held against its contract",
+    "failure_repeated": "a story failed as it had before: another way is tried once, then a person is needed",
+    "older_tests_failed": "the story's own suite is green, and tests that were there before fail",
     "failure_analysed": "the tester says what a red run means, or nothing usable",
     "files_shown": "an action plan asked to see files; they go into the next request",
     "gate_answered": "somebody has answered an open question, also while nothing runs; the first answer counts",

@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 from orchestrator.domain.script import ErrorKind
 from orchestrator.domain.testing import RunProblem
 from orchestrator.prompts.rules import RULES
-from orchestrator.sprint.trial import PROBLEMS
+from orchestrator.sprint.run_telling import PROBLEMS
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"
@@ -116,7 +116,7 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
         "story.contractviolation",
         "story.workspaceerror",
     ),
-    "sprint/trial.py": ("test.failed", *(f"test.{problem}" for problem in RunProblem)),
+    "sprint/run_telling.py": ("test.failed", *(f"test.{problem}" for problem in RunProblem)),
     "syntax/javascript_check.py": ("delivery.syntax", "suite.syntax"),
     "syntax/json_source.py": ("delivery.syntax", "suite.syntax"),
     "syntax/python_source.py": ("delivery.syntax", "suite.syntax"),

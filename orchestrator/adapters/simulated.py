@@ -152,6 +152,8 @@ class SimulatedRunner:
         """The files of each run; None for a whole suite."""
         self.stacks: list[tuple[str, ...]] = []
         """The recorded stack each run was told."""
+        self.alone: list[tuple[ReportedCase, ...]] = []
+        """The tests that each run was limited to; () for all."""
         self.commanded: list[str] = []
 
     async def run(
@@ -167,6 +169,7 @@ class SimulatedRunner:
         """See the port."""
         await asyncio.sleep(self._latency_s)
         self.stacks.append(tuple(stack))
+        self.alone.append(tuple(only))
         self.ran.append(None if files is None else tuple(files))
         waiting = self._wholes if files is None else self._stories
         passed = (*expected_names, "test_all") if files is None else expected_names

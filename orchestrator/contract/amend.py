@@ -51,16 +51,25 @@ def wanted(contract: ArchitectureContract, findings: Iterable[Finding]) -> Wante
     return Wanted(files=tuple(files), packages=tuple(packages))
 
 
+def wanted_files(contract: ArchitectureContract, paths: Iterable[str]) -> Wanted | None:
+    """The first of `paths`, files of no task, that an amendment may give to one; None when there is none."""
+    world = World(contract)
+    able = [path for path in dict.fromkeys(paths) if not _file_problem(world, path)]
+    return Wanted(files=tuple(able[:MAX_FILES])) if able else None
+
+
 def _file_problem(world: World, path: str) -> str:
-    """Why no amendment may name this path, "" when it may."""
+    """Why no amendment may name this path, "" when it may: it need not be new, but no task has it."""
     if unsafe_reason(path) is not None:
         return "is unsafe"
     if is_test_file(path):
         return "is a test file"
     if is_binary_file(path):
         return "is a binary file"
-    if spelling(path) in world.spellings:
+    if world.spellings.get(spelling(path), path) != path:
         return f"is another spelling of `{world.spellings[spelling(path)]}`"
+    if any(path in files for files in world.contract.task_files.values()):
+        return "belongs to a task"
     parts = path.split("/")
     if path in world.folders or any("/".join(parts[:end]) in world.files for end in range(1, len(parts))):
         return "would be a file and a folder"

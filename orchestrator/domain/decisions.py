@@ -62,6 +62,8 @@ class Verdict(StrEnum):
     REFUSED = "refused"
     GREEN = "green"
     MEND = "mend"
+    OTHER_WAY = "other_way"
+    """The same failure came back: the next attempt goes about it differently."""
     ANALYSED = "analysed"
     NOT_ANALYSED = "not_analysed"
     """No usable analysis came: the output itself is handed on."""

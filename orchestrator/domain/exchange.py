@@ -62,6 +62,8 @@ class Prompt(Value):
     schema_name: str | None = None
     """Stem of the answer's schema in contracts/: what it is held against, in whatever form it comes."""
     max_output_tokens: int | None = None
+    stronger: bool = False
+    """Whether the persona's stronger model is to answer, where one is configured."""
 
     @property
     def text(self) -> str:

@@ -37,6 +37,8 @@ class MergeResult(Value):
     """Tests that ran before and do not run on the merged tree, when that is why it was turned down."""
     older_unknown: str = ""
     """Why it is not known which tests ran before; empty when it is."""
+    flaky: tuple[str, ...] = ()
+    """Tests that failed on the merged tree and passed when they were run once more alone."""
     onto: str = ""
     """The commit of the result branch that it was tried with."""
 

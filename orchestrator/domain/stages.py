@@ -78,6 +78,13 @@ class Amended(Value):
     """Minor: what was left out of the answer, and why."""
 
 
+class PastAttempt(Value):
+    """A red run, and what was asked for after it."""
+
+    report: TestReport
+    instructions: tuple[FailureInstruction, ...] = ()
+
+
 class TaskBrief(Value):
     """What the developer is told for one delivery."""
 
@@ -95,6 +102,10 @@ class TaskBrief(Value):
     """The tester's instructions for this task's files."""
     failure_output: str = ""
     """Output of a failed run, when there are no instructions to give instead."""
+    history: tuple[PastAttempt, ...] = ()
+    """Earlier attempts that concerned this task."""
+    repeated: str = ""
+    """The failure that came back although it was to be mended: another way is wanted."""
 
 
 class Delivered(Value):
@@ -152,8 +163,10 @@ class FailureBrief(Value):
     files: dict[str, str]
     task_files: dict[str, tuple[str, ...]]
     """Task id → the files it may change."""
-    history: tuple[str, ...] = ()
-    """One line per earlier attempt."""
+    history: tuple[PastAttempt, ...] = ()
+    """All earlier attempts of the story."""
+    older: dict[str, str] = {}
+    """Texts of older test files that fail now: the story's own suite is green."""
 
 
 class Analysed(Value):

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from orchestrator.domain.base import AnswerValue, Value
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.paths import RepoPath
 
 
@@ -25,6 +26,24 @@ class TestSuite(Value):
     test_cases: tuple[TestCase, ...] = ()
     expected_names: tuple[str, ...] = ()
     """Names of the test functions found in `test_content` by syntax tree; each must appear in the report (C6)."""
+    changed: tuple[FileChange, ...] = ()
+    """Older test files written anew with it, as the plan allows."""
+
+    @property
+    def changes(self) -> tuple[FileChange, ...]:
+        """All files, the suite's own first."""
+        return (FileChange(path=self.test_file, content=self.test_content), *self.changed)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Their paths."""
+        return tuple(change.path for change in self.changes)
+
+    @property
+    def run_files(self) -> tuple[str, ...]:
+        """Those that are run with the suite, by the same runner; the others run with the whole suite."""
+        python = self.test_file.endswith(".py")
+        return tuple(path for path in self.files if path.endswith(".py") == python)
 
 
 class CaseResult(StrEnum):
@@ -83,6 +102,8 @@ class TestReport(Value):
     cases: tuple[ReportedCase, ...] = ()
     problem: RunProblem | None = None
     missing_names: tuple[str, ...] = ()
+    flaky: tuple[str, ...] = ()
+    """Ids of cases that failed and passed when they were run once more alone: they count as passed."""
     exit_code: int | None = None
     output: str = ""
     """Printed text, head and tail kept."""

@@ -223,8 +223,17 @@ class _Build:
             replies=replies,
             slots={**self._slots(), **more},
             task=self._brief.task.task_id,
+            stronger=self._stronger,
         )
-        return asked.in_form(form or self._desk.policies.formats.get(NAME, "auto"))
+        usual = self._desk.policies.formats.get(NAME, "auto")
+        # Whole files instead of edits, unless plans are all that is wanted: JSON holds nothing else.
+        whole = "json" if self._brief.repeated and usual == "auto" else usual
+        return asked.in_form(form or whole)
+
+    @property
+    def _stronger(self) -> bool:
+        """Whether the model for what the usual one does not get right is asked."""
+        return bool(self._brief.repeated) and NAME in self._desk.policies.stronger
 
     def _slots(self) -> dict[str, str]:
         brief, budget = self._brief, self._desk.policies.context_tokens
@@ -238,7 +247,15 @@ class _Build:
             **self._shown.slots,
             "import_summaries": context.render_summaries(brief.surface, exclude=tuple(brief.modified_files)),
             "instructions": context.render_instructions(brief.instructions) or brief.failure_output,
+            "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
+            "another_way": self._another_way(),
         }
+
+    def _another_way(self) -> str:
+        """What is said when a failure came back; "" when none did."""
+        if not self._brief.repeated:
+            return ""
+        return self._desk.library.note("notes/another_way", failure=context.fence(self._brief.repeated, "text"))
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

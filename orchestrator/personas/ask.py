@@ -8,7 +8,7 @@ from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import StopReason
 from orchestrator.domain.findings import Finding, blocking, major
-from orchestrator.domain.words import counted
+from orchestrator.domain.words import counted, squeezed
 from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
 from orchestrator.personas.desk import Desk, Heard, Request
 from orchestrator.prompts.feedback import render_feedback
@@ -67,14 +67,14 @@ async def ask(
     only asks to be shown something (`look`) is one of them; it is judged like any other when it is the last.
     """
     feedback, request = request.feedback, replace(request, attempt=0)
+    refused: set[str] = set()
     repairs = int(desk.policies.answer.repair_requests)
     while True:
         request = request.spent(1)
         heard = await desk.hear(request, feedback, may_repair=repairs > 0)
         repairs -= heard.repair_asked
         value, findings = _read(heard, read)
-        looked = await look(heard, request) if look is not None and request.left else None
-        if looked is not None:
+        if look is not None and request.left and (looked := await look(heard, request)) is not None:
             request = request.showing(looked.slots)
             if looked.only:
                 continue
@@ -88,10 +88,18 @@ async def ask(
         if judge is not None and value is not None and not blocking(findings):
             findings.extend(await judge(value))
         accepted = value is not None and not blocking(findings)
-        await _tell(desk, request, accepted, findings)
+        await _tell(desk, request, accepted, findings, repeated=squeezed(heard.reply.text) in refused)
         if accepted or not request.left:
             return _ended(request, heard, value, findings)
-        request, feedback = request.after(heard), render_feedback(findings, heard.reply.text)
+        request, feedback = request.after(heard), _feedback(desk, findings, heard.reply.text, refused)
+
+
+def _feedback(desk: Desk, findings: Sequence[Finding], answer: str, refused: set[str]) -> str:
+    """What is said of a refused answer, which becomes one of `refused`; that it is one of them already is said too."""
+    told, said = render_feedback(findings, answer), squeezed(answer)
+    again = desk.library.note("notes/same_answer") if said in refused else ""
+    refused.add(said)
+    return f"{told}\n\n{again}" if again else told
 
 
 def _read(heard: Heard, read: Read[T]) -> tuple[T | None, list[Finding]]:
@@ -132,22 +140,28 @@ def _unanswered(heard: Heard, asked: str) -> tuple[type[SchemaValidationError], 
     return AnswerInvalid, major("answer.invalid", f"{asked}, and the last answer could not be accepted", fix=fix)
 
 
-async def _tell(desk: Desk, request: Request, accepted: bool, findings: Sequence[Finding]) -> None:
-    """What the loop does with the answer that it asked for last."""
+async def _tell(desk: Desk, request: Request, accepted: bool, findings: Sequence[Finding], *, repeated: bool) -> None:
+    """What the loop does with the answer that it asked for last; `repeated`: it was refused before, word for word."""
     what = f"{request.persona}'s {request.purpose}"
     if accepted:
-        said = request.decided(Verdict.ACCEPTED, findings)
         await desk.emit(
-            request, "answer_accepted", f"{what} is accepted", level=Level.DEBUG, purpose=request.purpose, **said
+            request,
+            "answer_accepted",
+            f"{what} is accepted",
+            level=Level.DEBUG,
+            purpose=request.purpose,
+            **request.decided(Verdict.ACCEPTED, findings),
         )
         return
     blocked = blocking(findings)
+    said = f"{'the same answer again, ' * repeated}{blocked[0].message if blocked else 'no value'}"
     how = f"is not asked for again after {counted(request.replies, 'reply', 'replies')}"
     await desk.emit(
         request,
         "answer_sent_back" if request.left else "answer_given_up",
-        f"{what} {'is sent back' if request.left else how}: {blocked[0].message if blocked else 'no value'}",
+        f"{what} {'is sent back' if request.left else how}: {said}",
         level=Level.WARN,
         purpose=request.purpose,
+        repeated=repeated,
         **request.decided(Verdict.SENT_BACK if request.left else Verdict.GIVE_UP, blocked),
     )

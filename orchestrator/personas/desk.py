@@ -31,6 +31,8 @@ class Question:
     """Name in the prompt library."""
     slots: Mapping[str, str]
     task: str | None = None
+    stronger: bool = False
+    """Whether the persona's stronger model is asked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +215,7 @@ class Desk:
             name=name,
             version=self.library.version(name),
             schema_name=schema_name,
+            stronger=question.stronger,
         )
         return await self.step.turn(prompt)
 

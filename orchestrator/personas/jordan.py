@@ -13,7 +13,7 @@ from orchestrator.checks.suite_project import Project
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.stages import Analysed, FailureBrief, StoryBrief, SuiteBrief, Written
+from orchestrator.domain.stages import Analysed, FailureBrief, PastAttempt, StoryBrief, SuiteBrief, Written
 from orchestrator.domain.testing import FailureInstruction, TestSuite
 from orchestrator.domain.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.errors import SchemaValidationError
@@ -76,7 +76,8 @@ class Jordan:
                 "suite": context.render_suite(brief.suite),
                 "files": context.render_files(brief.files),
                 "report": context.render_report(brief.report),
-                "history": "\n".join(brief.history),
+                "older_tests": context.render_files(brief.older),
+                "history": _history(brief.history),
             },
         )
         try:
@@ -113,6 +114,10 @@ class Jordan:
             slots=slots,
         )
         return asked.in_form(self._desk.policies.formats.get(NAME, "auto")) if purpose is Purpose.SUITE else asked
+
+
+def _history(attempts: Sequence[PastAttempt]) -> str:
+    return context.render_history([(past.report, past.instructions) for past in attempts])
 
 
 def _project(brief: SuiteBrief) -> Project:

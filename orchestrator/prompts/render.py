@@ -28,6 +28,8 @@ _BUILD = frozenset(
         "shown_files",
         "import_summaries",
         "instructions",
+        "history",
+        "another_way",
     }
 )
 
@@ -49,7 +51,7 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "developer/merge_plan": _BUILD | _MERGE,
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
-    "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "history", "feedback"}),
+    "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "older_tests", "history", "feedback"}),
     "reviewer/review": frozenset(
         {"task_files", "allowed_dependencies", "story", "task", "diff", "previous", "feedback"}
     ),
@@ -57,6 +59,12 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "repair_part": frozenset({"schema", "problem", "part"}),
 }
 """Prompt name (path of its file without `.md`) → the slots it has, no more and no fewer."""
+
+NOTE_SLOTS: Mapping[str, frozenset[str]] = {
+    "notes/another_way": frozenset({"failure"}),
+    "notes/same_answer": frozenset(),
+}
+"""Name of a text that is said in a slot of prompts when it applies → its own slots."""
 
 SEGMENT_ORDER = ("role", "rules", "contract", "project", "sprint", "story", "task", "feedback")
 """Segments from what never changes to what changes with every call: the order provider caches need."""
@@ -161,16 +169,26 @@ def _parse(name: str, text: str) -> tuple[_SegmentTemplate, ...]:
     return templates
 
 
+def _note(name: str, texts: Mapping[str, str]) -> _Section:
+    if name not in texts:
+        raise ConfigError(f"the text {name}.md is missing")
+    note, words = _Section.parse(texts[name].strip()), ("the file has the unknown", "the file does not use the")
+    _check_slots(name, frozenset(note.slots), NOTE_SLOTS[name], words)
+    return note
+
+
 class PromptLibrary:
     """Every prompt of the product, parsed and checked once; rendering is pure."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
-        """`texts`: prompt name → Markdown, exactly the names of PROMPT_SLOTS, and the shared texts they include.
+        """`texts`: name → Markdown, the names of PROMPT_SLOTS and NOTE_SLOTS, no others but shared texts they include.
 
         Raises ConfigError, naming file and place, for a missing or unknown prompt or shared text, a segment that is
         unknown or out of order, and a slot that is unknown or unused.
         """
         texts = expand(texts)
+        self._notes = {name: _note(name, texts) for name in NOTE_SLOTS}
+        texts = {name: text for name, text in texts.items() if name not in NOTE_SLOTS}
         for name in sorted(set(texts) - set(PROMPT_SLOTS)):
             raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
@@ -193,6 +211,11 @@ class PromptLibrary:
         _check_slots(name, frozenset(slots), PROMPT_SLOTS[name], ("no place for the given", "nothing given for the"))
         rendered = ((template.name, template.render(slots)) for template in self._templates[name])
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
+
+    def note(self, name: str, **slots: str) -> str:
+        """One of NOTE_SLOTS with exactly its slots filled in. Raises ConfigError for a slot too many or too few."""
+        _check_slots(name, frozenset(slots), NOTE_SLOTS[name], ("no place for the given", "nothing given for the"))
+        return self._notes[name].render(slots)
 
     def worked(self, name: str) -> tuple[str, ...]:
         """The worked examples in the prompt, which no answer may be. Raises ConfigError for an unknown name."""

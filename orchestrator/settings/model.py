@@ -1,6 +1,6 @@
 """The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -67,6 +67,18 @@ class ProviderSettings(Section):
     """A server's Retry-After beyond this ends the retries."""
 
 
+class StrongerSettings(Section):
+    """The model that answers a persona where its usual one ran into the same failure again (spec 1 C7)."""
+
+    model: str
+    provider: ProviderName | None = None
+    """Empty: the persona's."""
+    base_url: str | None = None
+    """Empty: the persona's, where the provider is the same."""
+    timeout_s: float | None = Field(default=None, gt=0)
+    max_output_tokens: int | None = Field(default=None, ge=1)
+
+
 class PersonaSettings(Section):
     """What one persona does otherwise; an empty name takes `provider.*`.
 
@@ -80,6 +92,8 @@ class PersonaSettings(Section):
     max_output_tokens: int | None = Field(default=None, ge=1)
     format: WireFormat | None = None
     """How its files are asked for, whatever its model; empty: as `wire` says."""
+    stronger: StrongerSettings | None = None
+    """Who answers instead when what was built failed again as it had before; used for deliveries."""
 
 
 class WireSettings(Section):
@@ -174,6 +188,8 @@ class TestSettings(Section):
     command: str | None = None
     """The one runner to be used: pytest or node. Empty: chosen by the manifests and the suite (spec 1 C3)."""
     timeout_s: float = Field(default=300, gt=0)
+    flaky_reruns: Literal[0, 1] = 1
+    """How often a failed test is run once more alone before it counts as failed."""
 
 
 class BudgetSettings(Section):
@@ -262,10 +278,14 @@ class Policies(Section):
     context_tokens: int = 24000
     formats: dict[str, WireFormat] = Field(default_factory=dict)
     """Persona → how its files are asked for; `auto` for one that is not named."""
+    stronger: tuple[str, ...] = ()
+    """Personas that have a stronger model."""
 
     @classmethod
-    def of(cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None) -> "Policies":
-        """The part of `settings` that a running story must not see changing; `formats` as wiring works them out."""
+    def of(
+        cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
+    ) -> "Policies":
+        """The part of `settings` that a running story must not see changing; the others as wiring works them out."""
         return cls(
             answer=settings.answer,
             plan=settings.plan,
@@ -275,4 +295,5 @@ class Policies(Section):
             test=settings.test,
             context_tokens=settings.prompts.context_tokens,
             formats=dict(formats or {}),
+            stronger=tuple(stronger),
         )

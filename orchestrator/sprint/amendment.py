@@ -1,14 +1,16 @@
 """The one request per story to extend its frozen contract, made when the story would fail without it (DESIGN 5.5)."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.contract.amend import Wanted, amended, wanted
+from orchestrator.contract.amend import Wanted, amended, wanted, wanted_files
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import blocking
+from orchestrator.domain.findings import Finding, blocking, minor
 from orchestrator.domain.stages import Amended, AmendmentBrief, Delivered
+from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.context import Progress, Stage
 
@@ -19,13 +21,47 @@ async def amend(
     """The extended contract, or None: nothing to ask for, asked already, or not granted.
 
     What is granted is recorded with the new contract. When the request itself fails, the delivery's violations are
-    noted first: they are why the story fails, and the ProviderError goes on.
+    noted: they are why the story fails, and the ProviderError goes on.
     """
     asked = wanted(contract, delivered.findings)
     if delivered.accepted or delivered.delivery is None or asked is None or progress.amendment_asked:
         return None
+    try:
+        return await _ask(stage, progress, plan, contract, task, asked, blocking(delivered.findings))
+    except ProviderError:
+        progress.note_findings(blocking(delivered.findings))
+        raise
+
+
+async def amend_for_fixes(
+    stage: Stage,
+    progress: Progress,
+    plan: Breakdown,
+    contract: ArchitectureContract,
+    task: Task,
+    fixes: Sequence[FailureInstruction],
+) -> ArchitectureContract | None:
+    """The contract with the files of `fixes`, which no task has, given to `task`; or None, as with `amend`."""
+    asked = wanted_files(contract, [fix.file for fix in fixes])
+    if asked is None or progress.amendment_asked:
+        return None
+    reasons = [
+        minor("analysis.outside_tasks", f"the tests fail, and the cause is in {one.file}: {one.issue}", fix=one.fix)
+        for one in fixes
+    ]
+    return await _ask(stage, progress, plan, contract, task, asked, reasons)
+
+
+async def _ask(
+    stage: Stage,
+    progress: Progress,
+    plan: Breakdown,
+    contract: ArchitectureContract,
+    task: Task,
+    asked: Wanted,
+    reasons: Sequence[Finding],
+) -> ArchitectureContract | None:
     progress.amendment_asked = True
-    blocked = blocking(delivered.findings)
     brief = AmendmentBrief(
         task=task,
         breakdown=plan,
@@ -33,18 +69,14 @@ async def amend(
         contract=contract,
         files=asked.files,
         packages=asked.packages,
-        findings=blocked,
+        findings=tuple(reasons),
     )
-    try:
-        answer = await stage.architect.amendment(brief)
-    except ProviderError:
-        progress.note_findings(blocked)
-        raise
+    answer = await stage.architect.amendment(brief)
     progress.note_findings(answer.findings)
     longer = amended(contract, answer.amendment) if answer.amendment else None
     granted = answer.amendment is not None and longer is not None
     verdict = Verdict.GRANTED if granted else Verdict.REFUSED
-    said = decided(Loop.AMENDMENT, verdict, findings=blocked, attempt=1, budget_left=0)
+    said = decided(Loop.AMENDMENT, verdict, findings=reasons, attempt=1, budget_left=0)
     await _tell(stage, task, asked, answer, longer, said)
     return longer
 

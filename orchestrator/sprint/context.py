@@ -54,7 +54,15 @@ class Trial:
 
     suite: TestSuite
     report: TestReport
+    """The last run of the suite."""
+    broken: TestReport | None = None
+    """The whole suite's run, where it is older tests that stay red."""
     attempts: int
+
+    @property
+    def red(self) -> TestReport | None:
+        """The run that keeps the story from being merged."""
+        return self.broken or (None if self.report.green else self.report)
 
 
 @dataclass

@@ -106,7 +106,7 @@ def maximal_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
     delivery  = (build.max_attempts + answer.repair_requests) x transport
     plan      = plan.max_iterations x answer
     task      = delivery, or with reviews: review.max_iterations x (delivery + answer)
-    attempt   = plan.expected_tasks x task + answer (suite) + answer (analysis)
+    attempt   = plan.expected_tasks x task + answer (suite; written anew once at most) + answer (analysis)
     story     = plan + test.max_attempts x attempt + 2 x transport (amendment, merge)
 
     A person's plan costs one answer, beside the story's budget, and its tasks are counted.

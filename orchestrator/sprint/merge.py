@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from orchestrator.contract.enforce import check_diff
 from orchestrator.domain.breakdown import Breakdown
@@ -12,10 +11,11 @@ from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, blocking, critical, major, minor
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import RunProblem, TestReport, TestSuite
+from orchestrator.domain.testing import TestSuite
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
-from orchestrator.sprint.older_tests import Tests, holds_tests, told, vanished
-from orchestrator.sprint.trial import failure_text, summary
+from orchestrator.sprint.flaky import flaky_findings
+from orchestrator.sprint.older_tests import told
+from orchestrator.sprint.regression import Regression
 
 FindingList = list[Finding]
 
@@ -66,7 +66,7 @@ async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: 
 
     async def work(step_id: str) -> MergeResult:
         note = stage.note(f"Merge {stage.story_id}: {stage.brief.story.title}", step_id)
-        regression = _Regression(stage, progress, plan, suite, tried.may_go)
+        regression = Regression(stage, progress, plan, suite, tried.may_go)
         result = await stage.workspace.merge(stage.story_id, note, regression.check)
         return regression.told(result)
 
@@ -93,72 +93,16 @@ def verdict_of(result: MergeResult) -> Verdict:
     return Verdict.CONFLICT if result.conflicts else Verdict.RED
 
 
-class _Regression:
-    """The whole suite on one merged tree: not worse than at the base commit, and nothing that ran before is gone."""
-
-    def __init__(
-        self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, may_go: frozenset[str]
-    ) -> None:
-        self._stage, self._progress, self._suite, self._may_go = stage, progress, suite, may_go
-        self._changed = {change.file for change in plan.tests_to_change}
-        self._report: TestReport | None = None
-        self._vanished: tuple[str, ...] = ()
-        self._unknown = ""
-
-    async def check(self, folder: Path) -> str:
-        """Why the merged tree is turned down, or ""."""
-        stage, names = self._stage, self._suite.expected_names
-        self._report = report = await stage.runner.run(
-            folder, files=None, expected_names=names, key=f"{stage.brief.sprint}-merge"
-        )
-        red = "" if report.green else await _worse_than_base(stage, report)
-        if red:
-            return red
-        before = await self._before()
-        if isinstance(before, str):
-            self._unknown = before
-            return ""
-        gone = vanished(before, report, self._changed)
-        self._vanished = tuple(test for test in gone if test not in self._may_go)
-        return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
-
-    async def _before(self) -> Tests | str:
-        stage, progress = self._stage, self._progress
-        here = await stage.workspace.result_head()
-        if here == progress.branch.base and not holds_tests(progress.surface.files):
-            return {}
-        return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
-
-    def told(self, result: MergeResult) -> MergeResult:
-        """The result with what was learned about older tests; what ran is kept for the next merge."""
-        if result.merged and self._report is not None:
-            self._stage.older.note(result.commit, self._report)
-        return result.model_copy(update={"vanished": self._vanished, "older_unknown": self._unknown})
-
-
-async def _worse_than_base(stage: Stage, report: TestReport) -> str:
-    """Why the merged tree is red, "" when it only fails what failed at the sprint's base commit already (C6)."""
-    if report.problem is not None:
-        return f"{summary(report)}\n{report.output[-4000:]}"
-
-    async def at_base(folder: Path) -> TestReport:
-        return await stage.runner.run(folder, files=None, key=f"{stage.brief.sprint}-base")
-
-    base = await stage.workspace.base_tree(at_base)
-    if base.problem not in {None, RunProblem.NO_TESTS}:
-        return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
-    fresh = report.failing_ids - base.failing_ids
-    if not fresh and report.passed:
-        return ""
-    return f"{summary(report)}: {', '.join(sorted(fresh))}\n{failure_text(report)}"
-
-
 def merge_notes(result: MergeResult) -> list[Finding]:
-    """What a merge could not look at."""
+    """What a merge could not look at, and what it took for flaky."""
+    flaky = flaky_findings(result.flaky)
     if not result.older_unknown:
-        return []
+        return flaky
     message = f"which tests ran before the merge is not known: {result.older_unknown}"
-    return [minor("merge.older_tests_unknown", message, fix="see that the whole suite can run before the sprint")]
+    return [
+        *flaky,
+        minor("merge.older_tests_unknown", message, fix="see that the whole suite can run before the sprint"),
+    ]
 
 
 def merge_finding(result: MergeResult) -> Finding:

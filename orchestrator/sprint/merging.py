@@ -15,7 +15,8 @@ from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import Tried, check_final_diff, merge_finding, merge_story, stop_on
 from orchestrator.sprint.older_tests import told
 from orchestrator.sprint.resolution import Resolution, look, out_of_reach
-from orchestrator.sprint.trial import failure_text, run_again, summary
+from orchestrator.sprint.run_telling import failure_text, summary
+from orchestrator.sprint.runs import run_again
 
 REQUESTS = 1
 """How often the developer is asked about a story's merge, unless a person wants it once more (DESIGN 5.5)."""
@@ -83,7 +84,7 @@ class Merging:
         if asked.contract is None:
             return refused
         self._contract = asked.contract
-        suite = frozenset({self._trial.suite.test_file})
+        suite = frozenset(self._trial.suite.files)
         stop_on(await check_final_diff(self._stage, self._progress, self._contract, suite))
         red = await self._own_suite()
         if not red:

@@ -231,6 +231,8 @@ STEPS: dict[str, Teller] = {
     "task_finished": _task,
     "suite_committed": lambda event, told: (Mark.GOOD, f"suite {_short(event.message)}"),
     "tests_finished": _tests,
+    "older_tests_failed": _tests,
+    "failure_repeated": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),
     "diff_checked": _diff,
     "story_merged": _by_message(Mark.GOOD),

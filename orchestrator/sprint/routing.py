@@ -30,8 +30,14 @@ class TestRoute(StrEnum):
     GIVE_UP = "give_up"
 
 
-def route_test(green: bool, attempt: int, max_attempts: int) -> TestRoute:
-    """`attempt` is 1 for the first run."""
+SAME_FAILURES = 2
+"""Times that a failure may come back in a story: after the first another way is tried, the second ends it (C7)."""
+
+
+def route_test(green: bool, attempt: int, max_attempts: int, repeats: int = 0) -> TestRoute:
+    """`attempt` is 1 for the first run; `repeats` counts the runs that failed as an earlier one had."""
     if green:
         return TestRoute.MERGE
+    if repeats >= SAME_FAILURES:
+        return TestRoute.GIVE_UP
     return TestRoute.MEND if attempt < max_attempts else TestRoute.GIVE_UP

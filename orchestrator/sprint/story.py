@@ -17,9 +17,11 @@ from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
 from orchestrator.sprint.merging import Merging
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
+from orchestrator.sprint.run_telling import red_finding, tests_outcome
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
+from orchestrator.sprint.suite import write_suite
 from orchestrator.sprint.task import Order, TaskRun
-from orchestrator.sprint.trial import red_finding, run_trial, tests_outcome, write_suite
+from orchestrator.sprint.trial import run_trial
 
 
 async def run_story(stage: Stage) -> StoryOutcome:
@@ -43,8 +45,8 @@ async def work_through(stage: Stage) -> StoryOutcome:
         for task in in_order(plan):
             await tasks.run(Order(task=task))
         suite = await write_suite(stage, progress, plan, await scan(stage))
-        progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks.run)
-        stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset({suite.test_file})))
+        progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks)
+        stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files)))
         return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
         return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)
@@ -95,8 +97,8 @@ async def conclude(
 ) -> StoryOutcome:
     """Green and whole is merged; everything else waits for a person on its branch."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
-    if not trial.report.green:
-        progress.note_findings([red_finding(trial.report, trial.attempts)])
+    if trial.red is not None:
+        progress.note_findings([red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     if unfinished:
         progress.note_findings([_unfinished(unfinished)])

@@ -15,7 +15,7 @@ from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, blocking
-from orchestrator.domain.stages import Delivered, TaskBrief
+from orchestrator.domain.stages import Delivered, PastAttempt, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
@@ -43,6 +43,9 @@ class Order:
     failure_output: str = ""
     attempt: int = 1
     """Which run of the suite it is built for."""
+    history: tuple[PastAttempt, ...] = ()
+    repeated: str = ""
+    """The failure that came back, when another way is wanted."""
 
 
 class TaskRun:
@@ -107,7 +110,8 @@ class TaskRun:
         done = [
             f"{task.task_id} ({status}): {textwrap.shorten(task.description, DONE_CHARS, placeholder=' …')}"
             for task in self._plan.tasks
-            if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING and task is not order.task
+            if (status := self._progress.tasks[task.task_id]) is not TaskStatus.PENDING
+            and task.task_id != order.task.task_id
         ]
         return TaskBrief(
             task=order.task.model_copy(update={"files_to_create": self._wanted(order.task.files_to_create)}),
@@ -119,6 +123,8 @@ class TaskRun:
             done_tasks=tuple(done),
             instructions=order.instructions,
             failure_output=order.failure_output,
+            history=order.history,
+            repeated=order.repeated,
         )
 
     async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:

@@ -1,260 +1,172 @@
-"""The story's suite: written once, frozen, run, analysed, mended for a bounded number of attempts (spec 1 C)."""
+"""The frozen suite run, analysed, and the story mended for a bounded number of attempts (spec 1 C)."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 
-from orchestrator.checks.suite_older import check_older
-from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.decisions import Loop, Verdict, decided
-from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.domain.outcome import CaseOutcome, TestsOutcome
-from orchestrator.domain.stages import Analysed, FailureBrief, SuiteBrief
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.surface import Surface
-from orchestrator.domain.testing import NO_RUNNER, CaseResult, FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.stages import Analysed, FailureBrief, PastAttempt
+from orchestrator.domain.testing import NO_RUNNER, TestReport, TestSuite
 from orchestrator.domain.words import counted
-from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
-from orchestrator.sprint.record import recorded_stack
+from orchestrator.sprint.amendment import amend_for_fixes
+from orchestrator.sprint.context import Progress, Stage, Trial
+from orchestrator.sprint.flaky import flaky_findings
+from orchestrator.sprint.orders import Owned, about, nearest_task, orders, outside, unassigned
+from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
-from orchestrator.sprint.task import Order
-
-OUTPUT_CAP = 6000
-"""Characters of a failed run's output that are handed on (its end)."""
-FAILING_CAP = 50
-"""Failed tests that an event lists: there may be a hundred thousand."""
-PROBLEMS = {
-    RunProblem.TIMEOUT: "it was ended after test.timeout_s",
-    RunProblem.NO_TESTS: "no test was run",
-    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
-    RunProblem.MISSING_RUNNER: "there is no test runner for it",
-    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
-    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
-    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
-    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
-    RunProblem.MISSING_NAMES: "expected tests did not run",
-    RunProblem.TAMPERED: "a test file was changed while it ran",
-    RunProblem.FAKED: "a test that must fail, run beside them, was not reported as failed",
-}
-"""What a problem means, for people."""
+from orchestrator.sprint.runs import run_suite, tell_run
+from orchestrator.sprint.signature import Signature, signature
+from orchestrator.sprint.suite import story_files
+from orchestrator.sprint.task import TaskRun
 
 
-Redo = Callable[[Order], Awaitable[object]]
-"""Asks the developer for one task again."""
+async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> Trial:
+    """Run the suite, and the older tests once it is green; while either is red and attempts remain, mend."""
+    return await _Attempts(stage, progress, plan, suite, tasks).run()
 
 
-async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
-    """A committed suite. Raises StoryStopped (failed) when no valid one came."""
+class _Attempts:
+    """One story's attempts: what was seen in them decides how far they go."""
 
-    async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [*story_files(plan), *SETTINGS_FILES])
+    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> None:
+        self._stage, self._progress, self._plan, self._tasks = stage, progress, plan, tasks
+        self._suite = suite
+        self._attempt = self._repeats = 0
+        self._history: list[PastAttempt] = []
+        self._seen: list[Signature] = []
+        self._came_back = ""
 
-    texts = await stage.step.step("read", read, dict[str, str])
-    files = {path: texts[path] for path in story_files(plan) if path in texts}
-    settings = {path: texts[path] for path in SETTINGS_FILES if path in texts}
-    brief = SuiteBrief(breakdown=plan, surface=surface, files=files, settings=settings)
-    written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface))
-    suite = written.suite
-    if suite is None:
-        raise StoryStopped(StoryStatus.FAILED, written.findings)
-    progress.note_findings(written.findings)
+    @property
+    def _owned(self) -> Owned:
+        return self._tasks.contract.task_files
 
-    async def commit(step_id: str) -> str:
-        change = FileChange(path=suite.test_file, content=suite.test_content)
-        note = stage.note(f"{stage.story_id}: tests", step_id)
-        return await stage.workspace.commit(stage.story_id, [change], note)
+    def _left(self, report: TestReport) -> int:
+        """How many more runs there may be after this one."""
+        most = self._attempt if report.problem in NO_RUNNER else self._stage.policies.test.max_attempts
+        return most - self._attempt
 
-    done = await stage.step.step("commit", commit, str)
-    about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
-    await stage.step.emit("suite_committed", about, commit=done, files=[suite.test_file])
-    return suite
+    async def run(self) -> Trial:
+        while True:
+            self._attempt += 1
+            report = await run_suite(self._stage, self._plan, self._suite)
+            self._progress.note_findings(flaky_findings(report.flaky))
+            broken = None
+            if report.green:
+                await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
+                broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
+            trial = Trial(suite=self._suite, report=report, broken=broken, attempts=self._attempt)
+            if trial.red is None:
+                return trial
+            came_back = self._note(trial.red)
+            left = self._left(trial.red)
+            route = route_test(False, self._attempt, self._attempt + left, self._repeats)
+            await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
+            if came_back:
+                await self._tell_again(route, left)
+            if route is not TestRoute.MEND:
+                return trial
+            await self._mend(trial.red, of_older=broken is not None)
 
+    def _note(self, red: TestReport) -> bool:
+        """Whether the story failed like this before."""
+        self._seen.append(signature(red))
+        came_back = self._times() > 1
+        self._repeats += came_back
+        if came_back:
+            self._came_back = self._seen[-1].text
+        return came_back
 
-async def _judge(stage: Stage, plan: Breakdown, surface: Surface, suite: TestSuite) -> list[Finding]:
-    """Older tests change only where the plan says so."""
-    path = suite.test_file
-    if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
-        return []
+    def _times(self) -> int:
+        return sum(seen.id == self._seen[-1].id for seen in self._seen)
 
-    async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [path])
+    async def _mend(self, red: TestReport, *, of_older: bool) -> None:
+        """Have the failure analysed, and the tasks asked for again that it concerns."""
+        analysed = await self._analyse(red, of_older=of_older)
+        await self._tell_analysed(analysed, self._left(red))
+        await self._amended(analysed)
+        asked = orders(self._plan, self._owned, analysed, red)
+        past = tuple(self._history)
+        self._history.append(PastAttempt(report=red, instructions=analysed.instructions))
+        for order in asked:
+            history = about(self._owned, order.task, past)
+            more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
+            await self._tasks.run(more)
 
-    older = await stage.step.step("read", read, dict[str, str])
-    return check_older(suite, older.get(path))
+    async def _amended(self, analysed: Analysed) -> None:
+        """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""
+        fixes = outside(self._owned, analysed.instructions)
+        if not fixes:
+            return
+        task = nearest_task(self._plan, fixes[0].file)
+        longer = await amend_for_fixes(self._stage, self._progress, self._plan, self._tasks.contract, task, fixes)
+        if longer is not None:
+            self._tasks.contract = longer
+        self._progress.note_findings(unassigned(self._owned, analysed.instructions))
 
+    async def _analyse(self, red: TestReport, *, of_older: bool) -> Analysed:
+        stage = self._stage
+        owned = (path for files in self._owned.values() for path in files)
+        tests = sorted(_files_of(red)) if of_older else []
+        paths = list(dict.fromkeys([*story_files(self._plan), *owned, *tests]))
 
-async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, redo: Redo) -> Trial:
-    """Run the frozen suite; while it is red and attempts remain, analyse and mend."""
-    history: list[str] = []
-    attempt = 0
-    while True:
-        attempt += 1
-        report = await _run(stage, plan, suite)
-        attempts = attempt if report.problem in NO_RUNNER else stage.policies.test.max_attempts
-        route = route_test(report.green, attempt, attempts)
-        await _tell(stage, report, route, attempt, attempts - attempt)
-        if route is not TestRoute.MEND:
-            return Trial(suite=suite, report=report, attempts=attempt)
-        analysed = await _analyse(stage, plan, suite, report, history)
-        await _tell_analysed(stage, analysed, attempt, attempts - attempt)
-        progress.note_findings(unassigned(plan, analysed.instructions))
-        history.append(f"attempt {attempt}: {summary(report)}")
-        for order in orders(plan, analysed, report):
-            await redo(replace(order, attempt=attempt + 1))
+        async def work(_step_id: str) -> dict[str, str]:
+            return await stage.workspace.read(stage.story_id, paths)
 
-
-async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
-    """The frozen suite once more, on the branch as it is now: no attempt of its own, nothing is mended after it."""
-    report = await _run(stage, plan, trial.suite)
-    await _tell(stage, report, route_test(report.green, trial.attempts, trial.attempts), trial.attempts, 0)
-    return report
-
-
-async def _run(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
-    stack = recorded_stack(stage.brief.tech_stack, plan)
-
-    async def work(_step_id: str) -> TestReport:
-        # What commands left behind is swept out, so that a run sees the branch and nothing else, also when repeated.
-        await stage.workspace.reset(stage.story_id)
-        root = stage.workspace.root(stage.story_id)
-        return await stage.runner.run(
-            root,
-            files=[suite.test_file],
-            expected_names=suite.expected_names,
-            stack=stack,
-            key=stage.environment_key,
+        texts = await stage.step.step("read", work, dict[str, str])
+        return await stage.tester.analyse(
+            FailureBrief(
+                suite=self._suite,
+                report=red,
+                files={path: text for path, text in texts.items() if path not in tests},
+                task_files={task: tuple(files) for task, files in self._owned.items()},
+                history=tuple(self._history),
+                older={path: texts[path] for path in tests if path in texts},
+            )
         )
 
-    return await stage.step.step("test", work, TestReport)
-
-
-async def _tell(stage: Stage, report: TestReport, route: TestRoute, attempt: int, left: int) -> None:
-    failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
-    await stage.step.emit(
-        "tests_finished",
-        f"attempt {attempt}: {summary(report)}",
-        level=Level.INFO if report.green else Level.WARN,
-        green=report.green,
-        problem=report.problem,
-        duration_ms=round(report.duration_s * 1000),
-        output="" if report.green else report.output[-OUTPUT_CAP:],
-        failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
-        **decided(
-            Loop.TEST,
-            Verdict.GREEN if report.green else route,
-            findings=[] if report.green else [red_finding(report, attempt)],
-            attempt=attempt,
-            budget_left=left,
-        ),
-    )
-
-
-async def _analyse(stage: Stage, plan: Breakdown, suite: TestSuite, report: TestReport, history: list[str]) -> Analysed:
-    async def work(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, story_files(plan))
-
-    files = await stage.step.step("read", work, dict[str, str])
-    return await stage.tester.analyse(
-        FailureBrief(
-            suite=suite,
-            report=report,
-            files=files,
-            task_files={task.task_id: task.files_to_create for task in plan.tasks},
-            history=tuple(history),
+    async def _tell_again(self, route: TestRoute, left: int) -> None:
+        """The same failure once more: another way is tried, or a person is needed."""
+        again, seen = route is TestRoute.MEND, self._seen[-1]
+        finding = same_failure(seen, self._times())
+        if not again:
+            self._progress.note_findings([finding])
+        await self._stage.step.emit(
+            "failure_repeated",
+            f"{finding.message}; {'it is gone about differently' if again else 'no further attempt is made'}",
+            level=Level.WARN,
+            signature=seen.id,
+            times=self._times(),
+            **decided(
+                Loop.TEST,
+                Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
+                findings=[finding],
+                attempt=self._attempt,
+                budget_left=left if again else 0,
+            ),
         )
-    )
+
+    async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
+        told = "; ".join(f"{i.file}: {i.issue}" for i in analysed.instructions) or "no usable analysis"
+        verdict = Verdict.ANALYSED if analysed.instructions else Verdict.NOT_ANALYSED
+        await self._stage.step.emit(
+            "failure_analysed", f"the failure was analysed: {told}",
+            instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
+            **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
+        )  # fmt: skip
 
 
-async def _tell_analysed(stage: Stage, analysed: Analysed, attempt: int, left: int) -> None:
-    told = "; ".join(f"{i.file}: {i.issue}" for i in analysed.instructions) or "no usable analysis"
-    verdict = Verdict.ANALYSED if analysed.instructions else Verdict.NOT_ANALYSED
-    await stage.step.emit(
-        "failure_analysed", f"the failure was analysed: {told}",
-        instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
-        **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=attempt, budget_left=left),
-    )  # fmt: skip
+def _files_of(red: TestReport) -> set[str]:
+    """Files that failed tests stand in."""
+    ids = red.failing_ids
+    return {case.file for case in red.cases if case.file and case.id in ids}
 
 
-def orders(plan: Breakdown, analysed: Analysed, report: TestReport) -> list[Order]:
-    """Which tasks are asked for again: each gets the instructions for its own files only (C4).
-
-    Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
-    get the output itself.
-    """
-    result = []
-    for task in plan.tasks:
-        mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)
-        if mine:
-            result.append(Order(task=task, instructions=mine))
-    if result:
-        return result
-    output = f"The tests failed:\n{failure_text(report)}"
-    with_files = [task for task in plan.tasks if task.files_to_create]
-    named = [task for task in with_files if any(path in output for path in task.files_to_create)]
-    return [Order(task=task, failure_output=output) for task in named or with_files]
-
-
-def unassigned(plan: Breakdown, instructions: tuple[FailureInstruction, ...]) -> list[Finding]:
-    """Instructions for files outside every task."""
-    owned = {path for task in plan.tasks for path in task.files_to_create}
-    return [
-        minor(
-            "analysis.outside_tasks",
-            f"an instruction for {i.file} belongs to no task",
-            where=Where(file=i.file),
-            fix="look whether the plan lacks this file; no task may change it",
-        )
-        for i in instructions
-        if i.file not in owned
-    ]
-
-
-def story_files(plan: Breakdown) -> list[str]:
-    """All files of the tasks, once each, in task order."""
-    return list(dict.fromkeys(path for task in plan.tasks for path in task.files_to_create))
-
-
-def failure_text(report: TestReport) -> str:
-    """The failing tests' messages, else the end of the output."""
-    ids = report.failing_ids
-    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in ids]
-    return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
-
-
-def summary(report: TestReport) -> str:
-    """One line for people."""
-    if report.problem is RunProblem.MISSING_NAMES:
-        return f"expected tests did not run: {', '.join(report.missing_names)}"
-    if report.problem is not None:
-        return f"the run shows nothing: {PROBLEMS[report.problem]}"
-    return f"{report.passed} passed, {report.failed} failed"
-
-
-def red_finding(report: TestReport, attempts: int) -> Finding:
-    """Why a story whose suite stays red needs a person."""
-    code = f"test.{report.problem}" if report.problem else "test.failed"
+def same_failure(seen: Signature, times: int) -> Finding:
+    """A failure that came back although it was to be mended."""
     return major(
-        code,
-        f"after {attempts} attempt{'s' * (attempts > 1)}: {summary(report)}",
-        fix="install what is missing, then `reset` the story and give the same command again"
-        if report.problem in NO_RUNNER
-        else "the output of the failing tests says why (`show`); `reset` the story to try again",
+        "test.same_failure",
+        f"the same failure {counted(times, 'time')} (signature {seen.id}): {seen.text}",
+        fix="look at the failing test and the code together, the instructions so far do not help: mend the branch by "
+        "hand, or `reset` the story",
     )
-
-
-def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
-    """The suite's cases with their results; a case named in the suite and absent from the report is `missing`."""
-    criteria = {case.name: case.criterion for case in suite.test_cases}
-    seen = {case.name for case in report.cases}
-    cases = [
-        CaseOutcome(name=case.name, criterion=criteria.get(case.name, ""), result=case.result) for case in report.cases
-    ]
-    cases += [
-        CaseOutcome(name=name, criterion=criteria.get(name, ""), result="missing")
-        for name in suite.expected_names
-        if name not in seen
-    ]
-    return TestsOutcome(run=len(report.cases), passed=report.passed, failed=report.failed, cases=tuple(cases))

@@ -12,7 +12,7 @@ from orchestrator.domain.exchange import Prompt, Reply
 from orchestrator.errors import ConfigError
 from orchestrator.personas import alex, jordan, mike
 from orchestrator.ports import Clock, Provider
-from orchestrator.settings import Environment, PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.wiring.options import RunOptions
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
@@ -49,13 +49,17 @@ class RoutedProvider:
         providers: Mapping[Seat, Provider],
         default: Seat,
         closers: tuple[Callable[[], Awaitable[None]], ...],
+        stronger: Mapping[str, Seat],
     ) -> None:
         self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
+        self._stronger = stronger
         self.name: str = default.provider
 
     async def complete(self, prompt: Prompt) -> Reply:
         """See the port."""
-        return await self._providers[self._seats.get(prompt.key.persona, self._default)].complete(prompt)
+        persona = prompt.key.persona
+        usual = self._seats.get(persona, self._default)
+        return await self._providers[self._stronger.get(persona, usual) if prompt.stronger else usual].complete(prompt)
 
     async def close(self) -> None:
         """Give all connections back."""
@@ -64,7 +68,8 @@ class RoutedProvider:
 
     def __str__(self) -> str:
         own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
-        return ", ".join([str(self._default), *own])
+        strong = [f"{persona} when stuck: {seat}" for persona, seat in self._stronger.items()]
+        return ", ".join([str(self._default), *own, *strong])
 
 
 def open_providers(options: RunOptions, settings: Settings, environment: Environment, clock: Clock) -> RoutedProvider:
@@ -74,7 +79,8 @@ def open_providers(options: RunOptions, settings: Settings, environment: Environ
     """
     seats = seats_of(settings, options.provider)
     default = _default_seat(settings, options.provider)
-    used = {*seats.values()}
+    strong = stronger_of(settings, options.provider)
+    used = {*seats.values(), *strong.values()}
     if options.script is not None and all(seat.provider != "scripted" for seat in used):
         raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
     log = CallLog(options.call_log, clock) if options.call_log else None
@@ -90,7 +96,7 @@ def open_providers(options: RunOptions, settings: Settings, environment: Environ
             real = _real(seat, access[seat], settings, clock, log)
             providers[seat] = real
             closers.append(real.close)
-    return RoutedProvider(seats, providers, default, tuple(closers))
+    return RoutedProvider(seats, providers, default, tuple(closers), strong)
 
 
 def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
@@ -105,6 +111,27 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     return {persona: _seat(settings, persona, default, forced) for persona in PERSONAS}
 
 
+def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
+    """Persona → the seat of its stronger model, for personas that have one; `forced` leaves out another provider's.
+
+    Raises ConfigError for an unknown persona or provider.
+    """
+    found: dict[str, Seat] = {}
+    for persona, usual in seats_of(settings, forced).items():
+        own = settings.personas[persona].stronger if persona in settings.personas else None
+        if own is None or (forced is not None and own.provider not in {None, usual.provider}):
+            continue
+        same = own.provider in {None, usual.provider}
+        found[persona] = Seat(
+            provider=own.provider or usual.provider,
+            model=own.model,
+            base_url=own.base_url or (usual.base_url if same else None),
+            timeout_s=own.timeout_s or usual.timeout_s,
+            max_output_tokens=own.max_output_tokens or usual.max_output_tokens,
+        )
+    return found
+
+
 def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
     """Persona → the form its files are asked for in: its own, else its model's, else everybody's.
 
@@ -116,6 +143,11 @@ def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireF
         persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
         for persona, seat in seats.items()
     }
+
+
+def policies_of(settings: Settings, forced: str | None = None) -> Policies:
+    """What a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
+    return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
 
 
 def _default_seat(settings: Settings, forced: str | None) -> Seat:

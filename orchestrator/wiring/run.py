@@ -41,7 +41,7 @@ from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.brought import brought, with_plans
 from orchestrator.wiring.given_plans import is_current, read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
-from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers
+from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, save_report
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
@@ -199,7 +199,7 @@ class Run:
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
             bodies = (story_body(library, workspace, self._runner(record, lock_fd)), plan_body(library))
             engine = await stack.enter_async_context(self._engine(record, provider, bodies, sink, gates))
-            policies = Policies.of(settings, formats_of(settings, self._options.provider))
+            policies = policies_of(settings, self._options.provider)
             briefs = Briefs(chosen, settings, self._environment, policies)
             briefs.plans = await self._plans(chosen, histories, engine, policies, workspace)
             supervisor = Supervisor(

@@ -56,6 +56,7 @@ def stays_red(team: Team) -> None:
     for _ in range(3):
         team.deliver("RED", 1, {"red.py": "def value():\n    return 2\n"})
         team.analyse("RED", ("red.py", "return 1"), ("other.py", "write it"))
+    team.say("mike", "RED", "amendment", {"files": [], "dependencies": {}, "reason": "not needed"})
     team.suite("RED", f"{suite_text('RED')}\n\ndef test_kind():\n    assert isinstance(value(), int)\n")
 
 
@@ -104,7 +105,8 @@ def test_what_stays_red_needs_a_person_and_is_counted(played: Played) -> None:
     assert {case.name: case.result for case in red.tests.cases} == {"test_red": "failed", "test_kind": "passed"}
     assert {case.criterion for case in red.tests.cases} == {"it works"}
     assert played.asked("RED") == [
-        *("breakdown 1", "delivery 1", "suite 1", "analysis 1", "delivery 2", "analysis 2", "delivery 3")
+        *("breakdown 1", "delivery 1", "suite 1", "analysis 1", "amendment 1", "delivery 2", "analysis 2"),
+        "delivery 3",
     ]
     assert "analysis.outside_tasks" in played.codes("RED")
     assert "after 3 attempts: 1 passed, 1 failed" in played.finding("RED", "test.failed").message

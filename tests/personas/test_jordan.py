@@ -10,8 +10,8 @@ from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.domain.action_plan import ActionPlan, Create
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.stages import FailureBrief, SuiteBrief
-from orchestrator.domain.testing import TestSuite
+from orchestrator.domain.stages import FailureBrief, PastAttempt, SuiteBrief
+from orchestrator.domain.testing import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
@@ -86,12 +86,13 @@ async def test_acceptance_tests_are_numbered_with_what_they_show() -> None:
 
 
 async def analysed(at: Bench) -> Any:
+    instruction = FailureInstruction(file="a.py", issue="i", fix="make it 7")
     told = FailureBrief(
         suite=TestSuite(test_file="tests/test_a.py", test_content=CONTENT, expected_names=("test_a",)),
         report=report(failed=["test_a"], message="assert 0 == 1"),
         files={"a.py": "A = 0\n"},
         task_files={"T-US-1-01": ("a.py",)},
-        history=("attempt 1: 0 passed, 1 failed",),
+        history=(PastAttempt(report=report(failed=["test_z"]), instructions=(instruction,)),),
     )
     return await Jordan(at.desk, brief()).analyse(told)
 
@@ -101,7 +102,7 @@ async def test_an_analysis_becomes_instructions() -> None:
     result = await analysed(at)
     assert [(i.file, i.fix) for i in result.instructions] == [("a.py", "make it 1")]
     shown = at.step.prompts[0].text
-    for part in ("assert 0 == 1", "A = 0", "attempt 1: 0 passed, 1 failed", "assert A == 1"):
+    for part in ("assert 0 == 1", "A = 0", "### Attempt 1", "Failing: suite::test_z", "make it 7", "assert A == 1"):
         assert part in shown
 
 

@@ -21,7 +21,7 @@ from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.includes import expand
-from orchestrator.prompts.render import SEGMENT_ORDER
+from orchestrator.prompts.render import NOTE_SLOTS, SEGMENT_ORDER
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 
 LIBRARY = packaged_library()
@@ -169,7 +169,8 @@ def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
 def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
     changed = {**packaged_files(), "shared/output": "Answer in JSON."}
     for name, text in expand(changed).items():
-        assert ("Answer in JSON." in text) is ("/" in name and not name.endswith(("_plan", "/review")))
+        elsewhere = name.endswith(("_plan", "/review")) or name in NOTE_SLOTS
+        assert ("Answer in JSON." in text) is ("/" in name and not elsewhere)
     assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
 
 

@@ -18,8 +18,10 @@ from orchestrator.domain.testing import (
     TestSuite,
 )
 from orchestrator.prompts.context import render_report
-from orchestrator.sprint import trial
-from orchestrator.sprint.trial import failure_text, orders, red_finding, story_files, summary, unassigned
+from orchestrator.sprint import run_telling
+from orchestrator.sprint.orders import nearest_task, orders, unassigned
+from orchestrator.sprint.run_telling import failure_text, red_finding, summary
+from orchestrator.sprint.suite import story_files
 from tests.support import breakdown, task
 
 PLAN = Breakdown.model_validate(
@@ -27,12 +29,15 @@ PLAN = Breakdown.model_validate(
 )
 
 
+OWNED = {task.task_id: task.files_to_create for task in PLAN.tasks}
+
+
 def told(*files: str) -> Analysed:
     return Analysed(instructions=tuple(FailureInstruction(file=file, issue="i", fix="f") for file in files))
 
 
 def asked(analysed: Analysed, run: TestReport) -> dict[str, tuple[str, ...]]:
-    made = orders(PLAN, analysed, run)
+    made = orders(PLAN, OWNED, analysed, run)
     return {order.task.task_id: tuple(i.file for i in order.instructions) for order in made}
 
 
@@ -43,20 +48,32 @@ def test_each_task_gets_the_instructions_for_its_own_files() -> None:
 
 
 def test_without_instructions_the_files_named_in_the_output_decide() -> None:
-    named = orders(PLAN, Analysed(), report(failed=["test_a"], message="in b.py: wrong"))
+    named = orders(PLAN, OWNED, Analysed(), report(failed=["test_a"], message="in b.py: wrong"))
     assert [order.task.task_id for order in named] == ["T-A-02"]
     assert "in b.py: wrong" in named[0].failure_output
-    everybody = orders(PLAN, told("elsewhere.py"), report(failed=["test_a"], message="wrong"))
+    everybody = orders(PLAN, OWNED, told("elsewhere.py"), report(failed=["test_a"], message="wrong"))
     assert [order.task.task_id for order in everybody] == ["T-A-01", "T-A-02"]
 
 
 def test_instructions_for_nobody_are_said() -> None:
-    (finding,) = unassigned(PLAN, told("a.py", "elsewhere.py").instructions)
+    (finding,) = unassigned(OWNED, told("a.py", "elsewhere.py").instructions)
     assert (finding.code, finding.severity, finding.where.file) == (
         "analysis.outside_tasks",
         Severity.MINOR,
         "elsewhere.py",
     )
+
+
+def test_a_file_of_no_task_goes_to_the_task_whose_files_are_nearest() -> None:
+    plan = Breakdown.model_validate(
+        breakdown("A", task("A", 1, ["src/shop/a.py"]), task("A", 2, ["src/b.py"]), task("A", 3, [], "true"))
+    )
+    assert nearest_task(plan, "src/shop/c.py").task_id == "T-A-01"
+    assert nearest_task(plan, "src/other/c.py").task_id == "T-A-02", "of equals the last"
+    assert nearest_task(plan, "c.py").task_id == "T-A-02"
+    owned = {"T-A-01": ("src/shop/a.py", "src/shop/c.py")}
+    (order,) = orders(plan, owned, told("src/shop/c.py"), report(failed=["test_a"]))
+    assert order.task.files_to_create == ("src/shop/a.py", "src/shop/c.py")
 
 
 def test_files_of_the_story_come_once() -> None:
@@ -74,7 +91,7 @@ SUITE = TestSuite(
 def test_expected_tests_that_did_not_run_are_missing_and_parameters_count_singly() -> None:
     cases = [ReportedCase(name="test_a", id=f"t::test_a[{n}]", result=CaseResult.PASSED) for n in (1, 2)]
     run = TestReport(cases=tuple(cases), problem=RunProblem.MISSING_NAMES, missing_names=("test_gone",))
-    outcome = trial.tests_outcome(SUITE, run)
+    outcome = run_telling.tests_outcome(SUITE, run)
     assert (outcome.run, outcome.passed, outcome.failed) == (2, 2, 0)
     assert [(case.name, case.criterion, case.result) for case in outcome.cases] == [
         ("test_a", "C1", "passed"),
@@ -110,6 +127,6 @@ def test_the_text_of_a_failure_is_messages_or_the_end_of_the_output_and_is_cappe
 def test_a_report_of_very_many_failures_is_read_in_a_moment() -> None:
     many = report(failed=[f"test_{number}" for number in range(20_000)])
     started = time.process_time()
-    assert len(failure_text(many)) == trial.OUTPUT_CAP
+    assert len(failure_text(many)) == run_telling.OUTPUT_CAP
     assert "test_0" in render_report(many)
     assert time.process_time() - started < 2
