@@ -1,6 +1,6 @@
 """An action plan as a persona's answer: the delivery or the suite it comes to, as if it had come as JSON."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from orchestrator.checks.action_plan import PlanWorld, apply_plan, delivery_of
@@ -38,16 +38,19 @@ def read_plan_delivery(
     return meant.model_copy(update={"files": delivery.files}), [*findings, *said]
 
 
-def suite_value(plan: ActionPlan) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
-    """The suite in a plan with exactly one CREATE, as its JSON would be."""
+def suite_value(plan: ActionPlan, older: Collection[str] = ()) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
+    """The suite in a plan with one CREATE, and one more per file of `older` that it rewrites, as its JSON would be."""
     created = [action for action in plan.actions if isinstance(action, Create)]
-    if len(created) != 1 or len(plan.actions) != 1:
+    own = [file for file in created if file.path not in older] or created[:1]
+    if len(own) != 1 or len(plan.actions) != len(created):
         verbs = ", ".join(f"`{action.verb}`" for action in plan.actions) or "no action"
         fix = "Answer with one plan that has one CREATE, the test file, and nothing else under `## Action Plan`."
         return None, [major("suite.shape", f"a suite is one CREATE; the plan has {verbs}", fix=fix)]
-    file = created[0]
+    file = own[0]
     cases = [_case(item) for item in plan.lists.get(TEST_CASES, ())]
-    return {"test_file": file.path, "test_content": file.content, "test_cases": cases}, ()
+    changed = [{"path": one.path, "content": one.content} for one in created if one is not file]
+    value = {"test_file": file.path, "test_content": file.content, "test_cases": cases}
+    return {**value, **({"changed_tests": changed} if changed else {})}, ()
 
 
 def _case(item: str) -> dict[str, str]:

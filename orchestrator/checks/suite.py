@@ -1,11 +1,12 @@
 """A tester's answers → TestSuite and failure instructions (spec 1 C1, C2, C4, C6)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from posixpath import basename
 
 from orchestrator.checks.file_paths import tidy
 from orchestrator.checks.suite_node import check_node_suite, whole_name
+from orchestrator.checks.suite_older import read_changed
 from orchestrator.checks.suite_project import UNKNOWN, Project
 from orchestrator.checks.suite_python import check_python_suite
 from orchestrator.domain.findings import Finding, Where, major, minor
@@ -21,8 +22,11 @@ _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_da
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
 
-def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Finding]]:
-    """The suite in an extracted value, with its test functions as `expected_names`; None when the shape is broken."""
+def read_suite(value: object, story_id: str, older: Collection[str] = ()) -> tuple[TestSuite | None, list[Finding]]:
+    """The suite in an extracted value, with its test functions as `expected_names`; None when the shape is broken.
+
+    `older` are the older test files that may be rewritten with it.
+    """
     where = Where(story=story_id)
     if not isinstance(value, Mapping):
         said = "the answer is a list" if isinstance(value, list) else "the answer is no object"
@@ -44,13 +48,16 @@ def read_suite(value: object, story_id: str) -> tuple[TestSuite | None, list[Fin
     findings += _file_name(file, where)
     if any(finding.severity.blocks for finding in findings):
         return None, findings
+    changed, wrong = read_changed(value.get("changed_tests"), older, file)
+    findings += wrong
+    names = _names(file, content)
     if _is_node(file):
-        names = test_names(content, file)
         cases = tuple(case.model_copy(update={"name": whole_name(case.name, names)}) for case in cases)
-    else:
-        names = test_functions(content)
     findings += _unknown_cases(cases, names, where) if names else []
-    return TestSuite(test_file=file, test_content=content, test_cases=cases, expected_names=names), findings
+    suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
+    more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
+    expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))
+    return suite.model_copy(update={"expected_names": expected}), findings
 
 
 def check_suite(suite: TestSuite, *, required_criteria: int | None, project: Project = UNKNOWN) -> list[Finding]:
@@ -68,6 +75,8 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
     """The instructions of a failure analysis; a major finding for each entry that is none, and for an empty answer."""
     held = value.get("failure_analysis") if isinstance(value, Mapping) else value
     where = Where(field="failure_analysis")
+    if held == [] and suite_fault(value):
+        return (), []
     if not isinstance(held, list) or not held:
         return (), [major("analysis.shape", "failure_analysis is no filled list", where=where, fix=_ANALYSIS_FIX)]
     instructions: list[FailureInstruction] = []
@@ -82,6 +91,21 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
         file = tidy(re.sub(r":\d+(:\d+)?$", "", texts["file"].strip()))
         instructions.append(FailureInstruction(**{**texts, "file": file}))
     return tuple(instructions), findings
+
+
+def is_suite(path: str) -> bool:
+    """Whether a file is named like tests that can be checked and run here."""
+    return bool(_PYTHON_TEST.match(basename(path)) or _NODE_TEST.match(basename(path)))
+
+
+def suite_fault(value: object) -> str:
+    """Why the suite itself is wrong, "" when the analysis does not say so."""
+    held = value.get("suite_fault") if isinstance(value, Mapping) else None
+    return _texts(held, ("reason",)).get("reason", "")
+
+
+def _names(file: str, content: str) -> tuple[str, ...]:
+    return test_names(content, file) if _is_node(file) else test_functions(content)
 
 
 def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:
@@ -123,7 +147,7 @@ def _file_name(path: str, where: Where) -> Iterator[Finding]:
     name = basename(path)
     if reason is not None:
         yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
-    elif not (_PYTHON_TEST.match(name) or _NODE_TEST.match(name)):
+    elif not is_suite(path):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
         yield major("suite.file_name", message, where=where, fix=fix)
     elif any(part.startswith(".") or part.lower() in _NOT_COLLECTED for part in path.split("/")[:-1]):

@@ -47,6 +47,17 @@ class Healing(Value):
     task: str | None = None
 
 
+class TestRewritten(Value):
+    """A test file that got another text: an older one as the plan wants it, or the story's own with its reason."""
+
+    __test__ = False
+
+    file: str
+    reason: str
+    before: str
+    after: str
+
+
 class StageTime(Value):
     """Time that a story spent in one stage."""
 
@@ -107,6 +118,8 @@ class StoryReport(Value):
     criteria: tuple[CriterionOutcome, ...] = ()
     """The story's acceptance criteria, in order."""
     healings: tuple[Healing, ...] = ()
+    rewritten: tuple[TestRewritten, ...] = ()
+    """Tests that were changed, both versions whole."""
     stages: tuple[StageTime, ...] = ()
     """Where the time went; every stage is listed."""
     prompts: tuple[PromptUsed, ...] = ()

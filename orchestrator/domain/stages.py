@@ -83,6 +83,8 @@ class PastAttempt(Value):
 
     report: TestReport
     instructions: tuple[FailureInstruction, ...] = ()
+    suite_fault: str = ""
+    """Why the suite was written anew after it."""
 
 
 class TaskBrief(Value):
@@ -137,6 +139,22 @@ class MergeBrief(Value):
     """What a person says about it, and why an earlier answer was refused."""
 
 
+class OlderTest(Value):
+    """An older test file that the plan has rewritten."""
+
+    path: str
+    reason: str
+    text: str
+    """As it is."""
+
+
+class Faulty(Value):
+    """A suite that is to be written once more, and why."""
+
+    suite: TestSuite
+    reason: str
+
+
 class SuiteBrief(Value):
     """What the tester is told when asked for a suite."""
 
@@ -146,6 +164,10 @@ class SuiteBrief(Value):
     """Full text of the files the story delivered."""
     settings: dict[str, str] = {}
     """Text of the project's files that may configure pytest."""
+    older: tuple[OlderTest, ...] = ()
+    """Older test files to be rewritten with it."""
+    faulty: Faulty | None = None
+    """The suite it takes the place of."""
 
 
 class Written(Value):
@@ -173,4 +195,6 @@ class Analysed(Value):
     """The tester's instructions; empty when no reply within the budget held any."""
 
     instructions: tuple[FailureInstruction, ...] = ()
+    suite_fault: str = ""
+    """Why the suite itself is wrong, if the tester says so."""
     findings: tuple[Finding, ...] = ()

@@ -128,6 +128,7 @@ class SuiteAnswer(AnswerValue):
     test_file: str
     test_content: str
     test_cases: list[WireTestCase | str]
+    changed_tests: list[WireFile] | None = None
     story_id: str | None = None
 
 
@@ -140,10 +141,17 @@ class WireInstruction(AnswerValue):
     function: str | None = ""
 
 
+class WireSuiteFault(AnswerValue):
+    """Why the suite itself is wrong."""
+
+    reason: str
+
+
 class AnalysisAnswer(AnswerValue):
     """The tester's answer to purpose `analysis`."""
 
     failure_analysis: list[WireInstruction]
+    suite_fault: WireSuiteFault | None = None
     story_id: str | None = None
 
 

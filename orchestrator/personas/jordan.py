@@ -1,14 +1,16 @@
 """Jordan, QA: the suite of a story, and what its failures mean (spec 1 C)."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
 from orchestrator.answers.plan_answer import plan_in
 from orchestrator.checks.plan_delivery import suite_value
 from orchestrator.checks.prompt_example import copied_analysis, copied_suite
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite, suite_fault
+from orchestrator.checks.suite_older import check_changed
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.exchange import Purpose
@@ -24,6 +26,11 @@ from orchestrator.prompts import context
 NAME = "jordan"
 
 
+class _Analysis(NamedTuple):
+    instructions: tuple[FailureInstruction, ...]
+    suite_fault: str
+
+
 class Jordan:
     """`ports.Tester` of one running story."""
 
@@ -37,9 +44,11 @@ class Jordan:
         library = self._desk.library
         examples = (*library.worked("tester/suite"), *library.worked("tester/suite_plan"))
 
+        read = partial(self._read_suite, older=[one.path for one in brief.older])
+
         async def judged(suite: TestSuite) -> Sequence[Finding]:
             copied = copied_suite(suite, examples)
-            return copied or [*check_suite(suite, required_criteria=wanted, project=project), *await judge(suite)]
+            return copied or [*_checked(suite, brief, wanted, project), *await judge(suite)]
 
         request = self._request(
             Purpose.SUITE,
@@ -50,21 +59,28 @@ class Jordan:
                 "acceptance_tests": context.render_acceptance_tests(brief.breakdown.acceptance_tests),
                 "suite_rule": self._rule(wanted),
                 "files": context.render_files(brief.files),
+                "older_tests": _older(brief),
+                "faulty": _faulty(brief),
             },
         )
         try:
-            asked = await ask(self._desk, request, read=self._read_suite, judge=judged)
+            asked = await ask(
+                self._desk,
+                request,
+                read=read,
+                judge=judged,
+            )
         except SchemaValidationError as error:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
-    def _read_suite(self, value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
+    def _read_suite(self, value: Any, *, older: Collection[str] = ()) -> tuple[TestSuite | None, Sequence[Finding]]:
         """The suite in an answer of either form."""
         plan = plan_in(value)
         if plan is None:
-            return read_suite(value, self._brief.story.id)
-        as_json, findings = suite_value(plan)
-        return read_suite(as_json, self._brief.story.id) if as_json is not None else (None, findings)
+            return read_suite(value, self._brief.story.id, older)
+        as_json, findings = suite_value(plan, older)
+        return read_suite(as_json, self._brief.story.id, older) if as_json is not None else (None, findings)
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
@@ -84,7 +100,8 @@ class Jordan:
             asked = await ask(self._desk, request, read=self._read_analysis)
         except SchemaValidationError as error:
             return Analysed(findings=error.findings)
-        return Analysed(instructions=asked.value if asked.accepted else (), findings=asked.findings)
+        found = asked.value if asked.accepted else _Analysis((), "")
+        return Analysed(instructions=found.instructions, suite_fault=found.suite_fault, findings=asked.findings)
 
     def _required_tests(self, breakdown: Breakdown) -> int | None:
         """Number of criteria that need a test of their own; None asks for a smoke test."""
@@ -93,10 +110,11 @@ class Jordan:
             return None
         return len(breakdown.acceptance_tests) or len(self._brief.story.acceptance_criteria) or None
 
-    def _read_analysis(self, value: object) -> tuple[tuple[FailureInstruction, ...] | None, Sequence[Finding]]:
+    def _read_analysis(self, value: object) -> tuple[_Analysis | None, Sequence[Finding]]:
         instructions, findings = read_analysis(value)
         copied = copied_analysis(instructions, self._desk.library.worked("tester/analysis"))
-        return (None if copied else instructions or None), [*findings, *copied]
+        found = _Analysis(instructions, suite_fault(value))
+        return (found if any(found) and not copied else None), [*findings, *copied]
 
     def _rule(self, wanted: int | None) -> str:
         if wanted is None:
@@ -114,6 +132,27 @@ class Jordan:
             slots=slots,
         )
         return asked.in_form(self._desk.policies.formats.get(NAME, "auto")) if purpose is Purpose.SUITE else asked
+
+
+def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None, project: Project) -> list[Finding]:
+    """What is wrong with the suite, and what its older tests have lost."""
+    older = {one.path: one.text for one in brief.older}
+    alone = partial(check_suite, required_criteria=None, project=project)
+    found = check_suite(suite, required_criteria=wanted, project=project)
+    return [*found, *check_changed(suite, older, alone)]
+
+
+def _older(brief: SuiteBrief) -> str:
+    return "\n\n".join(
+        f"{one.path}: {one.reason or 'no reason given'}\n\n{context.render_files({one.path: one.text})}"
+        for one in brief.older
+    )
+
+
+def _faulty(brief: SuiteBrief) -> str:
+    if brief.faulty is None:
+        return ""
+    return f"{brief.faulty.reason}\n\n{context.render_suite(brief.faulty.suite)}"
 
 
 def _history(attempts: Sequence[PastAttempt]) -> str:

@@ -34,7 +34,7 @@ _BUILD = frozenset(
 )
 
 _MERGE = frozenset({"merged_stories", "conflicts", "red", "result_diff", "story_diff", "feedback"})
-_SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "feedback"})
+_SUITE = frozenset({"surface", "story", "acceptance_tests", "suite_rule", "files", "older_tests", "faulty", "feedback"})
 
 PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "architect/breakdown": _PLAN | {"feedback"},

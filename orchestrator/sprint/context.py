@@ -78,6 +78,8 @@ class Progress:
     trial: Trial | None = None
     amendment_asked: bool = False
     """Whether the story's one request to extend its contract was made."""
+    suite_replaced: bool = False
+    """Whether the suite was asked for once more, which happens once."""
 
     def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
         """Keep in mind which files are gone."""

@@ -233,6 +233,7 @@ STEPS: dict[str, Teller] = {
     "tests_finished": _tests,
     "older_tests_failed": _tests,
     "failure_repeated": _by_message(Mark.AGAIN),
+    "suite_replaced": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),
     "diff_checked": _diff,
     "story_merged": _by_message(Mark.GOOD),

@@ -7,7 +7,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.coverage import coverage
 from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.report_facts import healings, prompts_used, stage_times
+from orchestrator.sprint.report_facts import healings, prompts_used, rewritten, stage_times
 from orchestrator.sprint.report_forms import forms
 
 
@@ -65,6 +65,7 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         commit=outcome.commit,
         criteria=tuple(CriterionOutcome(criterion=row.criterion, tests=row.cases) for row in covered),
         healings=healings(history.events),
+        rewritten=rewritten(history.events),
         stages=stage_times(history.events, history.duration_s),
         prompts=prompts_used(history.events),
     )

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from orchestrator.domain.events import Event
-from orchestrator.domain.outcome import Healing, PromptUsed, StageTime
+from orchestrator.domain.outcome import Healing, PromptUsed, StageTime, TestRewritten
 from orchestrator.sprint.path_texts import verdict_of
 from orchestrator.sprint.routing import PlanRoute
 
+REWRITTEN = frozenset({"older_test_rewritten", "suite_replaced"})
+"""Events about a test file that got another text."""
 HEALINGS = frozenset(
     {
         "answer_healed",
@@ -25,6 +27,9 @@ HEALINGS = frozenset(
         "failure_analysed",
         "merge_resolved",
         "merge_unresolved",
+        "failure_repeated",
+        "older_tests_failed",
+        "suite_replaced",
         "call_retried",
     }
 )
@@ -53,6 +58,13 @@ def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
         for event in events
         if event.name in HEALINGS or (event.name == "plan_judged" and verdict_of(event) != PlanRoute.APPROVED)
     )
+
+
+def rewritten(events: Iterable[Event]) -> tuple[TestRewritten, ...]:
+    """Test files that got another text, in order, with both versions."""
+    fields = TestRewritten.model_fields
+    told = (event.data for event in events if event.name in REWRITTEN)
+    return tuple(TestRewritten.model_validate({name: data.get(name) or "" for name in fields}) for data in told)
 
 
 def stage_times(events: Sequence[Event], duration_s: float) -> tuple[StageTime, ...]:

@@ -23,6 +23,7 @@ from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
 from orchestrator.sprint.path import story_path
 from orchestrator.sprint.path_words import in_words
+from orchestrator.sprint.report_tests import rewritten_tests
 
 BAR = 30
 """Characters of the longest bar."""
@@ -140,6 +141,7 @@ def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     yield _conflict(story, events)
     yield _criteria(story)
     yield _findings(story.findings)
+    yield rewritten_tests(story.rewritten)
     yield _healings(story.healings)
     yield _stages(story.stages)
     yield _prompts(story.prompts)

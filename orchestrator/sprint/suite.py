@@ -1,14 +1,15 @@
 """The story's suite: written once, committed, frozen (spec 1 C6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
+from orchestrator.checks.suite import is_suite
 from orchestrator.checks.suite_older import check_older
 from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.stages import SuiteBrief
+from orchestrator.domain.events import Level
+from orchestrator.domain.findings import Finding, Where, minor
+from orchestrator.domain.stages import Faulty, OlderTest, SuiteBrief
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import TestSuite
@@ -17,33 +18,106 @@ from orchestrator.sprint.context import Progress, Stage, StoryStopped
 
 
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
-    """A committed suite. Raises StoryStopped (failed) when no valid one came."""
-
-    async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [*story_files(plan), *SETTINGS_FILES])
-
-    texts = await stage.step.step("read", read, dict[str, str])
-    files = {path: texts[path] for path in story_files(plan) if path in texts}
-    settings = {path: texts[path] for path in SETTINGS_FILES if path in texts}
-    brief = SuiteBrief(breakdown=plan, surface=surface, files=files, settings=settings)
+    """A committed suite, with the older tests that the plan has rewritten. Raises StoryStopped (failed) without one."""
+    brief = await _brief(stage, plan, surface)
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface))
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
     progress.note_findings(written.findings)
     await _commit(stage, suite)
+    await _tell_older(stage, brief, suite)
     return suite
+
+
+async def replace_suite(
+    stage: Stage, progress: Progress, plan: Breakdown, faulty: Faulty, older: Mapping[str, str]
+) -> TestSuite:
+    """The suite written once more for a reason that is recorded, or the old one where none is better.
+
+    `older` are the texts that older tests had before the story.
+    """
+    progress.suite_replaced = True
+    brief = await _brief(stage, plan, progress.surface)
+    brief = brief.model_copy(
+        update={
+            "faulty": faulty,
+            "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
+        }
+    )
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface))
+    suite, before = written.suite, faulty.suite
+    if suite is None or suite.changes == before.changes:
+        progress.note_findings([_kept(faulty)])
+        return before
+    progress.note_findings(written.findings)
+    rest = tuple(change for change in before.changed if change.path not in suite.files)
+    suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
+    gone = [path for path in before.files if path not in suite.files and path not in older]
+    await _commit(stage, suite, gone)
+    await stage.step.emit(
+        "suite_replaced",
+        f"{before.test_file} is written anew: {faulty.reason}",
+        level=Level.WARN,
+        file=suite.test_file,
+        reason=faulty.reason,
+        before=before.test_content,
+        after=suite.test_content,
+    )
+    await _tell_older(stage, brief, suite)
+    return suite
+
+
+def _kept(faulty: Faulty) -> Finding:
+    return minor(
+        "test.suite_fault",
+        f"the tester calls {faulty.suite.test_file} wrong and wrote none that takes its place: {faulty.reason}",
+        where=Where(file=faulty.suite.test_file),
+        fix="look at the tests: when they are wrong, mend them on the branch, or `reset` the story",
+    )
+
+
+async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
+    listed = {change.file: change.reason for change in plan.tests_to_change if is_suite(change.file)}
+    listed = {path: reason for path, reason in listed.items() if path in surface.files}
+
+    async def read(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, [*story_files(plan), *SETTINGS_FILES, *listed])
+
+    texts = await stage.step.step("read", read, dict[str, str])
+    return SuiteBrief(
+        breakdown=plan,
+        surface=surface,
+        files={path: texts[path] for path in story_files(plan) if path in texts},
+        settings={path: texts[path] for path in SETTINGS_FILES if path in texts},
+        older=tuple(
+            OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts
+        ),
+    )
 
 
 async def _commit(stage: Stage, suite: TestSuite, removed: Sequence[str] = ()) -> None:
     async def commit(step_id: str) -> str:
-        change = FileChange(path=suite.test_file, content=suite.test_content)
         note = stage.note(f"{stage.story_id}: tests", step_id)
-        return await stage.workspace.commit(stage.story_id, [change], note, removed)
+        return await stage.workspace.commit(stage.story_id, suite.changes, note, removed)
 
     done = await stage.step.step("commit", commit, str)
     about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
-    await stage.step.emit("suite_committed", about, commit=done, files=[suite.test_file])
+    await stage.step.emit("suite_committed", about, commit=done, files=list(suite.files))
+
+
+async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None:
+    after: dict[str, str] = {change.path: change.content for change in suite.changes}
+    for one in brief.older:
+        if after.get(one.path, one.text) != one.text:
+            await stage.step.emit(
+                "older_test_rewritten",
+                f"the tester rewrote {one.path}: {one.reason or 'no reason given'}",
+                file=one.path,
+                reason=one.reason,
+                before=one.text,
+                after=after[one.path],
+            )
 
 
 async def _judge(stage: Stage, plan: Breakdown, surface: Surface, suite: TestSuite) -> list[Finding]:

@@ -6,7 +6,7 @@ from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, major
-from orchestrator.domain.stages import Analysed, FailureBrief, PastAttempt
+from orchestrator.domain.stages import Analysed, FailureBrief, Faulty, PastAttempt
 from orchestrator.domain.testing import NO_RUNNER, TestReport, TestSuite
 from orchestrator.domain.words import counted
 from orchestrator.sprint.amendment import amend_for_fixes
@@ -17,7 +17,7 @@ from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
 from orchestrator.sprint.runs import run_suite, tell_run
 from orchestrator.sprint.signature import Signature, signature
-from orchestrator.sprint.suite import story_files
+from orchestrator.sprint.suite import replace_suite, story_files
 from orchestrator.sprint.task import TaskRun
 
 
@@ -85,6 +85,11 @@ class _Attempts:
         analysed = await self._analyse(red, of_older=of_older)
         await self._tell_analysed(analysed, self._left(red))
         await self._amended(analysed)
+        if analysed.suite_fault and not self._progress.suite_replaced:
+            await self._replace(analysed.suite_fault)
+            if not analysed.instructions:
+                self._history.append(PastAttempt(report=red, suite_fault=analysed.suite_fault))
+                return
         asked = orders(self._plan, self._owned, analysed, red)
         past = tuple(self._history)
         self._history.append(PastAttempt(report=red, instructions=analysed.instructions))
@@ -92,6 +97,17 @@ class _Attempts:
             history = about(self._owned, order.task, past)
             more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
             await self._tasks.run(more)
+
+    async def _replace(self, reason: str) -> None:
+        """The suite written once more, as the tester says that it is wrong."""
+        stage, listed = self._stage, [change.path for change in self._suite.changed]
+
+        async def read(_step_id: str) -> dict[str, str]:
+            return await stage.workspace.read_base(stage.story_id, listed)
+
+        older = await stage.step.step("read", read, dict[str, str])
+        faulty = Faulty(suite=self._suite, reason=reason)
+        self._suite = await replace_suite(stage, self._progress, self._plan, faulty, older)
 
     async def _amended(self, analysed: Analysed) -> None:
         """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""
@@ -147,11 +163,13 @@ class _Attempts:
         )
 
     async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
-        told = "; ".join(f"{i.file}: {i.issue}" for i in analysed.instructions) or "no usable analysis"
-        verdict = Verdict.ANALYSED if analysed.instructions else Verdict.NOT_ANALYSED
+        faulty = [f"the suite is wrong: {analysed.suite_fault}"] if analysed.suite_fault else []
+        told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
+        verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
         await self._stage.step.emit(
-            "failure_analysed", f"the failure was analysed: {told}",
+            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}",
             instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
+            suite_fault=analysed.suite_fault,
             **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
         )  # fmt: skip
 

@@ -91,6 +91,57 @@ def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
     assert len(bench.calls()) == len(set(bench.calls())) == 5, "no call is paid for twice"
 
 
+def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
+    """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written anew."""
+    bench = Bench(tmp_path, {"NFR-001": "None"}, script=_attempts(tmp_path / "ran.txt"), more=MANY)
+    make_repo(tmp_path / "repo", {"tests/test_old.py": "def test_old():\n    assert len('old') == 3\n"})
+    # the refused suite; its repetition; an analysis; the architect's word; another analysis; the suite written anew
+    for journalled in (3, 4, 6, 7, 9, 11):
+        bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
+    ended = bench.finish()
+    assert ended.code == 0, ended.stdout
+    assert len(bench.calls()) == len(set(bench.calls())) == 12, "no call is paid for twice"
+    (story,) = bench.aftermath(ended.code).report["stories"]
+    assert (story["status"], story["attempts"]) == ("done", 4)
+    assert "test.flaky" in [finding["code"] for finding in story["findings"]]
+    (changed,) = story["rewritten"]
+    assert changed["reason"] == "it wants 3 and the criterion says 1"
+
+
+MANY = ("--set", "test.max_attempts=6")
+
+
+def _attempts(ran: Path) -> UnhurriedTeam:
+    story, script = "NFR-001", UnhurriedTeam(120)
+
+    def value(number: int) -> dict[str, str]:
+        return {"nfr_001.py": f"def value():\n    return {number}\n"}
+
+    def tests(wanted: int) -> str:
+        return f"""{suite_text(story, wanted)}
+
+def test_once():
+    with open({str(ran)!r}, "a+") as file:
+        file.write("x")
+        file.seek(0)
+        assert value() and len(file.read()) > 1
+"""
+
+    script.plan(story, ["nfr_001.py"])
+    for number in (2, 2, 1):
+        script.deliver(story, 1, value(number))
+    for _ in range(2):
+        script.suite(story, "def test_nothing():\n    pass\n")
+    script.suite(story, tests(3))
+    script.analyse(story, ("nfr_001.py", "look again"), ("held.py", "hold it"))
+    script.say("mike", story, "amendment", {"files": [], "dependencies": {}, "reason": "one file will do"})
+    script.analyse(story, ("nfr_001.py", "another value"))
+    fault = {"reason": "it wants 3 and the criterion says 1"}
+    script.say("jordan", story, "analysis", {"failure_analysis": [], "suite_fault": fault})
+    script.suite(story, tests(1))
+    return script
+
+
 GIVEN = """\
 # One file
 
