@@ -121,7 +121,7 @@ def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
 def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> dict[str, Any]:
     report = next(entry for entry in view.report.stories if entry.id == story)
     conflict, replan = conflict_of(history), view.record.replans.get(story)
-    tests = [event for event in history.events if event.name == "tests_finished"]
+    tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
     return {
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,

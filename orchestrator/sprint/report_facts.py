@@ -89,4 +89,4 @@ def prompts_used(events: Iterable[Event]) -> tuple[PromptUsed, ...]:
 def _stage(event: Event) -> str | None:
     if event.name == "turn_finished":
         return _OF_PURPOSE.get(str(event.data.get("purpose")))
-    return {"command_finished": _COMMAND, "tests_finished": _TESTS}.get(event.name)
+    return {"command_finished": _COMMAND, "tests_finished": _TESTS, "older_tests_failed": _TESTS}.get(event.name)

@@ -333,3 +333,30 @@ async def test_single_tests_are_run_again_by_what_a_report_says_of_them(tmp_path
     assert again.green, again.output
     assert {case.id for case in again.cases} == {case.id for case in failed}
     assert (root / "ran").read_text().split() == [*(["deep"] * 3), "flat"] * 2
+
+
+NODE_ONCE = """import { test, describe, it } from 'node:test';
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+function again(name) {
+  fs.appendFileSync('ran', `${name} `);
+  return fs.readFileSync('ran', 'utf8').trim().split(' ').length > 2;
+}
+describe('cart (1)', () => { it('adds [x]', () => assert.ok(again('deep'))); });
+test('flat', () => assert.ok(again('flat')));
+test('good', () => assert.ok(fs.existsSync('ran')));
+"""
+
+
+@needs_node
+async def test_single_tests_of_node_are_run_again_too(tmp_path: Path) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    (root / "once.test.mjs").write_text(NODE_ONCE)
+    runner = runner_in(tmp_path)
+    first = await runner.run(root, files=["once.test.mjs"], key="story")
+    assert (first.passed, first.failed) == (1, 2)
+    failed = [case for case in first.cases if case.result is CaseResult.FAILED]
+    again = await runner.run(root, files=["once.test.mjs"], only=failed, key="story")
+    assert again.green, again.output
+    assert {case.name for case in again.cases} == {"cart (1) > adds [x]", "flat"}
