@@ -85,8 +85,8 @@ async def test_a_conflict_is_resolved_once_tested_again_and_merged(tmp_path: Pat
     assert stand.workspace.result["mine.py"] == "from shared import two\n"
     assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "merge 1"]
     own = ("tests/test_us_2.py",)
-    told = "its own suite before, its own after, then the whole one, and which tests ran before it"
-    assert stand.runner.ran[-4:] == [own, own, None, None], told
+    told = "its own suite and the older tests before, its own after, then the whole one, and which tests ran before it"
+    assert stand.runner.ran[-5:] == [own, None, own, None, None], told
     assert stand.told == [
         ("merge_refused", "conflict", 1, 1), ("merge_resolved", "resolved", 1, 0), ("story_merged", "merged", 2, 0),
     ]  # fmt: skip
@@ -205,7 +205,7 @@ async def test_what_one_side_takes_away_on_purpose_may_be_gone(tmp_path: Path) -
 
 
 async def test_a_red_tree_is_shown_with_the_output_and_both_diffs(tmp_path: Path) -> None:
-    stand = Pair(tmp_path, one=ZERO.replace("0", "1"), two=ZERO, wholes=[FINE, FINE, RED, FINE, FINE, FINE])
+    stand = Pair(tmp_path, one=ZERO.replace("0", "1"), two=ZERO, wholes=[*[FINE] * 4, RED, FINE, FINE, FINE])
     stand.merge({"mine.py": "from shared import zero as two\n"})
     outcome = await stand.ends()
     assert outcome.status is StoryStatus.DONE, outcome.findings
@@ -223,7 +223,7 @@ async def test_a_red_tree_is_shown_with_the_output_and_both_diffs(tmp_path: Path
 async def test_a_resolution_with_red_tests_is_not_merged_and_nobody_is_asked_again(tmp_path: Path) -> None:
     for runs in (
         {"stories": [report(passed=["test_us_1"]), report(passed=["test_us_2"]), report(failed=["test_us_2"])]},
-        {"wholes": [FINE, FINE, RED, FINE]},
+        {"wholes": [*[FINE] * 4, RED, FINE]},
     ):
         stand = Pair(tmp_path, **runs)
         stand.merge({"shared.py": BOTH})
@@ -406,7 +406,7 @@ async def test_a_conflict_is_never_waved_through(
 async def test_a_person_may_let_tests_go_and_nothing_else(tmp_path: Path) -> None:
     old = ReportedCase(name="test_old", id="old::test_old", file="tests/test_old.py", result=CaseResult.PASSED)
     before = TestReport(cases=(*FINE.cases, old), exit_code=0)
-    stand = Stand(tmp_path, base=BASE, wholes=[FINE, before, FINE, FINE, before])
+    stand = Stand(tmp_path, base=BASE, wholes=[FINE, FINE, before, FINE, FINE, before])
     stand.people = People(Choice.APPROVE, Choice.CANCEL)
     stand.person = stand.people
     stand.team.good("US-1")
