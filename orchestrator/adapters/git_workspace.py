@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.adapters import commits, merges, publish
+from orchestrator.adapters import commits, merges, patches, publish
 from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.git import require_git
 from orchestrator.adapters.mirror import Mirror
@@ -211,6 +211,10 @@ class GitWorkspace:
     async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
         """Raw diff of the story's own work; see the port."""
         return await commits.raw_diff(self._mirror, *await self._refs.own_part(story_id))
+
+    async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
+        """What these `paths` became since then, as a unified diff; see the port."""
+        return await patches.patch(self._mirror, since, await self.head(story_id), paths)
 
     async def diff_stat(self, story_id: str) -> str:
         """The same as `git diff --stat` tells it, for people."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.adapters.memory_trees import Tree, changed, digest, marked, merged, patch
+from orchestrator.adapters.patches import text_patch
 from orchestrator.adapters.safe_files import write_below
 from orchestrator.domain.backlog_text import id_problem
 from orchestrator.domain.delivery import FileChange
@@ -170,6 +171,16 @@ class MemoryWorkspace:
             for path in sorted({*old, *new})
             if old.get(path) != new.get(path)
         )
+
+    async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
+        """See the port."""
+        head = commit = self._branch(story_id).head
+        while commit.id != since:
+            if commit.parent is None:
+                raise WorkspaceError(f"{since} is no commit below the branch of {story_id}")
+            commit = commit.parent
+        old, new = commit.tree, head.tree
+        return "".join(text_patch(path, old.get(path), new.get(path)) for path in sorted(set(paths)))
 
     async def diff_stat(self, story_id: str) -> str:
         """See the port."""

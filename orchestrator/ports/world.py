@@ -125,6 +125,13 @@ class Workspace(Protocol):
         """Raw diff of the branch against the result as it last took it in, or against its base: its own work only."""
         ...
 
+    async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
+        """What these `paths` became from the commit `since` to the branch's head, as a unified git diff.
+
+        Per file, without renames; a file that is no text is named and not shown. "" when nothing differs.
+        """
+        ...
+
     async def diff_stat(self, story_id: str) -> str:
         """The same as `git diff --stat` tells it, for people."""
         ...

@@ -120,6 +120,68 @@ async def test_read_sees_the_branch_not_the_worktree(workspace: Workspace) -> No
     assert await workspace.read_base("US-1", ["a b.txt", "README.md"]) == {"README.md": "hello\n"}
 
 
+PATCH = """diff --git a/.gitattributes b/.gitattributes
+new file mode 100644
+--- /dev/null
++++ b/.gitattributes
+@@ -0,0 +1 @@
++* -diff
+diff --git a/README.md b/README.md
+deleted file mode 100644
+--- a/README.md
++++ /dev/null
+@@ -1 +0,0 @@
+-hello
+diff --git a/ü b.md b/ü b.md
+new file mode 100644
+--- /dev/null
++++ b/ü b.md\t
+@@ -0,0 +1,3 @@
++index 1..2
++++ x\r
++hellö
+\\ No newline at end of file
+diff --git a/empty b/empty
+new file mode 100644
+diff --git a/moved.md b/moved.md
+new file mode 100644
+--- /dev/null
++++ b/moved.md
+@@ -0,0 +1 @@
++hello
+diff --git a/hidden.sh b/hidden.sh
+new file mode 100644
+Binary files /dev/null and b/hidden.sh differ
+diff --git a/src/app.py b/src/app.py
+--- a/src/app.py
++++ b/src/app.py
+@@ -1 +1,2 @@
+ x = 1
++y = 2
+"""
+
+
+async def test_a_patch_tells_what_files_became_since_a_commit(workspace: Workspace) -> None:
+    branch = await workspace.open("US-1")
+    changes = {
+        ".gitattributes": "* -diff\n", "moved.md": "hello\n", "ü b.md": "index 1..2\n++ x\r\nhellö", "empty": "",
+        "hidden.sh": "echo\0", "src/app.py": "x = 1\ny = 2\n",
+    }  # fmt: skip
+    first = await workspace.commit(
+        "US-1", [change(path, text) for path, text in changes.items()], note("1"), ["README.md"]
+    )
+    await workspace.commit("US-1", [change("src/app.py", "x = 1\ny = 3\n"), change("other.py", "")], note("2"))
+    await workspace.commit("US-1", [change("src/app.py", "x = 1\ny = 2\n")], note("3"))
+    paths = [*changes, "README.md", "absent.py", "empty"]
+    parts = (await workspace.patch("US-1", branch.head, paths)).split("diff --git")
+    assert sorted(parts) == sorted(PATCH.split("diff --git"))
+    assert await workspace.patch("US-1", first, paths) == ""
+    assert await workspace.patch("US-1", branch.head, []) == ""
+    assert await workspace.patch("US-1", branch.head, ["*.py", ":(top)README.md"]) == ""
+    with pytest.raises(WorkspaceError):
+        await workspace.patch("US-1", "0" * 40, paths)
+
+
 async def test_stories_merge_in_parallel_and_only_once(workspace: Workspace) -> None:
     stories = [f"US-{number}" for number in range(1, 4)]
     seen: list[dict[str, bytes]] = []
