@@ -1,7 +1,8 @@
 """Settings: the model and its loader."""
 
 from orchestrator.settings.load import Environment, load, packaged, process_variables
-from orchestrator.settings.model import Policies, PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings.model import PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings.policies import Policies
 
 __all__ = [
     "Environment",

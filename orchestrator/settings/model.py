@@ -1,6 +1,5 @@
 """The settings tree: every name config.yaml, the environment and --set may use, with its type and default."""
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -264,36 +263,3 @@ class Settings(Section):
     commands: CommandSettings = CommandSettings()
     prompts: PromptSettings = PromptSettings()
     log: LogSettings = LogSettings()
-
-
-class Policies(Section):
-    """The budgets of a story's loops; part of its workflow's frozen input, so that a continued run keeps them."""
-
-    answer: AnswerSettings = AnswerSettings()
-    plan: PlanSettings = PlanSettings()
-    gate: GateSettings = GateSettings()
-    build: BuildSettings = BuildSettings()
-    review: ReviewSettings = ReviewSettings()
-    test: TestSettings = TestSettings()
-    context_tokens: int = 24000
-    formats: dict[str, WireFormat] = Field(default_factory=dict)
-    """Persona → how its files are asked for; `auto` for one that is not named."""
-    stronger: tuple[str, ...] = ()
-    """Personas that have a stronger model."""
-
-    @classmethod
-    def of(
-        cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
-    ) -> "Policies":
-        """The part of `settings` that a running story must not see changing; the others as wiring works them out."""
-        return cls(
-            answer=settings.answer,
-            plan=settings.plan,
-            gate=settings.gate,
-            build=settings.build,
-            review=settings.review,
-            test=settings.test,
-            context_tokens=settings.prompts.context_tokens,
-            formats=dict(formats or {}),
-            stronger=tuple(stronger),
-        )
