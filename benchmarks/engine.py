@@ -84,7 +84,9 @@ class Sprint:
         """Write the backlog and read it as a run would."""
         backlog = folder / "backlog.csv"
         samples.write_backlog(backlog, load_.stories)
-        overrides = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
+        # A review is one more call like the others: without, figures stay comparable.
+        sizes = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
+        overrides = [*sizes, "review.enabled=false"]
         settings, environment = load(None, overrides=overrides, variables={}, cwd=folder)
         state = StateFolder(environment.home)
         state.make()

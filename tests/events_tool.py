@@ -76,6 +76,7 @@ MEANS = {
     "plan_mended": "what could be mended of the last plan was, and it is built",
     "record_updated": "what a merged story adds to the architecture record",
     "review_diff_cut": "a change is too long for a reviewer to be shown whole, so it cannot be approved",
+    "review_judged": "all reviewers have read a task's change: approved, sent back, or on without approval",
     "review_read": "what a reviewer says of a task's change",
     "sprint_continued": "a process goes on with a sprint",
     "sprint_paused": "no further story is started by this process",

@@ -278,6 +278,7 @@ MEANS = {
     "test.failed": "tests ran and stayed red in all attempts",
     **{f"test.{problem}": text for problem, text in PROBLEMS.items()},
     "command.failed": "a task's command ended with an error or hit a limit; its output is told",
+    "review.comment": "what a reviewer wants changed in a task's change, as grave as the reviewer says",
     "contract.import": "a source imports a package that nothing allows",
     "delivery.sql": "SQL in a string of the database's code that no database of the project takes (major), or hardly"
     " means so, or a program puts together (minor)",
@@ -288,6 +289,7 @@ MEANS = {
 FIXES = {
     "contract.import": "Use the standard library, the project's own modules, or one of the allowed dependencies.",
     "delivery.sql": "Write the statement in the grammar of the project's database: quotes and commas as told.",
+    "review.comment": "what the comment says",
     "contract.other_task": "Deliver these files only: ….",
     "backlog.field_twice": "keep one of the two",
 }

@@ -19,6 +19,7 @@ import pytest
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import StoryReport
+from orchestrator.domain.review import SEVERITIES
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.reports import RunResult
@@ -77,6 +78,10 @@ class Team:
         """Alex's next delivery of one task."""
         self.say("alex", story, "delivery", delivery(story, number, files), task=number, **more)
 
+    def review(self, story: str, number: int, text: str, *, by: str = "reviewer", **more: Any) -> None:
+        """A reviewer's next review of one task. Of a task without any, each delivery is approved."""
+        self.say(by, story, "review", text, task=number, **more)
+
     def suite(self, story: str, content: str, file: str | None = None) -> None:
         """Jordan's next suite."""
         self.say("jordan", story, "suite", suite(story, content, file))
@@ -95,8 +100,31 @@ class Team:
 
     def write(self, path: Path) -> Path:
         """The script as a file."""
+        lines, turns = list(self._lines), self._turns.copy()
+        self._approve()
         path.write_text("".join(f"{json.dumps(line)}\n" for line in self._lines), encoding="utf-8")
+        self._lines, self._turns = lines, turns
         return path
+
+    def _approve(self) -> None:
+        """A review that approves for every delivery of a task of whose reviews nothing is said."""
+        told = {(line["story"], line["task"]) for line in self._lines if line["purpose"] == "review"}
+        for line in [line for line in self._lines if line["purpose"] == "delivery" and line["task"] is not None]:
+            if (line["story"], line["task"]) not in told:
+                self.review(line["story"], int(line["task"].rpartition("-")[2]), APPROVED)
+
+
+def reviewed(ready: str, *issues: str, severity: str = "Major (Should Fix)") -> str:
+    """A review in the format with `Ready: <ready>`; issues are `[FILE:LINE] title`."""
+    found = "\n".join(
+        f"{n}. {issue}\n   - Issue: It is wrong.\n   - Fix: Mend it." for n, issue in enumerate(issues, 1)
+    )
+    told = "".join(f"### {one}\n\n{found if one == severity and found else 'None'}\n\n" for one in SEVERITIES.values())
+    verdict = f"## Verdict\n\nReady: {ready}\nRationale: The change as the task asks for it.\n"
+    return f"## Review Summary\n\nOne task.\n\n## Issues\n\n{told}## Good Patterns\n\n- Small functions\n\n{verdict}"
+
+
+APPROVED = reviewed("Yes")
 
 
 def module_of(story: str) -> str:

@@ -11,7 +11,7 @@ DECISIONS = {
     *("answer_accepted", "answer_sent_back", "answer_given_up", "answer_healed", "answer_refused", "files_shown"),
     *("plan_judged", "plan_mended", "conflict_detected", "gate_opened", "gate_settled", "task_finished"),
     *("command_finished", "contract_amended", "amendment_refused", "tests_finished", "failure_analysed"),
-    *("diff_checked", "story_merged", "merge_refused", "call_retried", "turn_failed"),
+    *("diff_checked", "review_judged", "story_merged", "merge_refused", "call_retried", "turn_failed"),
 }
 
 

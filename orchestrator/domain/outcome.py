@@ -1,8 +1,23 @@
 """What became of stories: recorded outcomes and the report folded from them (DESIGN 7, report.json)."""
 
 from orchestrator.domain.base import Value
-from orchestrator.domain.findings import Finding
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.review import ReviewIssue, Verdict
 from orchestrator.domain.status import StoryStatus, TaskStatus
+
+
+class ReviewOutcome(Value):
+    """What one reviewer said of a task's change, in short."""
+
+    iteration: int
+    """Which review of the task, from 1; several reviewers share it."""
+    by: str
+    """The reviewer's configured name."""
+    verdict: Verdict
+    severity: Severity
+    """Of its gravest issue."""
+    issues: int
+    approved: bool
 
 
 class TaskOutcome(Value):
@@ -10,6 +25,10 @@ class TaskOutcome(Value):
 
     id: str
     status: TaskStatus
+    reviews: tuple[ReviewOutcome, ...] = ()
+    """In order; empty where nothing was reviewed."""
+    comments: tuple[ReviewIssue, ...] = ()
+    """What reviewers left open in the end; none when they approved."""
 
 
 class CaseOutcome(Value):

@@ -24,6 +24,8 @@ ISSUE, WHY, FIX = "Issue", "Why", "Fix"
 READY, RATIONALE, NO_ISSUE, PLACE = "Ready", "Rationale", "None", "FILE:LINE"
 MAX_ISSUES = 20
 """Issues that are asked for at most; more are kept."""
+REPLIES = 2
+"""Of one review: without a verdict its reviewer is asked once more, and no oftener."""
 
 
 class Verdict(StrEnum):

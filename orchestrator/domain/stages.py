@@ -6,6 +6,7 @@ from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Conflict, MergedStory
+from orchestrator.domain.review import Reviewed
 from orchestrator.domain.sprint import Replan
 from orchestrator.domain.story import Story
 from orchestrator.domain.surface import Surface
@@ -108,6 +109,8 @@ class TaskBrief(Value):
     """Earlier attempts that concerned this task."""
     repeated: str = ""
     """The failure that came back although it was to be mended: another way is wanted."""
+    reviews: tuple[Reviewed, ...] = ()
+    """What the reviewers said last, unless all of them approved."""
 
 
 class Delivered(Value):

@@ -70,4 +70,6 @@ class TaskStatus(StrEnum):
     DONE = "done"
     PARTIAL = "partial"
     """Valid files were committed, but the last delivery did not satisfy every check, or its command failed."""
+    UNAPPROVED = "unapproved"
+    """Its delivery was committed, but its reviews ended without approval, or before everything was read."""
     FAILED = "failed"

@@ -27,6 +27,7 @@ from orchestrator.personas.telling import account
 from orchestrator.ports import JudgeDelivery, Look
 from orchestrator.prompts import context
 from orchestrator.prompts.feedback import render_feedback
+from orchestrator.prompts.review import render_comments
 from orchestrator.settings import WireFormat
 
 NAME = "alex"
@@ -249,6 +250,7 @@ class _Build:
             "instructions": context.render_instructions(brief.instructions) or brief.failure_output,
             "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
             "another_way": self._another_way(),
+            "comments": render_comments(brief.reviews),
         }
 
     def _another_way(self) -> str:

@@ -8,7 +8,7 @@ from orchestrator.domain.decisions import Verdict as Decision
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Purpose, Reply, StopReason
 from orchestrator.domain.findings import Finding, blocking, major
-from orchestrator.domain.review import Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
+from orchestrator.domain.review import REPLIES, Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.personas.desk import Desk, Question
 from orchestrator.prompts import context
@@ -18,8 +18,6 @@ from orchestrator.prompts.review import ShownDiff, render_diff, render_issues
 NAME = "reviewer"
 """The one that is configured unless another is named."""
 PROMPT = "reviewer/review"
-REPLIES = 2
-"""Without a verdict the reviewer is asked once more, and no oftener."""
 _WHOLE = frozenset({StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.UNKNOWN})
 """Ends behind which a text is whole, as far as anybody knows."""
 
@@ -45,8 +43,8 @@ class Reviewer:
         await self._desk.emit(
             question,
             "review_read",
-            f"{self._name} says {review.verdict} of {brief.task.task_id}",
-            level=Level.INFO if review.approved else Level.WARN,
+            f"{self._name} says {review.verdict.replace('_', ' ')} of {brief.task.task_id}",
+            level=Level.DEBUG,
             says=review.verdict,
             severity=review.severity,
             issues=len(review.issues),
@@ -129,6 +127,6 @@ def _diff_cut(files: Sequence[str]) -> list[Finding]:
     """Nobody can approve what nobody saw."""
     if not files:
         return []
-    told = f"the change is too long to be shown to a reviewer whole, so it is not approved: {', '.join(files)}"
+    told = f"the change is too long or no text, so no reviewer saw it whole, and it is not approved: {', '.join(files)}"
     fix = "Keep the change as small as the task asks and write no data out that code can make; or a person reads it."
     return [major("review.diff_cut", told, fix=fix)]

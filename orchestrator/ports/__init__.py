@@ -2,7 +2,7 @@
 
 from orchestrator.ports.durable import Clock, EventSink, Step, TurnJournal
 from orchestrator.ports.models import Provider
-from orchestrator.ports.roles import Architect, Developer, JudgeDelivery, Look, Tester
+from orchestrator.ports.roles import Architect, Developer, JudgeDelivery, Look, Reviewer, Tester
 from orchestrator.ports.world import Backlog, CommandRunner, SuiteRunner, Workspace
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "JudgeDelivery",
     "Look",
     "Provider",
+    "Reviewer",
     "Step",
     "SuiteRunner",
     "Tester",

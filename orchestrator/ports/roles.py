@@ -5,6 +5,7 @@ from typing import Protocol
 
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.review import ReviewBrief, Reviewed
 from orchestrator.domain.sprint import Replan
 from orchestrator.domain.stages import (
     Amended,
@@ -61,6 +62,14 @@ class Developer(Protocol):
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
         """Bring both sides of a merge together. One request, without a retry; `judge` sees a well-formed answer."""
+        ...
+
+
+class Reviewer(Protocol):
+    """Reads one task's change. Bound to one story and its Step."""
+
+    async def review(self, brief: ReviewBrief) -> Reviewed:
+        """A verdict; without one in the answers, and for a change that was not seen whole, it does not approve."""
         ...
 
 

@@ -30,6 +30,7 @@ _BUILD = frozenset(
         "instructions",
         "history",
         "another_way",
+        "comments",
     }
 )
 

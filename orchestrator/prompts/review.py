@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from orchestrator.domain.review import FIX, ISSUE, WHY, Reviewed, ReviewIssue
+from orchestrator.domain.review import FIX, ISSUE, WHY, Reviewed, ReviewIssue, Verdict
 from orchestrator.prompts.budget import BUDGET_TOKENS, CHARS_PER_TOKEN, NOTICE_CHARS, ContextBlock, cap, fence, fit
 
 MAX_TEXT = 3000
@@ -13,9 +13,15 @@ MAX_TEXT = 3000
 MAX_COMMENTS = 40
 """Comments told at once; the gravest come first, the number of the others is told."""
 
+_MEND = "Mend every point above and change nothing else."
+_LOOK_AGAIN = (
+    "What to mend was not said. Hold the change against your task and the acceptance criteria of its story, mend what "
+    "does not meet them, and send the files again."
+)
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
 _NEW = re.compile(r'^\+\+\+ (?:"?b/(?P<path>[^\t\n]+?)"?)\t?$', re.MULTILINE)
 _OLD = re.compile(r'^--- (?:"?a/(?P<path>[^\t\n]+?)"?)\t?$', re.MULTILINE)
+_BINARY = re.compile(r"^Binary files .+ and \"?b/.+ differ$", re.MULTILINE)
 _HEADER = re.compile(r'diff --git "?a/.*? "?b/(?P<path>[^\n]*?)"?$', re.MULTILINE)
 
 
@@ -24,7 +30,7 @@ class ShownDiff(NamedTuple):
 
     text: str
     cut: tuple[str, ...]
-    """Paths of the files that it does not show whole."""
+    """Paths of the files that it does not show whole: too long, or no text."""
 
 
 def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
@@ -43,7 +49,7 @@ def render_diff(diff: str, budget_tokens: int = BUDGET_TOKENS) -> ShownDiff:
             break
         whole.add(place)
     weighed = [block.model_copy(update={"weight": 2}) if at in whole else block for at, block in enumerate(blocks)]
-    cut = tuple(block.name for at, block in enumerate(blocks) if at not in whole)
+    cut = tuple(block.name for at, block in enumerate(blocks) if at not in whole or _BINARY.search(block.text))
     return ShownDiff(fit(weighed, budget_tokens), cut)
 
 
@@ -67,30 +73,32 @@ def render_issues(issues: Sequence[ReviewIssue]) -> str:
 
 
 def render_comments(reviews: Sequence[Reviewed]) -> str:
-    """What reviewers ask the developer to change, per file, the gravest first; "" when nobody asks for anything.
+    """What reviewers ask the developer to change, per file, the gravest first; "" when all of them approve.
 
     A review that does not approve and has no comments speaks by its rationale.
     """
-    issues = sorted((one for review in reviews for one in review.comments), key=lambda one: -one.severity.rank)
-    told = [text for review in reviews if not (review.approved or review.comments) for text in _said(review)]
-    if not issues and not told:
+    against = [review for review in reviews if not review.approved]
+    if not against:
         return ""
+    issues = sorted((one for review in against for one in review.comments), key=lambda one: -one.severity.rank)
+    told = [text for review in against if not review.comments for text in _said(review)]
     groups: dict[str, list[ReviewIssue]] = {}
     for issue in issues[:MAX_COMMENTS]:
         groups.setdefault(issue.file, []).append(issue)
-    parts = ["## Review Comments", "Your change was read by a reviewer and cannot be merged yet.", *told]
+    parts = ["Your change was read by a reviewer and cannot be merged yet.", *told]
     for file, own in groups.items():
         parts.append(f"### {' '.join(file.split()) or 'The change as a whole'}\n\n{render_issues(own)}")
     if len(issues) > MAX_COMMENTS:
         parts.append(f"[{len(issues) - MAX_COMMENTS} more comments, none of them graver, are left out.]")
-    parts.append("Mend every point above and change nothing else.")
+    judged = any(review.unseen or review.review.verdict is not Verdict.NONE for review in against)
+    parts.append(_MEND if issues or (told and judged) else _LOOK_AGAIN)
     return "\n\n".join(parts)
 
 
 def _said(reviewed: Reviewed) -> list[str]:
     """Why a change is not approved, where no comment says it."""
     words = [] if reviewed.review.approved else [reviewed.review.rationale or reviewed.review.summary]
-    cut = f"The change is too long to be read whole: {', '.join(reviewed.unseen)}. Keep it as small as the task asks."
+    cut = f"Too long, or no text, and so not read: {', '.join(reviewed.unseen)}. Keep it as small as the task asks."
     words += [cut] if reviewed.unseen else []
     return [cap(text.strip(), MAX_TEXT) for text in words if text.strip()]
 

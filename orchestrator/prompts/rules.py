@@ -215,8 +215,11 @@ OWN_CODES = frozenset(
         "merge.tests_let_go",
         "plan.context_unknown",
         "plan.unchecked",
+        "review.comment",
         "review.cut_off",
         "review.diff_cut",
+        "review.not_approved",
+        "review.unapproved",
     }
 )
 """Codes that tell what happened or what we changed: no persona breaks a rule by them."""

@@ -159,13 +159,19 @@ class BuildSettings(Section):
 class ReviewSettings(Section):
     """The review loop."""
 
-    enabled: bool = False
+    enabled: bool = True
+    """Whether each task's change must be approved before its story is merged."""
     max_iterations: int = Field(default=5, ge=1)
-    """Reviews of one task."""
+    """Reviews of one task, over its whole story."""
     reviewers: tuple[Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")], ...] = Field(
         default=("reviewer",), min_length=1
     )
     """Names of the reviewers; each reads every change, and all must approve."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The reviewers that are asked; none when review is off."""
+        return self.reviewers if self.enabled else ()
 
     @field_validator("reviewers")
     @classmethod

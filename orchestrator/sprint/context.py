@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote
+from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.status import TaskStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.domain.testing import TestReport, TestSuite
-from orchestrator.ports import Architect, Developer, Step, SuiteRunner, Tester, Workspace
+from orchestrator.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.settings import Policies
 from orchestrator.sprint.older_tests import OlderTests
 
@@ -24,6 +25,8 @@ class Stage:
     architect: Architect
     developer: Developer
     tester: Tester
+    reviewers: tuple[Reviewer, ...] = ()
+    """Each reads every task's change, and all must approve; none: nobody reads them."""
     workspace: Workspace
     runner: SuiteRunner
     older: OlderTests
@@ -66,6 +69,22 @@ class Trial:
 
 
 @dataclass
+class TaskReviews:
+    """What was said of one task's change so far, over the whole story."""
+
+    since: str
+    """The commit before the task's first delivery."""
+    paths: set[str] = field(default_factory=set)
+    """What its deliveries wrote or took away."""
+    rounds: list[tuple[Reviewed, ...]] = field(default_factory=list)
+    """One per review: what each reviewer said."""
+    read: str = ""
+    """The change as it was read last."""
+    unread: bool = False
+    """Whether the change that stands is another one."""
+
+
+@dataclass
 class Progress:
     """What has come about so far; rebuilt in the same order when the story's workflow is replayed."""
 
@@ -75,6 +94,8 @@ class Progress:
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     """Files that tasks took away, and that are not there again."""
+    reviews: dict[str, TaskReviews] = field(default_factory=dict)
+    """By task, of those that a delivery was asked for."""
     trial: Trial | None = None
     amendment_asked: bool = False
     """Whether the story's one request to extend its contract was made."""

@@ -8,6 +8,7 @@ from orchestrator.domain.base import Value
 from orchestrator.domain.closing import closers, effective_needs
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.graph import waves
+from orchestrator.domain.review import REPLIES
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.settings import Settings
 from orchestrator.sprint.selection import outside_dependencies
@@ -88,10 +89,9 @@ def dry_run(
 
 
 def expected_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
-    """Calls of one story that goes right at once: breakdown, or a person's plan read; one delivery and one review per
-    task; suite."""
-    reviews = 1 if settings.review.enabled else 0
-    return 1 + _tasks(settings, plan) * (1 + reviews) + 1
+    """Calls of one story that goes right at once: breakdown, or a person's plan read; one delivery per task and one
+    review of each reviewer; suite."""
+    return 1 + _tasks(settings, plan) * (1 + len(settings.review.names)) + 1
 
 
 def _tasks(settings: Settings, plan: JudgedTasks | None) -> int:
@@ -99,24 +99,27 @@ def _tasks(settings: Settings, plan: JudgedTasks | None) -> int:
 
 
 def maximal_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
-    """Calls one story can make at most: the product of the nested policies (DESIGN 5.5), at most the story's budget.
+    """Calls one story can make at most: what the nested policies allow (DESIGN 5.5), at most the story's budget.
 
     transport = provider.max_attempts
     answer    = (1 + answer.repair_requests + answer.max_attempts) x transport
     delivery  = (build.max_attempts + answer.repair_requests) x transport
     plan      = plan.max_iterations x answer
-    task      = delivery, or with reviews: review.max_iterations x (delivery + answer)
-    attempt   = plan.expected_tasks x task + answer (suite; written anew once at most) + answer (analysis)
-    story     = plan + test.max_attempts x attempt + 2 x transport (amendment, merge)
+    review    = reviewers x 2 (without a verdict once more) x transport
+    task      = test.max_attempts x delivery + review.max_iterations x review + (review.max_iterations - 1) x delivery
+    attempt   = answer (suite; written anew once at most) + answer (analysis)
+    story     = plan + plan.expected_tasks x task + test.max_attempts x attempt + 2 x transport (amendment, merge)
 
-    A person's plan costs one answer, beside the story's budget, and its tasks are counted.
+    Reviews of a task are counted over its whole story, not anew with each run of the tests. A person's plan costs one
+    answer, beside the story's budget, and its tasks are counted.
     """
     transport = settings.provider.max_attempts
     repair = settings.answer.repair_requests
     answer = (1 + repair + settings.answer.max_attempts) * transport
     delivery = (settings.build.max_attempts + repair) * transport
-    task = settings.review.max_iterations * (delivery + answer) if settings.review.enabled else delivery
-    attempt = _tasks(settings, plan) * task + 2 * answer
+    attempts, reviews = settings.test.max_attempts, settings.review.max_iterations
+    review = len(settings.review.names) * REPLIES * transport
+    task = attempts * delivery + (reviews * review + (reviews - 1) * delivery if review else 0)
     plans = settings.plan.max_iterations if plan is None else 0
-    story = plans * answer + settings.test.max_attempts * attempt + 2 * transport
+    story = plans * answer + _tasks(settings, plan) * task + attempts * 2 * answer + 2 * transport
     return min(story, settings.budget.calls_per_story) + (answer if plan is not None else 0)

@@ -8,7 +8,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding, critical, major
 from orchestrator.domain.gitfacts import Branch
 from orchestrator.domain.graph import topological
-from orchestrator.domain.outcome import StoryOutcome, TaskOutcome, TestsOutcome
+from orchestrator.domain.outcome import StoryOutcome, TestsOutcome
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface
 from orchestrator.errors import OrchestratorError, ProviderError
@@ -17,6 +17,7 @@ from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
 from orchestrator.sprint.merging import Merging
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
+from orchestrator.sprint.review import task_outcomes, unapproved
 from orchestrator.sprint.run_telling import red_finding, tests_outcome
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
 from orchestrator.sprint.suite import write_suite
@@ -101,7 +102,7 @@ async def conclude(
         progress.note_findings([red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)])
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     if unfinished:
-        progress.note_findings([_unfinished(unfinished)])
+        progress.note_findings(_unfinished(progress))
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
@@ -120,13 +121,13 @@ def outcome(
 ) -> StoryOutcome:
     """The story's result as a value."""
     if progress is not None:
-        progress.note_findings(extra)
+        progress.note_findings([*extra, *unapproved(progress)])
     trial = progress.trial if progress else None
     return StoryOutcome(
         id=stage.story_id,
         status=status,
         attempts=trial.attempts if trial else 0,
-        tasks=tuple(TaskOutcome(id=task, status=done) for task, done in (progress.tasks if progress else {}).items()),
+        tasks=task_outcomes(progress) if progress else (),
         tests=tests_outcome(trial.suite, trial.report) if trial else TestsOutcome(),
         findings=tuple(progress.findings) if progress else tuple(extra),
         branch=progress.branch.name if progress else None,
@@ -135,12 +136,13 @@ def outcome(
     )
 
 
-def _unfinished(tasks: Sequence[str]) -> Finding:
-    return major(
-        "story.unfinished",
-        f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check",
-        fix="look at the branch: finish it by hand, or reset the story",
-    )
+def _unfinished(progress: Progress) -> list[Finding]:
+    """Of tasks that are not even unapproved; about those their reviews say more."""
+    finished = {TaskStatus.DONE, TaskStatus.UNAPPROVED}
+    tasks = [task for task, status in progress.tasks.items() if status not in finished]
+    told = f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check"
+    fix = "look at the branch: finish it by hand, or reset the story"
+    return [major("story.unfinished", told, fix=fix)] if tasks else []
 
 
 def _as_finding(error: OrchestratorError) -> Finding:

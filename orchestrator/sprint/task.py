@@ -15,14 +15,17 @@ from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, blocking
+from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import Delivered, PastAttempt, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
 from orchestrator.sprint.commands import run_commands
-from orchestrator.sprint.context import Progress, Stage, StoryStopped
+from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
 from orchestrator.sprint.record import recorded_stack
+from orchestrator.sprint.review import review_task, unsettled
+from orchestrator.sprint.review_routing import ReviewRoute
 from orchestrator.sprint.scan import scan_paths
 
 OTHER_TASK = "contract.other_task"
@@ -54,12 +57,31 @@ class TaskRun:
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract) -> None:
         self._stage, self._progress = stage, progress
         self._plan, self.contract = plan, contract
+        self._head = progress.branch.head
 
     async def run(self, order: Order) -> TaskStatus:
-        """Deliver, command, commit. Raises StoryStopped when a contract violation survives the retries."""
+        """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
+
+        Raises StoryStopped when a contract violation survives the retries.
+        """
         task = order.task
         if not self._own(task):
             return await self._command_only(order)
+        self._progress.reviews.setdefault(task.task_id, TaskReviews(since=self._head))
+        while True:
+            status, findings = await self._delivered(order)
+            if status is not TaskStatus.DONE or not self._stage.reviewers:
+                return await self._ended(order, status, findings)
+            # Until it is approved, also when a reviewer cannot be reached.
+            self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
+            step = await review_task(self._stage, self._progress, self.contract, task)
+            if step.route is not ReviewRoute.DEVELOPER:
+                status = TaskStatus.UNAPPROVED if step.unapproved else status
+                return await self._ended(order, status, findings)
+
+    async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
+        """One delivery, committed as far as it can be; what it made of the task, and what is left against it."""
+        task = order.task
         before = await self._before(task)
         brief = self._brief(order, before)
 
@@ -71,7 +93,7 @@ class TaskRun:
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
             await self._commit(task, kept)
-        return await self._ended(order, status, blocking(delivered.findings))
+        return status, blocking(delivered.findings)
 
     def _own(self, task: Task) -> tuple[str, ...]:
         """The task's files as the contract spells them."""
@@ -96,7 +118,7 @@ class TaskRun:
         done = (
             path
             for other, status in self._progress.tasks.items()
-            if status in {TaskStatus.DONE, TaskStatus.PARTIAL}
+            if status in {TaskStatus.DONE, TaskStatus.PARTIAL, TaskStatus.UNAPPROVED}
             for path in self.contract.task_files.get(other, ())
         )
         there = {*self._progress.surface.files, *done} - self._progress.removed
@@ -125,11 +147,20 @@ class TaskRun:
             failure_output=order.failure_output,
             history=order.history,
             repeated=order.repeated,
+            reviews=self._unsettled(order.task),
         )
+
+    def _unsettled(self, task: Task) -> tuple[Reviewed, ...]:
+        """What the reviewers said last, unless all of them approved."""
+        return unsettled(self._progress.reviews.get(task.task_id))
 
     async def _content(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         """What the files hold. Who uses what they lost is read only when something is."""
-        about = "\n".join((order.task.description, *(f"{one.issue} {one.fix}" for one in order.instructions)))
+        instructed = (f"{one.issue} {one.fix}" for one in order.instructions)
+        reviewed = (
+            f"{one.title} {one.issue} {one.fix}" for said in self._unsettled(order.task) for one in said.comments
+        )
+        about = "\n".join((order.task.description, *instructed, *reviewed))
         around = Around(
             packages=frozenset(self.contract.allowed_dependencies),
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
@@ -220,8 +251,9 @@ class TaskRun:
             note = self._stage.note(_subject(task), step_id, task.task_id)
             return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
-        commit = await self._stage.step.step("commit", work, str)
+        self._head = commit = await self._stage.step.step("commit", work, str)
         self._progress.note_committed(kept.paths, kept.removed)
+        self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed}
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
         await self._stage.step.emit(

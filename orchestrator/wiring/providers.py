@@ -9,13 +9,14 @@ from rapidfuzz import process
 from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
 from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.domain.exchange import Prompt, Reply
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, PermanentProviderError
 from orchestrator.personas import alex, jordan, mike
 from orchestrator.ports import Clock, Provider
 from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.wiring.options import RunOptions
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
+"""Beside the reviewers, who are named by the settings."""
 PROVIDERS: tuple[ProviderName, ...] = ("scripted", "anthropic", "openai")
 OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
     "anthropic": (".anthropic.com",),
@@ -59,7 +60,12 @@ class RoutedProvider:
         """See the port."""
         persona = prompt.key.persona
         usual = self._seats.get(persona, self._default)
-        return await self._providers[self._stronger.get(persona, usual) if prompt.stronger else usual].complete(prompt)
+        provider = self._providers.get(self._stronger.get(persona, usual) if prompt.stronger else usual)
+        if provider is None:
+            # A story keeps the reviewers that it began with; the settings may have lost them since.
+            told = f"nobody answers for {persona}, with whom the story began: name it in review.reviewers"
+            raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
+        return await provider.complete(prompt)
 
     async def close(self) -> None:
         """Give all connections back."""
@@ -102,13 +108,20 @@ def open_providers(options: RunOptions, settings: Settings, environment: Environ
 def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     """Persona → its seat. `forced` (--provider) answers everybody: what a persona says for another one is left out.
 
-    Raises ConfigError for an unknown persona or provider.
+    Reviewers have one only while review is on. Raises ConfigError for an unknown persona or provider, and for a
+    reviewer who is called like another persona.
     """
+    for name in settings.review.reviewers:
+        if name in PERSONAS:
+            raise ConfigError(
+                f"configuration review.reviewers: {name} is another persona; give the reviewer its own name"
+            )
+    known = (*PERSONAS, *settings.review.reviewers)
     for name in settings.personas:
-        if name not in PERSONAS:
-            raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, PERSONAS)}")
+        if name not in known:
+            raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, known)}")
     default = _default_seat(settings, forced)
-    return {persona: _seat(settings, persona, default, forced) for persona in PERSONAS}
+    return {persona: _seat(settings, persona, default, forced) for persona in (*PERSONAS, *settings.review.names)}
 
 
 def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
@@ -133,11 +146,11 @@ def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat
 
 
 def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
-    """Persona → the form its files are asked for in: its own, else its model's, else everybody's.
+    """Persona, reviewers apart → the form its files are asked for in: its own, else its model's, else everybody's.
 
     `forced` as in `seats_of`. Raises ConfigError for an unknown persona or provider.
     """
-    seats = seats_of(settings, forced)
+    seats = {persona: seat for persona, seat in seats_of(settings, forced).items() if persona in PERSONAS}
     own = {persona: settings.personas[persona].format for persona in seats if persona in settings.personas}
     return {
         persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)

@@ -14,6 +14,7 @@ from orchestrator.personas.alex import Alex
 from orchestrator.personas.desk import Desk
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
+from orchestrator.personas.reviewer import Reviewer
 from orchestrator.ports import Step, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, packaged
@@ -54,6 +55,7 @@ def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner
                 architect=Mike(desk, brief),
                 developer=Alex(desk, brief),
                 tester=Jordan(desk, brief),
+                reviewers=tuple(Reviewer(desk, brief, name) for name in policies.review.names),
                 workspace=workspace,
                 runner=runner,
                 older=older,

@@ -60,7 +60,7 @@ def test_the_same_sprint_from_every_format(tmp_path: Path, kind: str) -> None:
         ("US-1", "done", 1),
     ]
     assert played.tree("result") == ["tests/test_us_1.py", "tests/test_us_2.py", "us_1.py", "us_2.py"]
-    assert [call["story"] for call in played.calls] == ["US-1"] * 3 + ["US-2"] * 3
+    assert [call["story"] for call in played.calls] == ["US-1"] * 4 + ["US-2"] * 4
     content = open_backlog(backlog, Settings(), StateFolder(tmp_path / "state")).read()
     assert [(story.execution_status, story.sprint_id) for story in content.stories] == [("completed", "SP-001")] * 2
     assert {file: file.read_bytes() for file in before} == before
@@ -77,7 +77,7 @@ def test_a_closed_row_is_completed_with_its_closer_and_reset_with_it(tmp_path: P
     )
     played = play(tmp_path, team, backlog, "backlog.closes={US-1: [WF-1]}", repo=make_repo(tmp_path / "repo"))
     assert [(s.id, s.status.value) for s in played.result.report.stories] == [("US-2", "done"), ("US-1", "done")]
-    assert [call["story"] for call in played.calls] == ["US-1"] * 3 + ["US-2"] * 3
+    assert [call["story"] for call in played.calls] == ["US-1"] * 4 + ["US-2"] * 4
     row = cells(backlog)["WF-1"]
     assert (row["Sprint_ID"], row["Execution_Status"], row["Last_Event"]) == ("SP-001", "completed", "closed_by US-1")
     home = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"))

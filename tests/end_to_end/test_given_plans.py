@@ -89,11 +89,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Played]:
 def test_a_persons_plan_is_built_and_the_architect_plans_nothing(built: tuple[Path, Played]) -> None:
     _, played = built
     assert played.status("US-1") == "done"
-    assert played.asked("US-1") == ["plan_extract 1", "delivery 1", "delivery 1", "suite 1"]
+    assert played.asked("US-1") == ["plan_extract 1", "delivery 1", "review 1", "delivery 1", "review 1", "suite 1"]
     assert played.tree("result") == ["README.md", "tests/test_us_1.py", "us_1.py"]
     (given,) = played.told_of("US-1", "plan_given")
     assert (given.data["task_count"], given.data["key_files"]) == (2, ["us_1.py", "README.md"])
-    assert played.story("US-1").calls == 4
+    assert played.story("US-1").calls == 6
 
 
 def test_a_story_shows_whose_plan_it_was(built: tuple[Path, Played]) -> None:
@@ -172,7 +172,7 @@ def test_the_plan_is_frozen_when_its_story_begins(tmp_path: Path) -> None:
     last = play(tmp_path, team(), backlog, sprint=sprint, plans=[str(plan)])
     assert last.status("US-1") == "done"
     assert last.asked("US-1").count("plan_extract 1") == 3
-    assert last.story("US-1").calls == 4
+    assert last.story("US-1").calls == 6
 
 
 def test_who_has_it_planned_anew_has_the_architect_plan_it(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_who_has_it_planned_anew_has_the_architect_plan_it(tmp_path: Path) -> No
     said.good("US-1")
     again = play(tmp_path, said, backlog, sprint=first.result.report.sprint)
     assert again.status("US-1") == "done"
-    assert again.asked("US-1")[-3:] == ["breakdown 1", "delivery 1", "suite 1"]
+    assert again.asked("US-1")[-4:] == ["breakdown 1", "delivery 1", "review 1", "suite 1"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_one_story_needs_no_name_and_a_file_may_hold_an_equals_sign(tmp_path: Pa
     team().write(tmp_path / "team.jsonl")
     done = run(tmp_path, "--stories", "US-1", "--plan", str(tmp_path / "a=b.md"), "--json")
     assert done.exit_code == 0, done.stderr
-    assert purposes(tmp_path) == ["plan_extract", "delivery", "delivery", "suite"]
+    assert purposes(tmp_path) == ["plan_extract", "delivery", "review", "delivery", "review", "suite"]
 
 
 def test_a_dry_run_reads_plans_by_rules(tmp_path: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_dry_run_reads_plans_by_rules(tmp_path: Path) -> None:
     plan = tmp_path / "plan.md"
     words = ["run", str(tmp_path / "b.csv"), "--repo", str(tmp_path / "repo"), "--dry-run", "--json"]
     seen = json.loads(cli(tmp_path, *words, "--plan", f"US-1={plan}").stdout)
-    assert (seen["problems"], seen["calls"]["expected"]) == ([], 4 + 5)
+    assert (seen["problems"], seen["calls"]["expected"]) == ([], 6 + 8)
     plan.write_text(INVALID)
     done = cli(tmp_path, *words, "--plan", f"US-1={plan}")
     assert done.exit_code == 2

@@ -140,17 +140,18 @@ def test_unsafe_paths_are_struck_and_a_task_without_work_is_a_persons(played: Pl
 
 def test_broken_text_heals(played: Played) -> None:
     assert played.status("BROKEN") == "done", played.story("BROKEN").findings
-    assert played.asked("BROKEN") == ["breakdown 1", "delivery 1", "suite 1", "repair 1"]
+    assert played.asked("BROKEN") == ["breakdown 1", "delivery 1", "review 1", "suite 1", "repair 1"]
     assert len(played.told_of("BROKEN", "answer_healed")) == 2
     assert len(played.told_of("BROKEN", "answer_repaired_by_model")) == 1
 
 
 def test_turns_count_every_call_that_ended(played: Played) -> None:
     assert played.status("FLAKY") == "done"
-    assert played.asked("FLAKY") == ["breakdown 3", "delivery 1", "delivery 3", "suite 1"], "errors are not listed"
+    asked = ["breakdown 3", "delivery 1", "delivery 3", "review 1", "suite 1"]
+    assert played.asked("FLAKY") == asked, "errors are not listed"
     assert [one.data["turn"] for one in played.told_of("FLAKY", "call_retried")] == [1, 2, 2]
     flaky = played.story("FLAKY")
-    assert (flaky.tokens.input, flaky.tokens.cached, flaky.tokens.output, flaky.calls) == (111, 60, 17, 4)
+    assert (flaky.tokens.input, flaky.tokens.cached, flaky.tokens.output, flaky.calls) == (111, 60, 17, 5)
     assert played.status("TIRED") == "failed"
     assert "gave up after 3 calls" in played.finding("TIRED", "provider.connection").message
     assert played.asked("TIRED") == []
@@ -165,7 +166,7 @@ def report_of(text: str) -> dict[str, Any]:
         assert set(story["tests"]) == {"run", "passed", "failed", "cases"}
         assert set(story["tokens"]) == {"input", "cached", "output"}
         assert all(set(case) == {"name", "criterion", "result"} for case in story["tests"]["cases"])
-        assert all(set(done) == {"id", "status"} for done in story["tasks"])
+        assert all(set(done) == {"id", "status", "reviews", "comments"} for done in story["tasks"])
         assert all({"code", "severity", "message", "where", "fix"} == set(one) for one in story["findings"])
     assert STATUSES | {"tokens", "cost_usd"} <= set(report["totals"])
     return report

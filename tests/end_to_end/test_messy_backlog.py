@@ -88,7 +88,7 @@ def test_the_three_are_done_one_after_the_other(played: Played) -> None:
 
 def test_what_was_broken_healed(played: Played) -> None:
     assert played.asked("US-001") == [
-        *("breakdown 1", "delivery 1", "delivery 2", "suite 1", "analysis 1", "delivery 3"),
+        *("breakdown 1", "delivery 1", "delivery 2", "review 1", "suite 1", "analysis 1", "delivery 3", "review 2"),
     ]
     assert [event.name for event in played.told_of("US-001", "answer_healed")] == ["answer_healed"]
     assert played.sent_back("US-001") == ["contract.file"]

@@ -29,7 +29,7 @@ def played(folder: Path) -> Played:
 def test_every_record_names_the_prompt_and_its_version(played: Played, folder: Path) -> None:
     library = packaged_library()
     sent = {event.data["prompt"]: event.data["prompt_version"] for event in played.told_of("ONE", "turn_finished")}
-    assert set(sent) == {"architect/breakdown", "developer/delivery_plan", "tester/suite_plan"}
+    assert set(sent) == {"architect/breakdown", "developer/delivery_plan", "reviewer/review", "tester/suite_plan"}
     for name, version in sent.items():
         assert (version == library.version(name)) is (name != "tester/suite_plan")
     started = played.told_of("ONE", "turn_started")

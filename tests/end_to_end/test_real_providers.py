@@ -14,7 +14,17 @@ from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.reports import RunResult
 from orchestrator.wiring.run import Run
 from tests.adapters.http_server import Answer, Asked, completion, message, model_server
-from tests.support import breakdown, delivery, git, plain_environment, run_cli, suite, suite_text, write_backlog
+from tests.support import (
+    APPROVED,
+    breakdown,
+    delivery,
+    git,
+    plain_environment,
+    run_cli,
+    suite,
+    suite_text,
+    write_backlog,
+)
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdefghij", "OPENAI_API_KEY": "sk-oai-0123456789abcdefghij"}
 ANSWERS: dict[str, Any] = {
@@ -22,15 +32,17 @@ ANSWERS: dict[str, Any] = {
     "You are Alex": delivery("A", 1, {"a.py": "import os\n\nSEEN = {**os.environ}\n\n\ndef value():\n    return 1\n"}),
     "You are Jordan": suite("A", suite_text("A") + "\n\ndef test_no_key():\n    import a\n    print(a.SEEN)\n"
                             "    assert not [name for name in a.SEEN if 'KEY' in name]\n"),
+    "You are a senior code reviewer": APPROVED,
 }  # fmt: skip
 
 
 def answer_to(system: str) -> str:
-    return next(json.dumps(answer) for name, answer in ANSWERS.items() if system.startswith(name))
+    answer = next(answer for name, answer in ANSWERS.items() if system.startswith(name))
+    return answer if isinstance(answer, str) else f"Here it is:\n{json.dumps(answer)}"
 
 
 def claude(asked: Asked) -> Answer:
-    return Answer(body=message(f"Here it is:\n{answer_to(asked.body['system'][0]['text'])}"))
+    return Answer(body=message(answer_to(asked.body["system"][0]["text"])))
 
 
 def gpt(asked: Asked) -> Answer:
@@ -65,9 +77,9 @@ def test_a_story_is_merged_that_two_services_worked_on(tmp_path: Path) -> None:
         )
     (story,) = result.report.stories
     assert (story.status.value, story.findings) == ("done", ())
-    assert story.cost_usd == pytest.approx((2 * 25 + 25 * 2) / 1_000_000)
-    assert result.report.totals["tokens"] == {"input": 60, "cached": 21, "output": 15}
-    assert [len(server.asked) for server in (anthropic, openai)] == [3, 2]
+    assert story.cost_usd == pytest.approx((3 * 25 + 25 * 2) / 1_000_000)
+    assert result.report.totals["tokens"] == {"input": 80, "cached": 28, "output": 20}
+    assert [len(server.asked) for server in (anthropic, openai)] == [4, 2]
     assert "def value" in git(tmp_path / "repo", "show", "result:a.py")
     started = next(event for event in events if event.name == "sprint_started")
     assert started.message.endswith("provider anthropic claude-m, alex: openai gpt-m")
@@ -102,7 +114,7 @@ def test_a_story_heals_from_answers_that_are_none(
     assert (story.status.value, story.findings) == ("done", ())
     assert told(events, "answer_sent_back") == ["answer.declined", "answer.tool_call"]
     assert [event.data["kind"] for event in events if event.name == "call_retried"] == ["overloaded"]
-    assert (len(server.asked), story.calls, result.report.totals["tokens"]["input"]) == (6, 5, 100)
+    assert (len(server.asked), story.calls, result.report.totals["tokens"]["input"]) == (7, 6, 120)
 
 
 @services

@@ -8,6 +8,7 @@ import pytest
 from orchestrator.adapters.backlog_rows import ReadingRules
 from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.answers import Extraction, Status, extract
+from orchestrator.answers.review import parse_review
 from orchestrator.checks.backlog import all_problems
 from orchestrator.checks.breakdown import check_breakdown, merge_missing, read_breakdown
 from orchestrator.checks.content import check_content
@@ -19,6 +20,7 @@ from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.review import Verdict
 from orchestrator.domain.script import ScriptEntry
 from orchestrator.domain.wire import WIRE_SCHEMAS
 from tests.examples.demo_team import FOLDER, answer, criteria, deliveries, entries, needs, of, rows, suite
@@ -71,7 +73,10 @@ def test_backlog_has_no_findings(tmp_path: Path) -> None:
 
 def test_all_other_answers_are_read_without_a_repair() -> None:
     for entry in entries():
-        if entry.error is None and (entry.purpose, entry.story) not in {
+        if entry.purpose is Purpose.REVIEW:
+            review, findings = parse_review(entry.text)
+            assert (review.verdict is not Verdict.NONE, findings) == (True, ()), entry.lookup
+        elif entry.error is None and (entry.purpose, entry.story) not in {
             ("breakdown", "US-003"),
             ("breakdown", "US-004"),
         }:

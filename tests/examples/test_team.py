@@ -3,10 +3,11 @@
 import ast
 import json
 import re
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
+from orchestrator.answers.review import parse_review
 from orchestrator.domain.exchange import Purpose, StopReason
 from orchestrator.domain.graph import waves
 from orchestrator.domain.paths import unsafe_reason
@@ -155,6 +156,23 @@ def test_refused_delivery_leaves_the_plan() -> None:
         "requirements.txt",
         "shelf/addresses.py",
     }
+
+
+def test_every_delivery_that_is_kept_is_reviewed_and_the_issues_point_at_lines_of_it() -> None:
+    turns = [turn for turn in builder().read_turns(FOLDER / "team") if turn["persona"] in {"alex", "reviewer"}]
+    for before, turn in pairwise(turns):
+        if turn["persona"] == "alex":
+            continue
+        assert (before["persona"], before["task"]) == ("alex", turn["task"])
+        review, _ = parse_review((FOLDER / "team" / turn["story"] / turn["source"]).read_text(encoding="utf-8"))
+        for issue in review.issues:
+            delivered = FOLDER / "team" / turn["story"] / before["source"] / issue.file
+            assert issue.line is not None
+            assert delivered.read_text(encoding="utf-8").splitlines()[issue.line - 1].strip(), issue
+    kept = [turn for turn in turns if turn["persona"] == "alex" and not turn["source"].endswith(("-refused", ".md"))]
+    assert len(kept) == sum(turn["persona"] == "reviewer" for turn in turns)
+    fixes = [one for story in STORIES for one in of(story, Purpose.REVIEW) if not parse_review(one.text)[0].approved]
+    assert [(one.task, one.turn) for one in fixes] == [("T-US-007-02", 1)]
 
 
 def test_analysis_names_a_file_of_the_task_that_is_asked_again() -> None:

@@ -157,7 +157,7 @@ def reviewed(*issues: ReviewIssue, **fields: object) -> Reviewed:
 def test_comments_are_told_per_file_with_all_their_parts() -> None:
     first = an_issue(1, file="a.py", line=3, issue="one\ntwo", why="w", fix="f")
     said = render_comments([reviewed(first, an_issue(2), an_issue(3, file="a.py", severity="critical"))])
-    assert said.startswith("## Review Comments\n")
+    assert said.startswith("Your change was read by a reviewer")
     assert "### a.py\n\n3. (critical) `a.py` t3\n1. (major, line 3) `a.py` t1\n   - Issue: one\n     two\n" in said
     assert "   - Why: w\n   - Fix: f" in said
     assert "### The change as a whole\n\n2. (major) t2" in said
@@ -169,7 +169,7 @@ def test_what_is_named_and_what_is_approved_decides_what_is_told() -> None:
     assert "t2" not in render_comments([reviewed(*both, verdict="with_fixes", fixes=(1,))])
     assert render_comments([reviewed(*both, verdict="yes")]) == ""
     assert render_comments([]) == ""
-    assert render_comments([reviewed(rationale="")]) == ""
+    assert "What to mend was not said" in render_comments([reviewed(rationale="")])
     assert "The lock stays" in render_comments([reviewed(rationale="The lock stays.")])
     unseen = reviewed(verdict="yes", rationale="Fine.").model_copy(update={"unseen": ("huge.py",)})
     assert "huge.py" in render_comments([unseen])

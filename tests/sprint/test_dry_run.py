@@ -28,7 +28,7 @@ def test_the_printed_object() -> None:
     assert seen["stories"] == 5
     assert seen["waves"] == [["B", "C", "E"], ["A"], ["D"]]
     assert [problem["code"] for problem in seen["problems"]] == ["backlog.dependency_note"]
-    assert seen["calls"] == {"expected": 25, "maximal": 250}
+    assert seen["calls"] == {"expected": 40, "maximal": 250}
 
 
 def test_a_selection_counts_only_its_rows() -> None:
@@ -54,10 +54,14 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
     [
         ({}, 200),
         ({"budget": {"calls_per_story": 7}}, 7),
-        # plan 3*20, three attempts of (3 tasks * 20 + suite and analysis 2*20), 2*5 single requests
-        ({"budget": {"calls_per_story": 10_000}}, 60 + 3 * (3 * 20 + 40) + 10),
-        # with reviews a task is 5 * (delivery 20 + review 20)
-        ({"budget": {"calls_per_story": 10_000}, "review": {"enabled": True}}, 60 + 3 * (3 * 200 + 40) + 10),
+        # plan 3*20, 3 tasks of 3 deliveries of 20, three attempts of suite and analysis 2*20, 2*5 single requests
+        ({"budget": {"calls_per_story": 10_000}, "review": {"enabled": False}}, 60 + 3 * 60 + 3 * 40 + 10),
+        # with reviews a task is 3 deliveries, 5 reviews of 2*5 with 4 deliveries between them
+        ({"budget": {"calls_per_story": 10_000}}, 60 + 3 * (60 + 50 + 80) + 3 * 40 + 10),
+        (
+            {"budget": {"calls_per_story": 10_000}, "review": {"reviewers": ["a", "b", "c"], "max_iterations": 1}},
+            60 + 3 * (60 + 30) + 3 * 40 + 10,
+        ),
         (
             {
                 "provider": {"max_attempts": 1},
@@ -65,8 +69,9 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
                 "plan": {"max_iterations": 1, "expected_tasks": 1},
                 "build": {"max_attempts": 1},
                 "test": {"max_attempts": 1},
+                "review": {"max_iterations": 1},
             },
-            1 + (1 + 2) + 2,
+            1 + (1 + 2 + 2) + 2,
         ),
     ],
 )
@@ -75,8 +80,9 @@ def test_maximal_calls_are_the_product_of_the_policies(changes: dict[str, dict[s
 
 
 def test_expected_calls() -> None:
-    assert expected_calls(Settings()) == 5
-    assert expected_calls(settings(plan={"expected_tasks": 4}, review={"enabled": True})) == 10
+    assert expected_calls(Settings()) == 8
+    assert expected_calls(settings(review={"enabled": False})) == 5
+    assert expected_calls(settings(plan={"expected_tasks": 4}, review={"reviewers": ["a", "b"]})) == 14
 
 
 def test_ten_thousand_stories() -> None:

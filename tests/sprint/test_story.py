@@ -29,7 +29,10 @@ RED = report(failed=["test_us_1"], message="us_1.py: assert 2 == 1")
 
 
 class Stand:
-    """A story's whole surroundings; `run` may be called for several stories of one workspace."""
+    """A story's whole surroundings; `run` may be called for several stories of one workspace.
+
+    Nobody reviews unless the policies say so: most tests are about the other loops.
+    """
 
     def __init__(self, folder: Path, *, base: dict[str, str] | None = None, **runs: Any) -> None:
         self.team, self.folder = Team(), folder
@@ -44,7 +47,8 @@ class Stand:
         self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story, person=self.person)
         brief = StoryBrief(story=Story(id=story, title="A value"), sprint="sprint", plan=self.given)
         body = story_body(LIBRARY, self.workspace, self.runner)
-        return await body(self.step, story_payload(brief, Policies.model_validate(policies)))
+        unread = {"review": {"enabled": False}}
+        return await body(self.step, story_payload(brief, Policies.model_validate(unread | policies)))
 
     @property
     def asked(self) -> list[str]:

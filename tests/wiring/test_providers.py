@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.domain.exchange import Prompt, Purpose, Segment, TurnKey
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, PermanentProviderError
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.providers import RoutedProvider, formats_of, open_providers, seats_of
@@ -40,11 +40,13 @@ def test_a_persona_takes_what_it_does_not_say_itself(tmp_path: Path) -> None:
         "mike": "anthropic claude-a",
         "alex": "openai gpt-b",
         "jordan": "anthropic claude-a",
+        "reviewer": "anthropic claude-a",
     }
     assert {name: seat.base_url for name, seat in chosen.items()} == {
         "mike": "http://a",
         "alex": None,
         "jordan": "http://a",
+        "reviewer": "http://a",
     }
     assert (chosen["mike"].max_output_tokens, chosen["alex"].timeout_s) == (99, 7)
 
@@ -70,7 +72,28 @@ def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
         "mike": "anthropic claude-m",
         "alex": "anthropic claude-a",
         "jordan": "anthropic claude-a",
+        "reviewer": "anthropic claude-a",
     }
+
+
+def test_reviewers_have_seats_by_their_configured_names_while_there_is_review(tmp_path: Path) -> None:
+    named = (*REAL, "review.reviewers=[reviewer, security]", "personas.security={provider: openai, model: gpt-b}")
+    assert seats(tmp_path, *named)["security"] == "openai gpt-b"
+    assert seats(tmp_path, *named)["reviewer"] == "anthropic claude-a"
+    assert set(seats(tmp_path, *named, "review.enabled=false")) == {"mike", "alex", "jordan"}
+    with pytest.raises(ConfigError, match=r"personas.securty: there is no such persona; did you mean security\?"):
+        seats(tmp_path, *named, "personas.securty.model=m")
+    with pytest.raises(ConfigError, match="alex is another persona"):
+        seats(tmp_path, *REAL, "review.reviewers=[alex]")
+
+
+async def test_a_reviewer_whom_the_settings_have_lost_is_named(tmp_path: Path) -> None:
+    own = [f"personas.{name}={{provider: openai, model: m}}" for name in ("mike", "alex", "jordan")]
+    provider = await asyncio.to_thread(opened, tmp_path, *REAL, *own, "review.enabled=false")
+    key = TurnKey(persona="security", story="A", task="T-A-01", purpose=Purpose.REVIEW)
+    with pytest.raises(PermanentProviderError, match="nobody answers for security, with whom the story began"):
+        await provider.complete(Prompt(key=key, segments=()))
+    await provider.close()
 
 
 @pytest.mark.parametrize(
