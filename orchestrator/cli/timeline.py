@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import zip_longest
 from typing import Any
 
 from rich.console import Console
@@ -28,6 +29,7 @@ MARKS = {
     Mark.NOW: ("▸", ">", "cyan"),
 }
 """Mark → its sign, the sign where only ASCII can be printed, its colour."""
+_APPROVED = "approved"
 _ASCII = str.maketrans({"→": "->", "…": "...", "└": "-"})
 _ENDED = frozenset({"turn_finished", "turn_failed"})
 
@@ -67,14 +69,28 @@ def _every(events: Iterable[Event]) -> Iterator[PathStep]:
 
 
 def folded(steps: Sequence[PathStep]) -> tuple[PathStep, ...]:
-    """Steps that repeat the one before, and runs of tasks without trouble, as one each."""
+    """Steps that repeat the one before, and runs of tasks without trouble, as one each.
+
+    That a task is approved is told with its end.
+    """
     lines: list[PathStep] = []
-    for step in steps:
+    for step in _with_approvals(steps):
         if lines and _same(lines[-1], step):
             lines[-1] = _again(lines[-1], step)
         else:
             lines.append(step)
     return tuple(_without_smooth(lines))
+
+
+def _with_approvals(steps: Sequence[PathStep]) -> Iterator[PathStep]:
+    notes: tuple[str, ...] = ()
+    for step, after in zip_longest(steps, steps[1:]):
+        ends = after is not None and (after.stage, after.task) == (Loop.BUILD, step.task)
+        if ends and (step.stage, step.verdict) == (Loop.REVIEW, Verdict.APPROVED):
+            notes = (*step.notes, _APPROVED if step.attempt == 1 else f"{_APPROVED} in review {step.attempt}")
+        else:
+            yield step.model_copy(update={"notes": (*notes, *step.notes)}) if notes else step
+            notes = ()
 
 
 def _same(one: PathStep, other: PathStep) -> bool:
@@ -111,7 +127,7 @@ def _without_smooth(lines: Sequence[PathStep]) -> Iterator[PathStep]:
 
 
 def _smooth(step: PathStep) -> bool:
-    plain = not [note for note in step.notes if not note.startswith("command passed")]
+    plain = not [note for note in step.notes if note != _APPROVED and not note.startswith("command passed")]
     return step.stage == Loop.BUILD and step.mark is Mark.GOOD and step.attempt == 1 and plain and not step.codes
 
 

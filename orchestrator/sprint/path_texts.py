@@ -167,6 +167,15 @@ def _task(event: Event, told: Told) -> tuple[Mark, str]:
     return _MARKS.get(status, Mark.BAD), f"{event.task} {status}{again}{issues(event)}"
 
 
+def _review(event: Event, told: Told) -> tuple[Mark, str]:
+    verdict, count = verdict_of(event), counted_attempt(event)
+    said = {str(Verdict.APPROVED): "approved", str(Verdict.SENT_BACK): "sent back"}.get(verdict, "goes on unapproved")
+    reviews = event.data.get("reviews")
+    by = [str(one.get("by")) for one in reviews if isinstance(one, dict)] if isinstance(reviews, list) else []
+    whose = f" by {', '.join(by)}" if by else ""
+    return _MARKS.get(verdict, Mark.BAD), f"{event.task} review{count}{whose}: {said}{issues(event)}"
+
+
 def _tests(event: Event, told: Told) -> tuple[Mark, str]:
     verdict = verdict_of(event)
     green = event.data.get("green") is True
@@ -211,8 +220,9 @@ def _command(event: Event) -> str:
 
 
 _MARKS: Mapping[str, Mark] = {
-    **dict.fromkeys((PlanRoute.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
-    **dict.fromkeys((PlanRoute.REVISE, Choice.REJECT, Choice.REPLAN, TaskStatus.PARTIAL), Mark.AGAIN),
+    **dict.fromkeys((PlanRoute.APPROVED, Verdict.APPROVED, Choice.APPROVE, Choice.EDIT, TaskStatus.DONE), Mark.GOOD),
+    **dict.fromkeys((PlanRoute.REVISE, Verdict.SENT_BACK, Choice.REJECT, Choice.REPLAN), Mark.AGAIN),
+    TaskStatus.PARTIAL: Mark.AGAIN,
 }
 STEPS: dict[str, Teller] = {
     STARTED: _started,
@@ -228,6 +238,7 @@ STEPS: dict[str, Teller] = {
     "amendment_refused": _by_message(Mark.BAD),
     "answer_sent_back": _answer,
     "answer_given_up": _answer,
+    "review_judged": _review,
     "task_finished": _task,
     "suite_committed": lambda event, told: (Mark.GOOD, f"suite {_short(event.message)}"),
     "tests_finished": _tests,
@@ -255,7 +266,18 @@ NOTES: dict[str, Callable[[Event], str]] = {
     "delivery_completed": lambda event: "missing files came on request",
     "delivery_left_short": lambda event: "missing files did not come",
     "files_shown": lambda event: "files shown",
+    "review_read": lambda event: "",
+    "review_diff_cut": lambda event: "not shown whole to a reviewer",
     "command_finished": _command,
 }
 
-INNER = frozenset({"answer_sent_back", "answer_given_up", "contract_amended", "amendment_refused", "failure_analysed"})
+INNER = frozenset(
+    {
+        "answer_sent_back",
+        "answer_given_up",
+        "review_judged",
+        "contract_amended",
+        "amendment_refused",
+        "failure_analysed",
+    }
+)

@@ -27,6 +27,7 @@ def in_words(steps: Sequence[PathStep]) -> str:
         _plans(of[Loop.PLAN]),
         _counts("asked a person", Counter(step.verdict for step in of[Loop.GATE] if step.verdict != Verdict.ASKED)),
         _tasks(of[Loop.BUILD]),
+        _reviews(of[Loop.REVIEW]),
         _counts("contract", Counter(f"amendment {step.verdict}" for step in of[Loop.AMENDMENT])),
         _tests(of[Loop.TEST]),
         *(_ENDS[Verdict(step.verdict)] for step in of[Loop.MERGE] if step.verdict in set(_ENDS)),
@@ -68,10 +69,16 @@ def _tasks(steps: Sequence[PathStep]) -> str:
     told = _with(
         counted(len(ended), "task"),
         ("partial", verdicts[TaskStatus.PARTIAL]),
+        ("unapproved", verdicts[TaskStatus.UNAPPROVED]),
         ("failed", verdicts[TaskStatus.FAILED]),
         ("asked for again", again),
     )
     return told if ended else ""
+
+
+def _reviews(steps: Sequence[PathStep]) -> str:
+    verdicts = Counter(step.verdict for step in steps)
+    return _with(counted(len(steps), "review"), ("sent back", verdicts[Verdict.SENT_BACK])) if steps else ""
 
 
 def _tests(steps: Sequence[PathStep]) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from orchestrator.domain.decisions import Verdict
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import Healing, PromptUsed, StageTime, TestRewritten
 from orchestrator.sprint.path_texts import verdict_of
@@ -30,10 +31,13 @@ HEALINGS = frozenset(
         "failure_repeated",
         "older_tests_failed",
         "suite_replaced",
+        "review_diff_cut",
         "call_retried",
     }
 )
-"""Events about something that was not right and what was done about it; a plan to be revised is one too."""
+"""Events about something that was not right and what was done about it; a plan to be revised and a change that is not
+approved are such, too."""
+_GOOD = {"plan_judged": PlanRoute.APPROVED, "review_judged": Verdict.APPROVED}
 REST = "git, installs, merges, waits"
 """Everything that no recorded duration explains."""
 _COMMAND, _TESTS = "commands", "running tests"
@@ -43,6 +47,7 @@ _OF_PURPOSE = {
     "delivery": "building",
     "continuation": "building",
     "merge": "building",
+    "review": "reviewing",
     "suite": "writing tests",
     "analysis": "analysing failures",
     "repair": "repairing answers",
@@ -56,7 +61,7 @@ def healings(events: Iterable[Event]) -> tuple[Healing, ...]:
     return tuple(
         Healing(event=event.name, message=event.message, task=event.task)
         for event in events
-        if event.name in HEALINGS or (event.name == "plan_judged" and verdict_of(event) != PlanRoute.APPROVED)
+        if event.name in HEALINGS or (event.name in _GOOD and verdict_of(event) != _GOOD[event.name])
     )
 
 

@@ -16,8 +16,10 @@ from orchestrator.domain.outcome import (
     SprintReport,
     StageTime,
     StoryReport,
+    TaskOutcome,
     Tokens,
 )
+from orchestrator.domain.review import ReviewIssue
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
@@ -140,6 +142,7 @@ def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> 
     yield _where(story, events, replies)
     yield _conflict(story, events)
     yield _criteria(story)
+    yield _reviews(story.tasks)
     yield _findings(story.findings)
     yield rewritten_tests(story.rewritten)
     yield _healings(story.healings)
@@ -192,6 +195,29 @@ def _results(criterion: str, cases: Sequence[CaseOutcome]) -> Iterator[tuple[str
     """A row per test and result; the runs of a parametrized test are counted."""
     for (name, result), count in Counter((case.name, case.result) for case in cases).items():
         yield _cell(criterion), _code(name), result + (f" ({count} times)" if count > 1 else "")
+
+
+def _reviews(tasks: Sequence[TaskOutcome]) -> str:
+    """What each reviewer said, and what is left open."""
+    rows = [
+        (
+            *(_cell(task.id), str(one.iteration), _cell(one.by), one.verdict.value.replace("_", " ")),
+            *(f"{one.issues}, {one.severity.value}" if one.issues else "none", "yes" if one.approved else "no"),
+        )
+        for task in tasks
+        for one in task.reviews
+    ]
+    left = [f"- {_cell(task.id)}, open: {_comment(one)}" for task in tasks for one in task.comments]
+    table = _table(("Task", "Review", "By", "Ready", "Issues", "Approved"), rows)
+    open_ones = "\n".join(_with_rest(left[:MAX_FINDINGS], len(left)))
+    return f"### Reviews\n\n{table}" + (f"\n\n{open_ones}" if left else "") if rows else ""
+
+
+def _comment(issue: ReviewIssue) -> str:
+    place = f"{issue.file}{f':{issue.line}' if issue.line is not None else ''}"
+    fix = f" → {_cell(issue.fix)}" if issue.fix else ""
+    told = f"{issue.title}: {issue.issue}" if issue.issue else issue.title
+    return f"{issue.severity.value} {f'{_code(place)} ' if place else ''}{_cell(told, MAX_FINDING)}{fix}"
 
 
 def _findings(findings: Sequence[Finding]) -> str:

@@ -56,6 +56,26 @@ def test_repeated_steps_and_smooth_tasks_become_one_line() -> None:
     assert len(drawn([sent_back(n, 1) for n in range(50)], full=True)) == 50
 
 
+def judged(number: int, verdict: Verdict, task: str, attempt: int = 1) -> Event:
+    found = [major("review.comment", "no")] if verdict is not Verdict.APPROVED else []
+    said = decided(Loop.REVIEW, verdict, findings=found, attempt=attempt, budget_left=2 - attempt)
+    return event(number, "review_judged", task=task, reviews=[{"by": "reviewer"}], **said)
+
+
+def test_that_a_task_is_approved_is_told_with_its_end() -> None:
+    smooth = [one for n in range(5, 15) for one in (judged(100 + n, Verdict.APPROVED, f"T-{n:02d}"), done(n))]
+    back = judged(1, Verdict.SENT_BACK, "T-15")
+    stuck = judged(3, Verdict.UNAPPROVED, "T-16", 2)
+    again = judged(2, Verdict.APPROVED, "T-15", 2)
+    assert drawn([*smooth, back, again, done(15), stuck, judged(4, Verdict.APPROVED, "T-17")]) == [
+        "  08:00:00           ✓ T-05 to T-14: 10 tasks done [approved]",
+        "  08:00:00             ↻ T-15 review 1 of 2 by reviewer: sent back (no)",
+        "  08:00:00           ✓ T-15 done [approved in review 2]",
+        "  08:00:00             ✗ T-16 review 2 of 2 by reviewer: goes on unapproved (no)",
+        "  08:00:00             ✓ T-17 review 1 of 2 by reviewer: approved",
+    ]
+
+
 def test_times_gaps_and_days() -> None:
     began = event(1, "story_started")
     late = event(2, "story_finished", "A is done", after_s=3700, status="done")
@@ -122,12 +142,12 @@ PATH = (
     "  ↻ T-WALK-01: delivery 2 of 3 sent back "
     "(2 issues: Python does not parse: invalid syntax; the file cannot be parsed, so its imports are unknown) "
     "[2 times]",
-    "✓ T-WALK-01 done [command passed, accepted at reply 3 of 3]",
-    "✓ T-WALK-02 done",
+    "✓ T-WALK-01 done [command passed, accepted at reply 3 of 3, approved]",
+    "✓ T-WALK-02 done [approved]",
     "✓ suite tests/test_walk.py with 1 test",
     "↻ tests 1 of 2: 0 passed, 1 failed, to be mended",
     "  ↻ the failure was analysed: walk.py: it is wrong",
-    "✓ T-WALK-01 done for test run 2 of 2 [command passed]",
+    "✓ T-WALK-01 done for test run 2 of 2 [command passed, approved in review 2]",
     "✓ tests 2 of 2: 1 passed, 0 failed",
     "✓ merged as HASH",
     "✓ WALK is done",
@@ -146,7 +166,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = played.result.report_path.with_suffix(".md").read_text()
     assert (
         "- Path: 2 plans (1 revised) → asked a person (1 time out) → 2 tasks (1 asked for again) → "
-        "2 test runs (1 red) → merged; 2 answers sent back on the way"
+        "3 reviews → 2 test runs (1 red) → merged; 2 answers sent back on the way"
     ) in report
     return folder
 
