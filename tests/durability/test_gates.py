@@ -129,4 +129,4 @@ def test_killed_while_the_time_to_answer_runs_out(tmp_path: Path, on_timeout: st
     assert bench.rows()[0]["Execution_Status"] == cell
     late = bench.command("approve", LATE)
     assert (late.code, "in time" in late.stderr) == (2, True)
-    assert len(bench.calls()) == len(set(bench.calls())) == (3 if on_timeout == "approve" else 1)
+    assert len(bench.calls()) == len(set(bench.calls())) == (4 if on_timeout == "approve" else 1)

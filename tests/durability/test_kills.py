@@ -88,7 +88,7 @@ def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
         bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
     ended = bench.finish()
     assert ended.code == 0, ended.stdout
-    assert len(bench.calls()) == len(set(bench.calls())) == 5, "no call is paid for twice"
+    assert len(bench.calls()) == len(set(bench.calls())) == 6, "no call is paid for twice"
 
 
 def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
         bench.kill_when(lambda journalled=journalled: bench.journalled("NFR-001") >= journalled)
     ended = bench.finish()
     assert ended.code == 0, ended.stdout
-    assert len(bench.calls()) == len(set(bench.calls())) == 12, "no call is paid for twice"
+    assert len(bench.calls()) == len(set(bench.calls())) == 14, "no call is paid for twice"
     (story,) = bench.aftermath(ended.code).report["stories"]
     assert (story["status"], story["attempts"]) == ("done", 4)
     assert "test.flaky" in [finding["code"] for finding in story["findings"]]
@@ -174,7 +174,7 @@ def test_ended_while_a_persons_plan_is_read(tmp_path: Path) -> None:
     bench.kill_when(lambda: bench.journalled("NFR-001") >= 1)
     ended = bench.finish()
     assert ended.code == 0, ended.stdout + ended.stderr
-    assert len(bench.calls()) == len(set(bench.calls())) == 4, "no call is paid for twice"
+    assert len(bench.calls()) == len(set(bench.calls())) == 5, "no call is paid for twice"
     assert "plan_extract" in bench.calls()[0]
     assert "plan_extract" in bench.calls()[1]
 
