@@ -8,7 +8,7 @@ ARGS ?=
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
-	@echo "make test      the test suite, a worker per processor (ARGS=-n0: in one process)"
+	@echo "make test      the test suite, a worker more than processors (ARGS=-n0: in one process)"
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"

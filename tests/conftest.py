@@ -34,8 +34,11 @@ def is_local(address: Any) -> bool:
 
 
 def pytest_xdist_auto_num_workers() -> int | None:
-    """Workers of `-n auto`: one per processor; with more than eight the slowest file would be waited for anyway."""
-    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else min(8, processors())
+    """Workers of `-n auto`: one more than processors, for a fifth of the time is spent waiting for other processes.
+
+    With more than eight the slowest file would be waited for anyway.
+    """
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else min(8, processors() + 1)
 
 
 def processors() -> int:

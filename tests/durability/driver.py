@@ -8,7 +8,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from typing import Any
 from orchestrator.adapters.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
 from tests.support import Team
+from tests.zygote import Forked, zygote
 
 ROOT = Path(__file__).resolve().parents[2]
 SPRINT = "S1"
@@ -75,7 +75,7 @@ class Bench:
         (script or team()).write(folder / "team.jsonl")
         self.original = self.rows()
 
-    def start(self, *, die_at: int | None = None, named: bool = True) -> "subprocess.Popen[str]":
+    def start(self, *, die_at: int | None = None, named: bool = True) -> Forked:
         """Start the one command of this bench, in its own session."""
         words = ["run", "backlog.csv", "--repo", "repo", "--provider", "scripted"]
         words += ["--sprint", SPRINT] if named else []
@@ -92,20 +92,16 @@ class Bench:
         """The command, to its end; with or without naming the sprint."""
         return self.ended(self.start(named=named))
 
-    def _spawn(self, words: list[str], die_at: int | None) -> "subprocess.Popen[str]":
-        module = ["orchestrator"] if die_at is None else ["tests.durability.dying", str(die_at)]
+    def _spawn(self, words: list[str], die_at: int | None) -> Forked:
+        module = "orchestrator" if die_at is None else "tests.durability.dying"
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
-            "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
-            "DEEDS": str(self.folder / "deeds.txt"), "PYTHONWARNINGS": "default",
+            "DEEDS": str(self.folder / "deeds.txt"),
         }  # fmt: skip
-        return subprocess.Popen(
-            [sys.executable, "-m", *module, *words],
-            cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+        words = words if die_at is None else [str(die_at), *words]
+        return zygote().start(module, words, cwd=self.folder, env=environment)
 
-    def ended(self, process: "subprocess.Popen[str]", timeout: float = 60) -> Ended:
+    def ended(self, process: Forked, timeout: float = 60) -> Ended:
         """Wait for the end of a process of this bench."""
         try:
             out, err = process.communicate(timeout=timeout)
@@ -128,7 +124,7 @@ class Bench:
         assert ended.code == (-number if number == signal.SIGKILL else 130), ended
         return ended
 
-    def _hold_between_calls(self, process: "subprocess.Popen[str]") -> None:
+    def _hold_between_calls(self, process: Forked) -> None:
         """Stop the process where every logged call is in the journal: a kill between the two may repeat that one."""
         for _ in range(200):
             process.send_signal(signal.SIGSTOP)
@@ -142,9 +138,7 @@ class Bench:
         """The command, killed by itself at its `deed`-th deed; it may end before."""
         return self.ended(self.start(die_at=deed))
 
-    def wait_for(
-        self, moment: Callable[[], bool], process: "subprocess.Popen[str] | None" = None, *, timeout: float = 30
-    ) -> None:
+    def wait_for(self, moment: Callable[[], bool], process: Forked | None = None, *, timeout: float = 30) -> None:
         """Until `moment` holds; an error when the process ends or time passes first."""
         deadline = time.monotonic() + timeout
         while not moment():
@@ -250,7 +244,7 @@ class Bench:
             if line and int(entry.name) != os.getpid() and (needle in line or place.startswith(needle)):
                 yield int(entry.name), line
 
-    def kill_everything(self, process: "subprocess.Popen[str]") -> None:
+    def kill_everything(self, process: Forked) -> None:
         """Kill the run with all that it started at once, as the end of a container does."""
         process.kill()
         for pid, _ in list(self._processes()):

@@ -1,7 +1,6 @@
 """`kill -9` at chosen moments, the same command again, and nothing of it shows in the end."""
 
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from orchestrator.domain.action_plan import Action, ActionPlan, Create, Read
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
 from tests.support import make_repo, suite_text
+from tests.zygote import Forked
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -204,7 +204,7 @@ def _without_a_row(bench: Bench) -> None:
     bench.backlog.write_bytes(whole)
 
 
-def _look(bench: Bench, process: "subprocess.Popen[str]") -> None:
+def _look(bench: Bench, process: Forked) -> None:
     """What other commands say while the run is alive."""
     second = bench.finish()
     assert second.code == 2

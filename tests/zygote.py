@@ -1,0 +1,167 @@
+"""Processes of the command line that begin where its modules are already imported.
+
+A test that kills a run twenty times starts twenty interpreters, and each would spend a second on imports that never
+differ. A zygote imports once, in a process of its own, and forks for each command: what runs is a process like any
+other (own pid, session, folder, environment; signals reach it and nobody else), only its first second is missing.
+Tests of the start itself (`python -m orchestrator`, the installed program) do without it.
+"""
+
+import contextlib
+import gc
+import importlib
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parents[1]
+IMPORTED = (
+    "orchestrator.cli.main", "orchestrator.wiring.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
+)  # fmt: skip
+"""Nothing of these does anything when it is imported (tests/test_imports.py)."""
+REQUEST = 1 << 16
+"""Bytes of the longest request."""
+
+
+class Forked:
+    """A command that was begun; the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int, status: int, out: IO[bytes], err: IO[bytes]) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._status, self._written = status, (out, err)
+        self._texts: list[str] = []
+
+    def poll(self) -> int | None:
+        """The exit code, negative for a signal; None while it runs."""
+        return self._wait(0.0)
+
+    def send_signal(self, number: int) -> None:
+        """Signal it, if it has not ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end; what it has written to stdout and stderr. Raises subprocess.TimeoutExpired."""
+        if self._wait(timeout) is None:
+            raise subprocess.TimeoutExpired("orchestrator", timeout or 0.0)
+        for file in self._written[len(self._texts) :]:
+            with file:
+                file.seek(0)
+                self._texts.append(file.read().decode(errors="replace"))
+        return self._texts[0], self._texts[1]
+
+    def _wait(self, timeout: float | None) -> int | None:
+        if self.returncode is None and select.select([self._status], [], [], timeout)[0]:
+            told = os.read(self._status, 32)
+            os.close(self._status)
+            self.returncode = int(told) if told else -signal.SIGKILL
+        return self.returncode
+
+
+class Zygote:
+    """The process that forks; one per process of the tests, which it does not outlive."""
+
+    def __init__(self) -> None:
+        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "default"}
+        with theirs:
+            command = [sys.executable, "-m", "tests.zygote"]
+            self._process = subprocess.Popen(command, stdin=theirs, cwd=ROOT, env=environment)
+
+    def start(self, module: str, words: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Forked:
+        """`python -m MODULE WORDS...` in its own session, with nothing to read on stdin."""
+        out, err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115 - closed when they were read
+        status, told = os.pipe()
+        request = json.dumps({"module": module, "words": list(words), "cwd": str(cwd), "env": dict(env)}).encode()
+        assert len(request) < REQUEST
+        socket.send_fds(self._ours, [request], [out.fileno(), err.fileno(), told])
+        os.close(told)
+        return Forked(int(self._ours.recv(32)), status, out, err)
+
+    def close(self) -> None:
+        """End the process; what it forked goes on."""
+        self._ours.close()
+        self._process.wait()
+
+
+@cache
+def zygote() -> Zygote:
+    """The one of this process."""
+    return Zygote()
+
+
+def main() -> None:
+    """Serve requests on stdin until it is closed; returns in each forked child to run what was asked for."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()
+    asked = socket.socket(fileno=0)
+    wake, woken = os.pipe()
+    for fd in (wake, woken):
+        os.set_blocking(fd, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(woken)
+    children: dict[int, int] = {}
+    while True:
+        ready, _, _ = select.select([asked, wake], [], [])
+        if wake in ready:
+            os.read(wake, 4096)
+        _tell_of_the_dead(children)
+        if asked not in ready:
+            continue
+        request, fds, _, _ = socket.recv_fds(asked, REQUEST, 3)
+        if not request:
+            os._exit(0)
+        out, err, told = fds
+        if (pid := os.fork()) == 0:
+            _become(json.loads(request), out, err)
+        os.close(out)
+        os.close(err)
+        children[pid] = told
+        asked.send(str(pid).encode())
+
+
+def _tell_of_the_dead(children: dict[int, int]) -> None:
+    while children:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        told = children.pop(pid)
+        with contextlib.suppress(BrokenPipeError):
+            os.write(told, str(os.waitstatus_to_exitcode(status)).encode())
+        os.close(told)
+
+
+def _become(request: dict[str, object], out: int, err: int) -> None:
+    """In the child: everything as in a fresh process, then the module; never returns."""
+    os.setsid()
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for fd, wanted in ((os.open(os.devnull, os.O_RDONLY), 0), (out, 1), (err, 2)):
+        os.dup2(fd, wanted)
+    os.closerange(3, 1024)
+    os.chdir(str(request["cwd"]))
+    os.environ.clear()
+    os.environ.update(request["env"])  # type: ignore[call-overload]
+    sys.argv = [str(request["module"]), *request["words"]]  # type: ignore[misc]
+    runpy.run_module(str(request["module"]), run_name="__main__", alter_sys=True)
+    sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
