@@ -201,5 +201,5 @@ def test_time_grows_no_faster_than_the_text(unit: str) -> None:
             spent.append(time.process_time() - start)
         return min(spent)
 
-    small, large = cpu(20_000), cpu(120_000)
-    assert large < 6 * 4 * max(small, 0.005), (small, large)
+    small, large = cpu(8_000), cpu(48_000)
+    assert large < 6 * 4 * max(small, 0.002), (small, large)
