@@ -4,7 +4,7 @@ import hashlib
 import re
 
 from orchestrator.domain.base import Value
-from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
+from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
 
 MOST_CASES, MOST_SAID = 20, 1000
 """Failed tests whose messages count, and how many characters of each; of the others only the names."""
@@ -23,11 +23,13 @@ _SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b((?:line|column|pid|port|process|thread)[ =:#]{1,3})\d+", re.IGNORECASE), r"\1<n>"),
     (re.compile(r"(\b127\.0\.0\.1|\blocalhost|\[::1?\]):\d+"), r"\1:<n>"),
     (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b"), "<duration>"),
-    (re.compile(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"(?<![^\W_])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE), "<hex>"),
     (re.compile(r"\b(tmp|temp)[-_]?[0-9a-z_]{6,}\b"), r"\1<name>"),
     (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
 )
 """Form → what stands for it, in this order: a path before the line number behind it, a time before its parts."""
+_TOLD_BY_NAME = frozenset({RunProblem.FAKED, RunProblem.TAMPERED})
+"""What such a run prints shows nothing, and need not be the same twice."""
 _SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)
 _CALLED_FROM = re.compile(r"^[ \t]*at .*\n?", re.MULTILINE)
 
@@ -52,7 +54,7 @@ def signature(report: TestReport) -> Signature:
     if report.problem is not None:
         names = ", ".join(sorted(report.missing_names))
         parts.insert(0, f"{report.problem}{f': {names}' if names else ''}")
-    if not failing and not report.missing_names:
+    if not failing and not report.missing_names and report.problem not in _TOLD_BY_NAME:
         parts.append(normalised(report.output[-MOST_SAID:]))
     text = "\n".join(parts)
     shown = " ".join(text.split())

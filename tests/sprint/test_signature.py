@@ -32,6 +32,7 @@ SAME = [
     ("\x1b[31mred\x1b[0m alert", "red   alert"),
     ("pid 1234 died", "pid 99 died"),
     ("stamp 1700000000", "stamp 1800000001.5"),
+    ("no test_one_3b18e512dba79e4c", "no test_one_9fceb02d0ae598e9"),
     ("cannot open tmpk3j2_9xq", "cannot open tmp8ahq22_z"),
 ]
 OTHER = [
@@ -72,6 +73,8 @@ def test_runs_without_results_are_told_apart_by_their_problem_and_their_end() ->
     hung = TestReport(problem=RunProblem.TIMEOUT, output="x" * 900 + " took 3 s")
     assert signature(hung) == signature(hung.model_copy(update={"output": "x" * 900 + " took 9 s"}))
     assert signature(hung).id != signature(hung.model_copy(update={"problem": RunProblem.NO_REPORT})).id
+    faked = TestReport(problem=RunProblem.FAKED, output="1 passed")
+    assert signature(faked) == signature(faked.model_copy(update={"output": "2 passed, with other words"}))
     gone = TestReport(problem=RunProblem.MISSING_NAMES, missing_names=("test_b", "test_a"), output="1")
     assert signature(gone) == signature(gone.model_copy(update={"missing_names": ("test_a", "test_b"), "output": "2"}))
 
