@@ -12,6 +12,7 @@ from typing import Literal
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.domain.sprint import PLAN_READING
 
 
 class JournalEntry(Value):
@@ -37,12 +38,12 @@ class JournalEntry(Value):
 class WorkflowJournal:
     """The ended calls of one workflow."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, beside: int = 0) -> None:
         """Read what is there; a file that a power cut left unreadable counts as never written.
 
-        Blocks: call it in a thread.
+        `beside` are the story's calls in other journals. Blocks: call it in a thread.
         """
-        self._folder = folder
+        self._folder, self._beside = folder, beside
         folder.mkdir(parents=True, exist_ok=True)
         self._entries: dict[tuple[int, int], JournalEntry] = {}
         for path in folder.glob("*-*.json"):
@@ -65,8 +66,8 @@ class WorkflowJournal:
 
     @property
     def calls(self) -> int:
-        """All ended calls of the workflow, replies and errors."""
-        return len(self._entries)
+        """All ended calls of the story, replies and errors, those `beside` included."""
+        return self._beside + len(self._entries)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply (spec 1 A8). Blocks: call it in a thread."""
@@ -125,8 +126,15 @@ class ReplyJournal:
         self._folder = folder
 
     def workflow(self, workflow_id: str) -> WorkflowJournal:
-        """The journal of `<sprint>/<story>[@N]`. Blocks: call it in a thread."""
-        return WorkflowJournal(self._folder / workflow_id)
+        """The journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
+
+        Blocks: call it in a thread.
+        """
+        sprint, _, name = workflow_id.partition("/")
+        story = name.partition(PLAN_READING)[0]
+        readings = (path.name for path in (self._folder / sprint).glob(f"{story}{PLAN_READING}*"))
+        beside = sum(len(self.entries(sprint, other)) for other in {story, *readings} - {name})
+        return WorkflowJournal(self._folder / workflow_id, beside=beside)
 
     def stories(self) -> list[tuple[str, str]]:
         """(sprint, `<story>[@N]`) of every workflow that has a journal, in order. Blocks."""

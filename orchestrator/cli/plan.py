@@ -65,7 +65,11 @@ def _print(planned: DryRun) -> None:
         print(f"  wave {number}: {', '.join(wave)}")
     if planned.closed:
         print(f"  done with others: {', '.join(f'{row} (by {closer})' for row, closer in planned.closed.items())}")
-    print(f"calls: about {planned.calls.expected}, never more than {planned.calls.maximal}")
+    print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal}")
+    if planned.stories:
+        expected, maximal = planned.explained
+        print(f"  about: {expected}")
+        print(f"  at most: {maximal}")
     for problem in planned.problems:
         if not problem.severity.blocks:
             print(f"note: {problem}")

@@ -87,7 +87,7 @@ class TurnJournal(Protocol):
 
     @property
     def calls(self) -> int:
-        """All ended calls, replies and errors."""
+        """All ended calls of the story that the workflow is for, replies and errors."""
         ...
 
     def reply(self, step: int) -> Reply | None:

@@ -201,6 +201,7 @@ class BudgetSettings(Section):
     """Caps."""
 
     calls_per_story: int = Field(default=200, ge=1)
+    """Requests to models that ended, with a reply or an error, after which a story is failed; over all restarts."""
 
 
 class SprintSettings(Section):

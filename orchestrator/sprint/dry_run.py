@@ -8,9 +8,9 @@ from orchestrator.domain.base import Value
 from orchestrator.domain.closing import closers, effective_needs
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.graph import waves
-from orchestrator.domain.review import REPLIES
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.settings import Settings
+from orchestrator.sprint.calls import capped, expected_calls, explained, most_calls
 from orchestrator.sprint.selection import outside_dependencies
 
 
@@ -28,7 +28,7 @@ class CallEstimate(Value):
     expected: int
     """When every answer is right at once."""
     maximal: int
-    """When every loop uses its whole budget; no run makes more."""
+    """When every loop uses its whole budget, at most the stories' own; see sprint/calls.py."""
 
 
 class DryRun(Value):
@@ -42,10 +42,12 @@ class DryRun(Value):
     calls: CallEstimate
     closed: dict[str, str] = {}
     """Row that is not run itself → the story that closes it."""
+    explained: tuple[str, str]
+    """What the expected and the maximal calls are made of, for people."""
 
     def as_json(self) -> dict[str, Any]:
         """JSON-able; `closed` is there only when rows are closed with others."""
-        return self.model_dump(mode="json", exclude=None if self.closed else {"closed"})
+        return self.model_dump(mode="json", exclude={"explained"} | (set() if self.closed else {"closed"}))
 
 
 def dry_run(
@@ -72,6 +74,7 @@ def dry_run(
     needs = {story.id: wanted[story.id] for story in rows}
     closed = {row: closer for row, closer in closer_of.items() if closer in needs}
     layers, _ = waves(needs, needs)
+    tasks = [plans[story].count if story in plans else None for story in needs]
     return DryRun(
         stories=len(rows),
         waves=layers,
@@ -81,45 +84,9 @@ def dry_run(
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(
-            expected=sum(expected_calls(settings, plans.get(story)) for story in needs),
-            maximal=sum(maximal_calls(settings, plans.get(story)) for story in needs),
+            expected=sum(capped(expected_calls(settings, brought), settings) for brought in tasks),
+            maximal=sum(capped(most_calls(settings, brought), settings) for brought in tasks),
         ),
         closed=closed,
+        explained=explained(settings, tasks),
     )
-
-
-def expected_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
-    """Calls of one story that goes right at once: breakdown, or a person's plan read; one delivery per task and one
-    review of each reviewer; suite."""
-    return 1 + _tasks(settings, plan) * (1 + len(settings.review.names)) + 1
-
-
-def _tasks(settings: Settings, plan: JudgedTasks | None) -> int:
-    return settings.plan.expected_tasks if plan is None else plan.count
-
-
-def maximal_calls(settings: Settings, plan: JudgedTasks | None = None) -> int:
-    """Calls one story can make at most: what the nested policies allow (DESIGN 5.5), at most the story's budget.
-
-    transport = provider.max_attempts
-    answer    = (1 + answer.repair_requests + answer.max_attempts) x transport
-    delivery  = (build.max_attempts + answer.repair_requests) x transport
-    plan      = plan.max_iterations x answer
-    review    = reviewers x 2 (without a verdict once more) x transport
-    task      = test.max_attempts x delivery + review.max_iterations x review + (review.max_iterations - 1) x delivery
-    attempt   = answer (suite; written anew once at most) + answer (analysis)
-    story     = plan + plan.expected_tasks x task + test.max_attempts x attempt + 2 x transport (amendment, merge)
-
-    Reviews of a task are counted over its whole story, not anew with each run of the tests. A person's plan costs one
-    answer, beside the story's budget, and its tasks are counted.
-    """
-    transport = settings.provider.max_attempts
-    repair = settings.answer.repair_requests
-    answer = (1 + repair + settings.answer.max_attempts) * transport
-    delivery = (settings.build.max_attempts + repair) * transport
-    attempts, reviews = settings.test.max_attempts, settings.review.max_iterations
-    review = len(settings.review.names) * REPLIES * transport
-    task = attempts * delivery + (reviews * review + (reviews - 1) * delivery if review else 0)
-    plans = settings.plan.max_iterations if plan is None else 0
-    story = plans * answer + _tasks(settings, plan) * task + attempts * 2 * answer + 2 * transport
-    return min(story, settings.budget.calls_per_story) + (answer if plan is not None else 0)

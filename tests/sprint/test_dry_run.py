@@ -5,7 +5,8 @@ import pytest
 from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.settings import Settings
-from orchestrator.sprint.dry_run import dry_run, expected_calls, maximal_calls
+from orchestrator.sprint.calls import capped, expected_calls, explained, most_calls
+from orchestrator.sprint.dry_run import JudgedTasks, dry_run
 
 
 def backlog(*rows: tuple[str, str]) -> BacklogContent:
@@ -49,18 +50,21 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
     assert {f.code for f in seen.problems} == {"backlog.cycle", "backlog.duplicate_id"}
 
 
+LAVISH = {"calls_per_story": 10_000}
+
+
 @pytest.mark.parametrize(
     ("changes", "maximal"),
     [
         ({}, 200),
         ({"budget": {"calls_per_story": 7}}, 7),
-        # plan 3*20, 3 tasks of 3 deliveries of 20, three attempts of suite and analysis 2*20, 2*5 single requests
-        ({"budget": {"calls_per_story": 10_000}, "review": {"enabled": False}}, 60 + 3 * 60 + 3 * 40 + 10),
-        # with reviews a task is 3 deliveries, 5 reviews of 2*5 with 4 deliveries between them
-        ({"budget": {"calls_per_story": 10_000}}, 60 + 3 * (60 + 50 + 80) + 3 * 40 + 10),
+        # three plans of 20, 3 tasks of 3 deliveries of 20, 2 suites and 2 analyses of 20, 2 single requests of 5
+        ({"budget": LAVISH, "review": {"enabled": False}}, 60 + 3 * 60 + 4 * 20 + 10),
+        # with reviews a task is 3 + 4 deliveries and 5 reviews of 2*5
+        ({"budget": LAVISH}, 60 + 3 * (140 + 50) + 4 * 20 + 10),
         (
-            {"budget": {"calls_per_story": 10_000}, "review": {"reviewers": ["a", "b", "c"], "max_iterations": 1}},
-            60 + 3 * (60 + 30) + 3 * 40 + 10,
+            {"budget": LAVISH, "review": {"reviewers": ["a", "b", "c"], "max_iterations": 1}},
+            60 + 3 * (60 + 30) + 4 * 20 + 10,
         ),
         (
             {
@@ -71,18 +75,40 @@ def test_what_can_be_ordered_is_shown_beside_problems() -> None:
                 "test": {"max_attempts": 1},
                 "review": {"max_iterations": 1},
             },
-            1 + (1 + 2 + 2) + 2,
+            1 + (1 + 2) + 1 + 2,
         ),
     ],
 )
 def test_maximal_calls_are_the_product_of_the_policies(changes: dict[str, dict[str, object]], maximal: int) -> None:
-    assert maximal_calls(settings(**changes)) == maximal
+    chosen = settings(**changes)
+    assert capped(most_calls(chosen), chosen) == maximal
+    assert dry_run(backlog(("A", "")), stories=None, settings=chosen).calls.maximal == maximal
 
 
 def test_expected_calls() -> None:
-    assert expected_calls(Settings()) == 8
-    assert expected_calls(settings(review={"enabled": False})) == 5
-    assert expected_calls(settings(plan={"expected_tasks": 4}, review={"reviewers": ["a", "b"]})) == 14
+    assert expected_calls(Settings()).total == 8
+    assert expected_calls(settings(review={"enabled": False})).total == 5
+    assert expected_calls(settings(plan={"expected_tasks": 4}, review={"reviewers": ["a", "b"]})).total == 14
+    tight = dry_run(backlog(("A", "")), stories=None, settings=settings(budget={"calls_per_story": 3}))
+    assert (tight.calls.expected, tight.calls.maximal) == (3, 3), "a story is ended there, whatever it still needs"
+
+
+def test_a_persons_plan_is_read_in_place_of_the_architects_and_its_tasks_are_counted() -> None:
+    chosen = settings(budget=LAVISH)
+    assert expected_calls(chosen, 2).total == 1 + 2 * 2 + 1
+    assert most_calls(chosen, 2).total == 20 + 2 * (140 + 50) + 4 * 20 + 10
+    both = dry_run(backlog(("A", ""), ("B", "")), stories=None, settings=chosen, plans={"A": JudgedTasks(count=2)})
+    assert (both.calls.expected, both.calls.maximal) == (6 + 8, 490 + 720)
+
+
+def test_the_two_numbers_are_explained_in_a_line_each() -> None:
+    about, most = explained(Settings(), [None, None])
+    assert about == "a story: a plan, a delivery and 1 review for each of 3 tasks, a suite"
+    assert "720 (60 plans, 420 deliveries, 150 reviews, 40 suites, 40 analyses, 10 amendment and merge)" in most
+    assert most.endswith("budget.calls_per_story is 200, which ends it there")
+    about, most = explained(settings(review={"enabled": False}, budget={"calls_per_story": 330}), [2])
+    assert about == "a story: a person's plan read, a delivery for each of 2 tasks, a suite"
+    assert most.endswith("330, which it never reaches")
 
 
 def test_ten_thousand_stories() -> None:

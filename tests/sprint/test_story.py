@@ -18,7 +18,7 @@ from orchestrator.domain.story import Story
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings import Policies, Settings
-from orchestrator.sprint.dry_run import maximal_calls
+from orchestrator.sprint.calls import most_calls
 from orchestrator.wiring.team import story_body, story_payload
 from tests.prompts.packaged import packaged_library
 from tests.support import Team, suite_text, task
@@ -389,7 +389,7 @@ async def test_the_worst_team_makes_no_more_calls_than_the_dry_run_says(tmp_path
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status in {StoryStatus.NEEDS_ATTENTION, StoryStatus.FAILED}
     settings = Settings.model_validate({"plan": {"expected_tasks": 1}, "provider": {"max_attempts": 1}})
-    assert len(stand.asked) <= maximal_calls(settings)
+    assert len(stand.asked) <= most_calls(settings).total
     for purpose in ("breakdown", "delivery", "suite", "analysis"):
         turns = [int(one.split()[1]) for one in stand.asked if one.split()[0] == purpose]
         assert turns == list(range(1, len(turns) + 1)), "attempts and iterations never reset a turn"

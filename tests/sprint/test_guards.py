@@ -1,0 +1,522 @@
+"""No loop exceeds its budget: calls counted for every kind of failure, in every nesting, against the dry run's formula.
+
+Everything is real but git, processes and the engine: personas, loops, journal and transport policy.
+"""
+
+import asyncio
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.memory_workspace import MemoryWorkspace
+from orchestrator.adapters.reply_journal import WorkflowJournal
+from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
+from orchestrator.answers.action_plan_text import render_plan
+from orchestrator.domain.action_plan import ActionPlan, Read
+from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.sprint import BroughtPlan
+from orchestrator.domain.stages import StoryBrief
+from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.domain.story import Story
+from orchestrator.domain.testing import CommandResult, TestReport
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.errors import PermanentProviderError, TransientProviderError
+from orchestrator.settings import Policies, Settings
+from orchestrator.sprint.calls import StoryCalls, most_calls
+from orchestrator.wiring.team import plan_body, plan_payload, story_body, story_payload
+from tests.prompts.packaged import packaged_library
+from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
+
+A = "US-1"
+KEY = TurnKey(persona="x", story=A, purpose=Purpose.SUITE)
+LIBRARY = packaged_library()
+Answer = Reply | Exception | str | dict[str, Any]
+Say = Callable[[Prompt, int], Answer]
+"""(what is asked, how often its key had a reply) → what comes."""
+PARTS = {
+    "reading": (Purpose.PLAN_EXTRACT,),
+    "plans": (Purpose.BREAKDOWN, Purpose.BREAKDOWN_MISSING),
+    "builds": (Purpose.DELIVERY, Purpose.CONTINUATION),
+    "reviews": (Purpose.REVIEW,),
+    "suites": (Purpose.SUITE,),
+    "analyses": (Purpose.ANALYSIS,),
+    "single": (Purpose.AMENDMENT, Purpose.MERGE),
+}
+
+
+class Saying:
+    """A provider that says what a function says, and counts."""
+
+    name = "saying"
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._replies: Counter[tuple[str, str | None, str]] = Counter()
+        self._broken = ""
+        self.calls: Counter[str] = Counter()
+        """By purpose, of the requests that ended; a repair counts to what it repairs."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.calls.values())
+
+    def parts(self) -> StoryCalls:
+        """By the names of the formula."""
+        return StoryCalls(**{name: sum(self.calls[one] for one in mine) for name, mine in PARTS.items()})
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        purpose = prompt.key.purpose
+        self._broken = self._broken if purpose is Purpose.REPAIR else purpose
+        self.calls[self._broken] += 1
+        key = (prompt.key.persona, prompt.key.task, purpose)
+        said = self._say(prompt, self._replies[key])
+        if isinstance(said, Exception):
+            raise said
+        self._replies[key] += 1
+        if isinstance(said, Reply):
+            return said.model_copy(update={"key": prompt.key, "turn": prompt.turn})
+        text = said if isinstance(said, str) else json.dumps(said)
+        return Reply(key=prompt.key, turn=prompt.turn, text=text)
+
+
+class Turns(SimulatedStep):
+    """The simulated step with the engine's own turns: transport policy, journal, the story's budget."""
+
+    def __init__(self, provider: Saying, sink: MemorySink, turns: TurnTaker, journal: WorkflowJournal) -> None:
+        super().__init__(provider, sink, sprint="sprint", story=A)
+        self._taker, self._journal, self._asked = turns, journal, 0
+
+    async def turn(self, prompt: Prompt) -> Reply:
+        self._asked += 1
+        self.prompts.append(prompt)
+        return await self._taker.take(self._journal, self._asked, prompt)
+
+
+def settings(**sections: dict[str, Any]) -> Settings:
+    """Small budgets, no waiting, a cap that nobody comes to."""
+    small: dict[str, dict[str, Any]] = {
+        "provider": {"max_attempts": 2, "wait_initial_s": 0, "wait_max_s": 0},
+        "plan": {"max_iterations": 2, "expected_tasks": 1},
+        "review": {"max_iterations": 2},
+        "budget": {"calls_per_story": 100_000},
+    }
+    return Settings.model_validate(
+        {name: {**small.get(name, {}), **sections.get(name, {})} for name in {**small, **sections}}
+    )
+
+
+class Stand:
+    """One story's whole surroundings."""
+
+    def __init__(self, folder: Path, chosen: Settings, say: Say, **runs: Any) -> None:
+        self.chosen, self.provider, self.sink = chosen, Saying(say), MemorySink()
+        self.workspace = MemoryWorkspace(base_files={"old.py": "OLD = 1\n"})
+        self.runner = SimulatedRunner(**runs)
+        self._folder = folder
+
+    async def _step(self) -> Turns:
+        journal = await asyncio.to_thread(WorkflowJournal, self._folder / "replies")
+        return Turns(self.provider, self.sink, TurnTaker(self.provider, self.chosen, asyncio.Semaphore(8)), journal)
+
+    async def run(self) -> StoryOutcome:
+        brief = StoryBrief(story=Story(id=A, title="A value"), sprint="sprint")
+        body = story_body(LIBRARY, self.workspace, self.runner)
+        return await body(await self._step(), story_payload(brief, Policies.of(self.chosen)))
+
+    async def ended(self) -> str:
+        """Run; the story's status as a word."""
+        return (await self.run()).status.value
+
+    async def read_plan(self, text: str) -> str:
+        brief = StoryBrief(story=Story(id=A, title="A value"), sprint="sprint")
+        payload = plan_payload(brief, Policies.of(self.chosen), BroughtPlan(path="plan.md", text=text))
+        await plan_body(LIBRARY)(await self._step(), payload)
+        return ""
+
+    def assert_within(self) -> None:
+        """No part of the story took more than its part of the formula."""
+        most, made = most_calls(self.chosen).model_dump(), self.provider.parts().model_dump()
+        assert {name: (made[name], most[name]) for name in PARTS if made[name] > most[name]} == {}
+        assert sum(made.values()) == self.provider.total
+
+
+def red(number: int, names: Sequence[str] = ("test_us_1",)) -> TestReport:
+    return report(failed=names, message=f"us_1.py: assert {'x' * number} == 1")
+
+
+GOOD_FILE = {"us_1.py": "def value():\n    return 1\n"}
+
+
+def good(prompt: Prompt, _number: int) -> Answer:
+    """Every answer right at once."""
+    purpose, task = prompt.key.purpose, prompt.key.task or task_id(A, 1)
+    answers: dict[Purpose, Answer] = {
+        Purpose.BREAKDOWN: breakdown(A, ["us_1.py"]),
+        Purpose.DELIVERY: delivery(A, int(task[-2:]), GOOD_FILE),
+        Purpose.SUITE: suite(A, suite_text(A)),
+        Purpose.REVIEW: APPROVED,
+        Purpose.ANALYSIS: {"failure_analysis": [{"file": "us_1.py", "function": "", "issue": "wrong", "fix": "mend"}]},
+    }
+    return answers.get(purpose, "no")
+
+
+def cut(text: str) -> Reply:
+    return Reply(key=KEY, turn=1, text=text, stop_reason=StopReason.MAX_TOKENS)
+
+
+KINDS: dict[str, Answer] = {
+    "rate limit": TransientProviderError("busy", kind="rate_limit"),
+    "connection": TransientProviderError("gone", kind="connection"),
+    "bad request": PermanentProviderError("no", kind="bad_request"),
+    "auth": PermanentProviderError("no", kind="auth"),
+    "refusal": Reply(key=KEY, turn=1, text="", stop_reason=StopReason.REFUSAL),
+    "refusal in words": Reply(key=KEY, turn=1, text="I will not.", stop_reason=StopReason.REFUSAL),
+    "tool call": Reply(key=KEY, turn=1, text="", stop_reason=StopReason.TOOL_USE),
+    "empty": "",
+    "prose": "I will think about it",
+    "broken json": '{"story_id": "US-1", "tasks": [{"task_id": }',
+    "cut": cut('{"story_id": "US-1", "tasks": [{"task_id": "T-US'),
+    "cut plan": cut("## Action Plan\n\n### [ ] CREATE"),
+    "wrong structure": {"colour": "red"},
+    "list": "[1, 2, 3]",
+}
+
+TRANSIENT, PERMANENT = ("rate limit", "connection"), ("bad request", "auth")
+REPAIRABLE = ("prose", "broken json", "wrong structure", "list")
+"""What a repair is asked for; nothing is to be repaired where nothing came, or where it was cut or broken off."""
+TEXT = """# Goal
+
+Build a value that callers can read: one module with one function, and a short text that says what the function is for.
+
+### Task 1: The value
+
+- Create: `us_1.py`
+
+Write the function `value`, which takes no argument and returns 1. It is documented in one line. Nothing else is done.
+"""
+
+
+def expected(target: Purpose, kind: str, chosen: Settings) -> int:
+    """Calls for a purpose whose every answer fails in one way, and for its repairs and completions."""
+    if kind in PERMANENT:
+        return 1
+    if kind in TRANSIENT:
+        return chosen.provider.max_attempts
+    answer = 1 + chosen.answer.max_attempts + (chosen.answer.repair_requests if kind in REPAIRABLE else 0)
+    delivery = chosen.build.max_attempts + (chosen.answer.repair_requests if kind in REPAIRABLE else 0)
+    return {
+        Purpose.DELIVERY: delivery,
+        Purpose.ANALYSIS: (chosen.test.max_attempts - 1) * answer,
+        Purpose.REVIEW: chosen.review.max_iterations * 2,
+        Purpose.AMENDMENT: 1,
+        Purpose.MERGE: 1,
+    }.get(target, answer)
+
+
+@pytest.mark.parametrize(
+    ("target", "ends"),
+    [
+        (Purpose.PLAN_EXTRACT, {""}),
+        (Purpose.BREAKDOWN, {"failed"}),
+        (Purpose.DELIVERY, {"failed"}),
+        (Purpose.REVIEW, {"failed", "needs_attention"}),
+        (Purpose.SUITE, {"failed"}),
+        (Purpose.ANALYSIS, {"failed", "needs_attention"}),
+        (Purpose.AMENDMENT, {"failed"}),
+        (Purpose.MERGE, {"failed", "needs_attention"}),
+    ],
+)
+async def test_answers_that_fail_in_one_way_cost_what_their_loop_allows(
+    tmp_path: Path, target: Purpose, ends: set[str]
+) -> None:
+    completions = {Purpose.REPAIR, Purpose.CONTINUATION, Purpose.BREAKDOWN_MISSING}
+    runs = {Purpose.ANALYSIS: {"stories": [red(number) for number in range(9)]}, Purpose.MERGE: NOT_MERGED}
+    chosen, seen, ended = settings(), {}, set()
+    for kind, answer in KINDS.items():
+
+        def say(prompt: Prompt, number: int, answer: Answer = answer) -> Answer:
+            if prompt.key.purpose == target or prompt.key.purpose in completions:
+                return answer
+            if target is Purpose.AMENDMENT and prompt.key.purpose is Purpose.DELIVERY:
+                return delivery(A, 1, {**GOOD_FILE, "evil.py": "X = 1\n"})
+            return good(prompt, number)
+
+        stand = Stand(tmp_path / kind, chosen, say, **runs.get(target, {}))
+        ended.add(await (stand.read_plan(TEXT) if target is Purpose.PLAN_EXTRACT else stand.ended()))
+        part = next(name for name, purposes in PARTS.items() if target in purposes)
+        seen[kind] = stand.provider.parts().model_dump()[part]
+    assert seen == {kind: expected(target, kind, chosen) for kind in KINDS}
+    assert ended == ends
+
+
+NOT_MERGED: dict[str, Any] = {"wholes": [red(9), report(passed=["test_older"])]}
+"""The merged tree is red, and its base is not."""
+
+
+def plans(*tasks: Any, **fields: Any) -> Say:
+    return lambda prompt, n: breakdown(A, *tasks, **fields) if prompt.key.purpose == "breakdown" else good(prompt, n)
+
+
+def deliveries(text: str | None = None, **files: str) -> Say:
+    found = text or delivery(A, 1, {**GOOD_FILE, **{f"{name}.py": content for name, content in files.items()}})
+    return lambda prompt, n: found if prompt.key.purpose == "delivery" else good(prompt, n)
+
+
+def reviews(text: str) -> Say:
+    return lambda prompt, n: text if prompt.key.purpose == "review" else good(prompt, n)
+
+
+def cut_each_time(prompt: Prompt, number: int) -> Answer:
+    """One whole file of two, in the delivery and in each of its continuations; the first task of three."""
+    if prompt.key.purpose in {"breakdown", "breakdown_missing"}:
+        whole = json.dumps(breakdown(A, ["us_1.py", "two.py"], ["three.py"], ["four.py"]))
+        return cut(whole[: whole.index("Work 2")])
+    if prompt.key.purpose in {"delivery", "continuation"}:
+        whole = json.dumps(delivery(A, 1, {**GOOD_FILE, "two.py": "TWO = 2\n"}))
+        return cut(whole[: whole.index("TWO")])
+    return good(prompt, number)
+
+
+def other_file_each_time(prompt: Prompt, number: int) -> Answer:
+    """Grants what is asked for, whereupon something else is wanted."""
+    if prompt.key.purpose is Purpose.DELIVERY:
+        return delivery(A, 1, {**GOOD_FILE, f"more_{number // 3}.py": "X = 1\n"})
+    if prompt.key.purpose is Purpose.AMENDMENT:
+        return {"files": ["more_0.py"], "dependencies": [], "reason": "fine"}
+    return reviewed("No", "[us_1.py:1] wrong") if prompt.key.purpose is Purpose.REVIEW else good(prompt, number)
+
+
+def suite_at_fault(prompt: Prompt, number: int) -> Answer:
+    if prompt.key.purpose is Purpose.SUITE:
+        return suite(A, f"{suite_text(A)}\n\nN = {number}\n")
+    if prompt.key.purpose is Purpose.ANALYSIS:
+        return {"failure_analysis": [], "suite_fault": {"reason": "it wants too much"}}
+    return good(prompt, number)
+
+
+def suite_without_assertion(prompt: Prompt, number: int) -> Answer:
+    empty = suite(A, "def test_us_1():\n    pass\n")
+    return empty if prompt.key.purpose is Purpose.SUITE else good(prompt, number)
+
+
+EXAMPLE = reviewed("Yes | No | With fixes 1-N")
+WAYS: dict[str, tuple[Say, dict[str, Any], dict[str, int], str]] = {
+    "a plan that can be mended": (plans(["us_1.py", "tests/x_test.py"]), {}, {"plans": 2, "builds": 1}, "done"),
+    "a plan that cannot": (
+        plans({"task_id": "T-US-1-01", "description": "x", "files_to_create": ["us_1.py"], "dependencies": [],
+               "command_to_run": "pip install leftpad"}), {}, {"plans": 2, "builds": 0}, "needs_attention",
+    ),
+    "tasks that never come": (plans(["us_1.py"], task_count=9), {}, {"plans": 6, "builds": 1}, "done"),
+    "all is cut": (cut_each_time, {}, {"plans": 6, "builds": 3}, "needs_attention"),
+    "a file outside the contract": (deliveries(evil="X = 1\n"), {}, {"builds": 3, "single": 1}, "failed"),
+    "another file each time": (other_file_each_time, {}, {"builds": 6, "reviews": 1, "single": 1}, "failed"),
+    "only READ": (
+        deliveries(render_plan(ActionPlan(title="x", rationale="x", actions=(Read(resource="old.py"),)))), {},
+        {"builds": 3}, "failed",
+    ),
+    "a command that fails": (
+        plans(task(A, 1, ["us_1.py"], "make it")),
+        {"commands": [CommandResult(argv=("sh",), exit_code=2, output="")] * 9},
+        {"builds": 3, "reviews": 0}, "needs_attention",
+    ),
+    "review No": (reviews(reviewed("No", "[us_1.py:1] bad")), {}, {"builds": 2, "reviews": 2}, "needs_attention"),
+    "review With fixes": (
+        reviews(reviewed("With fixes 1-1", "[us_1.py:1] x")), {}, {"builds": 2, "reviews": 2}, "needs_attention"
+    ),
+    "review without verdict": (reviews("Looks good, approved"), {}, {"builds": 2, "reviews": 4}, "needs_attention"),
+    "review that echoes the format": (reviews(EXAMPLE), {}, {"builds": 2, "reviews": 4}, "needs_attention"),
+    "tests red in one way": (
+        good, {"stories": [red(1)] * 9}, {"builds": 3, "suites": 1, "analyses": 2}, "needs_attention"
+    ),
+    "tests red in other ways": (
+        good, {"stories": [red(n) for n in range(9)]}, {"builds": 3, "suites": 1, "analyses": 2}, "needs_attention"
+    ),
+    "a suite at fault": (
+        suite_at_fault, {"stories": [red(n) for n in range(9)]}, {"builds": 2, "suites": 2, "analyses": 2},
+        "needs_attention",
+    ),
+    "a suite without assertion": (suite_without_assertion, {}, {"suites": 3, "analyses": 0}, "failed"),
+    "a merge that stays red": (good, NOT_MERGED, {"builds": 1, "single": 1}, "needs_attention"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_well_formed_answers_that_are_never_right_cost_what_their_loop_allows(tmp_path: Path, way: str) -> None:
+    say, runs, calls, end = WAYS[way]
+    stand = Stand(tmp_path, settings(), say, **runs)
+    ended = await stand.ended()
+    made = stand.provider.parts().model_dump()
+    assert {name: made[name] for name in calls} == calls
+    assert ended == end
+    stand.assert_within()
+
+
+class Worst:
+    """Uses every budget to its end and yet keeps the story going: the last chance of each loop is taken.
+
+    Every request fails until its last attempt, every answer is nonsense until the last one; each plan is invalid, the
+    first delivery needs an amendment, the last review approves, the last run of the tests is green, the merge is not.
+    """
+
+    def __init__(self, chosen: Settings) -> None:
+        self._chosen = chosen
+        self._failed: Counter[TurnKey] = Counter()
+        self._held: Answer = ""
+
+    def __call__(self, prompt: Prompt, number: int) -> Answer:
+        key = prompt.key
+        if self._failed[key] < (number + 1) * (self._chosen.provider.max_attempts - 1):
+            self._failed[key] += 1
+            return TransientProviderError("busy", kind="overloaded")
+        if key.purpose is Purpose.REPAIR:
+            return self._held
+        if key.purpose is Purpose.REVIEW:
+            return self._review(number)
+        replies = {
+            Purpose.AMENDMENT: 1,
+            Purpose.MERGE: 1,
+            Purpose.DELIVERY: self._chosen.build.max_attempts,
+        }.get(key.purpose, 1 + self._chosen.answer.max_attempts)
+        answer = self._answer(key, number // replies)
+        if replies == 1 and self._chosen.answer.repair_requests and key.purpose not in PARTS["single"]:
+            self._held = answer  # only a repair is left, so that one is right
+            return "nothing of use"
+        self._held = "nothing of use either"
+        return answer if (number + 1) % replies == 0 else "nothing of use"
+
+    def _answer(self, key: TurnKey, done: int) -> Answer:
+        chosen = self._chosen
+        files = [f"part_{number}.py" for number in range(1, chosen.plan.expected_tasks + 1)]
+        last = chosen.review.max_iterations - 1 if chosen.review.enabled else 0
+        if key.purpose is Purpose.BREAKDOWN:
+            return breakdown(A, *([file, "tests/test_x.py"] for file in files))
+        if key.purpose is Purpose.DELIVERY:
+            task = int((key.task or "1")[-2:])
+            more = {"extra.py": "EXTRA = 1\n"} if task == 1 else {}
+            # From the last review on it is what was approved.
+            return delivery(A, task, {files[task - 1]: f"def value():\n    return {min(done, last)}\n", **more})
+        answers: dict[Purpose, Answer] = {
+            Purpose.SUITE: suite(A, f"from part_1 import value\n\n\ndef test_us_1():\n    assert value() == {done}\n"),
+            Purpose.ANALYSIS: {
+                "failure_analysis": [{"file": file, "function": "", "issue": "wrong", "fix": "mend"} for file in files],
+                "suite_fault": {"reason": "it wants too much"},
+            },
+            Purpose.AMENDMENT: {"files": ["extra.py"], "dependencies": [], "reason": "fine"},
+        }
+        return answers.get(key.purpose, "nothing of use")
+
+    def _review(self, number: int) -> Answer:
+        if number % 2 == 0:
+            return "Looks good."
+        most = self._chosen.review.max_iterations
+        return APPROVED if number // 2 + 1 >= most else reviewed("No", "[part_1.py:1] wrong")
+
+
+LARGE: list[dict[str, dict[str, Any]]] = [
+    {},
+    {
+        "provider": {"max_attempts": 1},
+        "plan": {"max_iterations": 3, "expected_tasks": 3},
+        "review": {"max_iterations": 5},
+    },
+    {
+        "provider": {"max_attempts": 3},
+        "plan": {"expected_tasks": 2},
+        "review": {"max_iterations": 3, "reviewers": ["a", "b"]},
+    },
+    {"review": {"enabled": False}},
+    {"test": {"max_attempts": 1}},
+    {"test": {"max_attempts": 2}, "answer": {"repair_requests": 0, "max_attempts": 0}},
+    {"test": {"max_attempts": 5}, "build": {"max_attempts": 1}, "plan": {"max_iterations": 1}},
+    {"answer": {"max_attempts": 0}, "build": {"max_attempts": 1}, "provider": {"max_attempts": 1}},
+]
+
+
+@pytest.mark.parametrize("sections", LARGE, ids=str)
+async def test_the_maximum_of_the_dry_run_is_reached_by_the_worst_team_and_never_exceeded(
+    tmp_path: Path, sections: dict[str, dict[str, Any]]
+) -> None:
+    chosen = settings(**sections)
+    runs = [red(number) for number in range(chosen.test.max_attempts - 1)]
+    stand = Stand(tmp_path, chosen, Worst(chosen), stories=runs, **NOT_MERGED)
+    assert await stand.ended() == "needs_attention"
+    assert stand.provider.parts() == most_calls(chosen)
+
+
+async def test_reading_a_plan_costs_one_answer(tmp_path: Path) -> None:
+    chosen = settings()
+    stand = Stand(tmp_path, chosen, Worst(chosen))
+    await stand.read_plan(TEXT)
+    assert stand.provider.total == most_calls(chosen, 1).reading
+
+
+def any_kind(chosen: Settings, seed: int) -> Say:
+    """Now this, now that, by chance; what is right a little more often, or no story would get anywhere."""
+    chance, worst = random.Random(seed), Worst(chosen)
+    ways = [way for way, _, _, _ in WAYS.values()]
+
+    def say(prompt: Prompt, number: int) -> Answer:
+        drawn = chance.random()
+        if drawn < 0.45:
+            return good(prompt, number)
+        if drawn < 0.7:
+            return chance.choice(ways)(prompt, number)
+        if drawn < 0.8:
+            return worst(prompt, number)
+        kind = chance.choice([*KINDS, *REPAIRABLE, *TRANSIENT])
+        return KINDS["prose"] if kind in PERMANENT and chance.random() < 0.9 else KINDS[kind]
+
+    return say
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_no_part_of_a_story_exceeds_its_budget_whatever_comes(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(-seed)
+    chosen = settings(
+        test={"max_attempts": chance.randint(1, 4)},
+        review={"enabled": chance.random() < 0.8, "max_iterations": chance.randint(1, 3)},
+        build={"max_attempts": chance.randint(1, 3)},
+        plan={"max_iterations": chance.randint(1, 3), "expected_tasks": 3},
+        budget={"calls_per_story": chance.choice([5, 20, 100_000])},
+    )
+    reports = [red(chance.randint(1, 3)) for _ in range(chance.randint(0, 3))]
+    stand = Stand(tmp_path, chosen, any_kind(chosen, seed), stories=reports)
+    outcome = await stand.run()
+    stand.assert_within()
+    assert stand.provider.total <= chosen.budget.calls_per_story
+    assert outcome.status.final
+    if outcome.status is StoryStatus.DONE:
+        assert {task.status for task in outcome.tasks} == {TaskStatus.DONE}
+        assert outcome.tests.run == outcome.tests.passed > 0
+        reviews = [task.reviews for task in outcome.tasks]
+        assert not chosen.review.enabled or all(done and done[-1].approved for done in reviews)
+
+
+async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path: Path) -> None:
+    small = {
+        "plan": {"max_iterations": 1},
+        "answer": {"max_attempts": 0},
+        "build": {"max_attempts": 1},
+        "test": {"max_attempts": 2},
+    }
+    most = most_calls(settings(**small)).total
+    ended = Counter[str]()
+    for cap in range(1, most + 1):
+        chosen = settings(**small, budget={"calls_per_story": cap})
+        stand = Stand(tmp_path / str(cap), chosen, Worst(chosen), stories=[red(1)], **NOT_MERGED)
+        outcome = await stand.run()
+        assert stand.provider.total == cap
+        told = [finding for finding in outcome.findings if finding.code == "budget.calls"]
+        assert len(told) == (cap < most), outcome.findings
+        assert not told or f"({cap})" in told[0].message
+        ended[outcome.status] += 1
+        if outcome.status is StoryStatus.FAILED:
+            assert outcome.commit, "what was done is on the branch"
+    # The story itself is whole when only the request about its merge is not made any more.
+    assert ended == {"failed": most - 3, "needs_attention": 3}
