@@ -11,7 +11,7 @@ from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TestsOutcome
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface
-from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.errors import BudgetExceeded, OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
 from orchestrator.sprint.merging import Merging
@@ -46,7 +46,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
         for task in in_order(plan):
             await tasks.run(Order(task=task))
         suite = await write_suite(stage, progress, plan, await scan(stage))
-        progress.trial = trial = await run_trial(stage, progress, plan, suite, tasks)
+        trial = await run_trial(stage, progress, plan, suite, tasks)
         stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files)))
         return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
@@ -56,7 +56,7 @@ async def work_through(stage: Stage) -> StoryOutcome:
             stage,
             progress,
             StoryStatus.FAILED,
-            extra=[_as_finding(error), *error.findings],
+            extra=[*_still_red(progress), _as_finding(error), *error.findings],
             stop_sprint=isinstance(error, ProviderError) and error.kind == "auth",
         )
 
@@ -99,7 +99,7 @@ async def conclude(
     """Green and whole is merged; everything else waits for a person on its branch."""
     unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
     if trial.red is not None:
-        progress.note_findings([red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)])
+        progress.note_findings(_still_red(progress))
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     if unfinished:
         progress.note_findings(_unfinished(progress))
@@ -145,6 +145,17 @@ def _unfinished(progress: Progress) -> list[Finding]:
     return [major("story.unfinished", told, fix=fix)] if tasks else []
 
 
+def _still_red(progress: Progress | None) -> list[Finding]:
+    """That the last run of the tests was red, if there was one and it was."""
+    trial = progress.trial if progress else None
+    if trial is None or trial.red is None:
+        return []
+    return [red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)]
+
+
 def _as_finding(error: OrchestratorError) -> Finding:
     code = error.code if isinstance(error, ProviderError) else f"story.{type(error).__name__.lower()}"
-    return critical(code, error.message, fix="remove the cause, then reset the story so that it can be run anew")
+    fix = "remove the cause, then reset the story so that it can be run anew"
+    if isinstance(error, BudgetExceeded):
+        fix = "see in its path what the calls went into; make the story smaller or raise the budget, then reset it"
+    return critical(code, error.message, fix=fix)

@@ -55,7 +55,10 @@ class _Attempts:
             if report.green:
                 await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
                 broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
-            trial = Trial(suite=self._suite, report=report, broken=broken, attempts=self._attempt)
+            # Told in the outcome also when the story ends before the next run.
+            self._progress.trial = trial = Trial(
+                suite=self._suite, report=report, broken=broken, attempts=self._attempt
+            )
             if trial.red is None:
                 return trial
             came_back = self._note(trial.red)

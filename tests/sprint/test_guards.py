@@ -520,3 +520,15 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only the request about its merge is not made any more.
     assert ended == {"failed": most - 3, "needs_attention": 3}
+
+
+async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:
+    chosen = settings(provider={"max_attempts": 1}, budget={"calls_per_story": 5})
+    stand = Stand(tmp_path, chosen, good, stories=[red(1), red(2)])
+    outcome = await stand.run()
+    assert (outcome.status, outcome.attempts, outcome.tests.failed) == (StoryStatus.FAILED, 1, 1)
+    assert [task.status for task in outcome.tasks] == [TaskStatus.DONE]
+    assert [finding.code for finding in outcome.findings] == ["test.failed", "budget.calls"]
+    assert "raise the budget" in outcome.findings[-1].fix
+    assert set(await stand.workspace.files(A)) == {"old.py", "us_1.py", "tests/test_us_1.py"}
+    assert (outcome.branch, stand.workspace.result) == ("orchestrator/sprint/US-1", {"old.py": "OLD = 1\n"})
