@@ -116,6 +116,14 @@ class EventReader:
             if len(rows) < _READ_CHUNK:
                 return
 
+    def of_sprint(self, sprint: str) -> list[Event]:
+        """The events that are about the sprint itself and none of its stories, in order."""
+        if not self._exists():
+            return []
+        query = sa.select(EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.story.is_(None))
+        with usable(), self._engine.connect() as connection:
+            return [_event(body) for body in connection.execute(query.order_by(EVENTS.c.seq)).scalars()]
+
     def _exists(self) -> bool:
         with usable():
             return sa.inspect(self._engine).has_table(EVENTS.name)

@@ -208,7 +208,7 @@ class SprintSettings(Section):
     """The sprint as a whole."""
 
     stop_after_failures: int = Field(default=3, ge=0)
-    """Stories that fail in a row until the sprint pauses; 0 never."""
+    """Stories that fail in a row, over all restarts, until the sprint pauses; 0 never."""
 
 
 class CommandSettings(Section):

@@ -7,16 +7,20 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.coverage import coverage
 from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.pause import not_begun
 from orchestrator.sprint.report_facts import healings, prompts_used, rewritten, stage_times
 from orchestrator.sprint.report_forms import forms
 
 
 def build_report(
-    record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str]
+    record: SprintRecord, histories: Mapping[str, StoryHistory], titles: Mapping[str, str], paused: str = ""
 ) -> SprintReport:
-    """The whole report; stories without an outcome appear with their present status."""
+    """The whole report; stories without an outcome appear with their present status.
+
+    `paused` is why no further one began, which is said of each that did not.
+    """
     stories = tuple(
-        _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()))
+        _story(story, histories[story], titles.get(story, ""), record.criteria.get(story, ()), paused)
         for story in record.story_ids
     )
     events = (event for story in record.story_ids for event in histories[story].events)
@@ -46,8 +50,9 @@ def exit_code(report: SprintReport) -> int:
     return 0 if all(story.status is StoryStatus.DONE for story in report.stories) else 1
 
 
-def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str]) -> StoryReport:
-    outcome = history.outcome or StoryOutcome(id=story_id, status=history.status)
+def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str], paused: str = "") -> StoryReport:
+    kept = (not_begun(paused),) if paused and history.status is StoryStatus.PENDING else ()
+    outcome = history.outcome or StoryOutcome(id=story_id, status=history.status, findings=kept)
     covered, _ = coverage(criteria if history.criteria is None else history.criteria, outcome.tests.cases)
     return StoryReport(
         id=story_id,

@@ -18,6 +18,7 @@ from orchestrator.domain.story import CellUpdate, Story
 from orchestrator.ports import Clock, EventSink
 from orchestrator.sprint.cells import closed_cells, known_cells, story_cells
 from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
+from orchestrator.sprint.pause import Brake
 from orchestrator.sprint.slots import Slots
 
 
@@ -53,32 +54,45 @@ class Supervisor:
         payload: Callable[[Story], Awaitable[dict[str, Any]]],
         slots: Slots,
         stop_after_failures: int,
+        failed: Sequence[str] = (),
     ) -> None:
+        """`failed` are the stories that failed in a row before this process went on with the sprint."""
         self._record, self._stories, self._histories = record, stories, histories
         self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
-        self._payload, self._slots, self._stop_after = payload, slots, stop_after_failures
+        self._payload, self._slots = payload, slots
+        self._brake = Brake(record, sink, clock, stop_after=stop_after_failures, failed=failed)
         self._status = {story: history.status for story, history in histories.items()}
         self._began = {story: history.started for story, history in histories.items() if history.started}
         self._running: dict[asyncio.Task[StoryOutcome], str] = {}
-        self._failures_in_a_row = 0
-        self.paused: str | None = None
+
+    @property
+    def paused(self) -> str | None:
         """Why no further story is started, when that is so."""
+        return self._brake.reason
 
     async def run(self) -> None:
         """Until every story has an outcome, or the sprint is paused and what ran has ended."""
         await self._cells.put(known_cells(self._record, self._histories))
         try:
+            await self._brake.look()
             while True:
                 await self._block()
                 await self._start_ready()
                 if not self._running or (self.paused and self._all_wait()):
-                    return
+                    return await self._brake.at_rest(self._not_begun())
                 for task in await self._something_happens():
                     await self._finished(self._running.pop(task), task)
+        except asyncio.CancelledError:
+            # Somebody ended it, and knows.
+            await self._brake.at_rest(self._not_begun())
+            raise
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _not_begun(self) -> list[str]:
+        return [story for story in self._record.story_ids if self._status[story] is StoryStatus.PENDING]
 
     async def _something_happens(self) -> Sequence[asyncio.Task[StoryOutcome]]:
         """Until a story ends or a slot comes free; the stories that ended."""
@@ -123,10 +137,10 @@ class Supervisor:
             # What had begun the engine goes on with by itself. Once that came to a person it is among the slots, and
             # its outcome is awaited whether or not one is free: it gets its own when it was answered.
             known = self._record.workflow_id(story_id) in self._slots
-            if not known and (self.paused or not self._slots.free):
-                continue
-            # What had begun goes on, also when a story it waited for was reset since.
+            # What had begun goes on, also when the sprint pauses, or a story it waited for was reset since.
             begun = self._status[story_id] is StoryStatus.EXECUTING
+            if not known and (not self._slots.free or (self.paused and not begun)):
+                continue
             if begun or all(_done(self._status[need]) for need in self._needs(story_id)):
                 await self._start(story_id)
 
@@ -159,28 +173,7 @@ class Supervisor:
             )
             outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
         await self._record_outcome(outcome)
-        await self._pause_if(outcome)
-
-    async def _pause_if(self, outcome: StoryOutcome) -> None:
-        failed = outcome.status is StoryStatus.FAILED
-        self._failures_in_a_row = self._failures_in_a_row + 1 if failed else 0
-        if self.paused:
-            return
-        if outcome.stop_sprint:
-            self.paused = "the provider refuses our credentials"
-        elif self._stop_after and self._failures_in_a_row >= self._stop_after:
-            self.paused = f"{self._failures_in_a_row} stories failed in a row (sprint.stop_after_failures)"
-        if self.paused:
-            await self._sink.emit(
-                Event(
-                    id=f"{self._record.sprint}:paused:{self._record.workflow_id(outcome.id)}",
-                    time=self._clock.now(),
-                    level=Level.ERROR,
-                    name="sprint_paused",
-                    message=f"the sprint pauses: {self.paused}; the same command goes on with the open stories",
-                    sprint=self._record.sprint,
-                )
-            )
+        await self._brake.after(outcome)
 
     async def _record_outcome(self, outcome: StoryOutcome) -> None:
         self._status[outcome.id] = step_to(self._status[outcome.id], outcome.status)

@@ -18,7 +18,7 @@ from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report import build_report
-from orchestrator.wiring.sprints import event_url, histories_of
+from orchestrator.wiring.sprints import event_url, histories_of, rest_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +88,11 @@ class Reader:
 
     def _view(self, record: SprintRecord) -> SprintView:
         histories = histories_of(self._environment, self._folder, record)
+        rest = rest_of(self._environment, self._folder, record)
         return SprintView(
             record=record,
             histories=histories,
-            report=build_report(record, histories, record.titles),
+            report=build_report(record, histories, record.titles, rest.reason),
             running_pid=holder(self._folder.lock(record.sprint)),
         )
 

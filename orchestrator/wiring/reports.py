@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import Story
+from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report import build_report
 from orchestrator.sprint.report_markdown import Places, render_report
@@ -32,14 +34,32 @@ class RunResult:
     paused: str | None = None
 
 
+async def push(workspace: GitWorkspace, repo: Path, branch: str | None) -> str | None:
+    """Why the result could not be put onto the asked branch, or None. The report is written either way."""
+    if branch is None:
+        return None
+    try:
+        await workspace.push(repo, branch)
+    except (RepositoryError, WorkspaceError) as error:
+        return error.message
+    return None
+
+
 def save_report(
-    folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory], stories: Iterable[Story]
+    folder: StateFolder,
+    record: SprintRecord,
+    histories: Mapping[str, StoryHistory],
+    stories: Iterable[Story],
+    paused: str | None = None,
 ) -> tuple[SprintReport, Path]:
-    """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words."""
+    """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
+
+    `paused` is why no further story began.
+    """
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
-    report = build_report(record.model_copy(update={"criteria": criteria}), histories, titles)
+    report = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
     text = json.dumps(report.model_dump(mode="json"), indent=2)
     markdown = render_report(report, histories, _places(folder, record))
     return report, folder.save_report(record.sprint, text, markdown)

@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,8 @@ from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import ConfigError, RepositoryError, WorkspaceError
-from orchestrator.ports import Clock, Provider, SuiteRunner
+from orchestrator.errors import ConfigError, RepositoryError
+from orchestrator.ports import Backlog, Clock, Provider, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings
 from orchestrator.sprint.cells import known_cells
@@ -42,13 +42,14 @@ from orchestrator.wiring.brought import brought, with_plans
 from orchestrator.wiring.given_plans import is_current, read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
-from orchestrator.wiring.reports import RunResult, save_report
+from orchestrator.wiring.reports import RunResult, push, save_report
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sprints import (
     Chosen,
     begun_event,
     continued_sprint,
     event_url,
+    failed_before,
     finished,
     histories_of,
     new_sprint,
@@ -115,7 +116,7 @@ class Run:
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
-                unpushed = await self._push(workspace, repository.path)
+                unpushed = await push(workspace, repository.path, options.push_to)
                 return await asyncio.to_thread(self._result, chosen, workspace, paused, unpushed)
             finally:
                 workspace.close()
@@ -187,14 +188,13 @@ class Run:
             await self._write_cells(record, histories)
             return None
         require_rows(chosen, histories)
-        self._recall(histories)
+        failed = await self._recall(record, histories)
         async with AsyncExitStack() as stack:
-            sink = await stack.enter_async_context(
-                EventStore(event_url(self._environment, self._folder), on_event=self._listen)
-            )
+            store = EventStore(event_url(self._environment, self._folder), on_event=self._listen)
+            sink = await stack.enter_async_context(store)
             await sink.emit(begun_event(chosen, str(provider), self._clock.now()))
-            backlog = await asyncio.to_thread(open_backlog, self._options.backlog, settings, self._folder)
-            cells = await stack.enter_async_context(BacklogWriter(backlog, lambda text: self._tell(f"warning: {text}")))
+            writer = BacklogWriter(await self._backlog(), lambda text: self._tell(f"warning: {text}"))
+            cells = await stack.enter_async_context(writer)
             slots = Slots(settings.concurrency.stories)
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
             bodies = (story_body(library, workspace, self._runner(record, lock_fd)), plan_body(library))
@@ -213,6 +213,7 @@ class Run:
                 payload=briefs.payload,
                 slots=slots,
                 stop_after_failures=settings.sprint.stop_after_failures,
+                failed=failed,
             )
             await supervisor.run()
             return supervisor.paused
@@ -235,17 +236,21 @@ class Run:
             raise
         return plans
 
-    def _recall(self, histories: Histories) -> None:
+    async def _recall(self, record: SprintRecord, histories: Histories) -> Sequence[str]:
+        """Tell who waits for a person; the stories that failed in a row before this process."""
         for story, gate in ((story, history.waits_for) for story, history in histories.items()):
             if gate is not None:
                 self._waits(story, gate)
+        return await asyncio.to_thread(failed_before, self._environment, self._folder, record, histories)
 
     async def _write_cells(self, record: SprintRecord, histories: Histories) -> None:
         """The run that finished the sprint may have been killed before the backlog file was written."""
-        backlog = await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
-        warning = await asyncio.to_thread(backlog.write, known_cells(record, histories))
+        warning = await asyncio.to_thread((await self._backlog()).write, known_cells(record, histories))
         if warning is not None:
             self._tell(f"warning: {warning}")
+
+    async def _backlog(self) -> Backlog:
+        return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
 
     def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
         folder = self._folder.environments(record.sprint)
@@ -273,19 +278,9 @@ class Run:
             is_current=is_current(record),
         )
 
-    async def _push(self, workspace: GitWorkspace, repo: Path) -> str | None:
-        """Why the result could not be put onto the asked branch, or None. The report is written either way."""
-        if self._options.push_to is None:
-            return None
-        try:
-            await workspace.push(repo, self._options.push_to)
-        except (RepositoryError, WorkspaceError) as error:
-            return error.message
-        return None
-
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        report, path = save_report(self._folder, chosen.record, histories, chosen.content.stories)
+        report, path = save_report(self._folder, chosen.record, histories, chosen.content.stories, paused)
         return RunResult(
             report=report,
             report_path=path,

@@ -19,6 +19,7 @@ from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory, fold, is_finished
+from orchestrator.sprint.pause import Rest, failed_in_a_row, last_rest
 from orchestrator.sprint.selection import select
 from orchestrator.wiring.options import RunOptions
 
@@ -62,6 +63,24 @@ def histories_of(environment: Environment, folder: StateFolder, record: SprintRe
         return fold(record, (event for _, event in reader.read(record.sprint)))
     finally:
         reader.close()
+
+
+def rest_of(environment: Environment, folder: StateFolder, record: SprintRecord) -> Rest:
+    """When and why the sprint paused last and came to rest. Blocks."""
+    if environment.database_url is None and not folder.event_database.exists():
+        return Rest()
+    reader = EventReader(event_url(environment, folder))
+    try:
+        return last_rest(reader.of_sprint(record.sprint))
+    finally:
+        reader.close()
+
+
+def failed_before(
+    environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
+) -> tuple[str, ...]:
+    """The stories that failed in a row up to now and count towards a pause. Blocks."""
+    return failed_in_a_row(histories, rest_of(environment, folder, record).since)
 
 
 def continued_sprint(

@@ -72,6 +72,21 @@ async def test_reading_by_sprint_and_from_a_place_on(url: str) -> None:
     assert rest == mine[2001:]
 
 
+async def test_events_of_the_sprint_itself_are_read_by_themselves(url: str) -> None:
+    async with EventStore(url) as store:
+        for number, one in enumerate([event(1), event(2), event(3, "SP-002"), event(4)]):
+            await store.emit(one.model_copy(update={"story": None}) if number else one)
+
+    def of_sprint() -> list[Event]:
+        reader = EventReader(url)
+        try:
+            return reader.of_sprint("SP-001")
+        finally:
+            reader.close()
+
+    assert [one.id for one in await asyncio.to_thread(of_sprint)] == ["SP-001/A:2", "SP-001/A:4"]
+
+
 async def test_a_listener_that_fails_ends_the_showing_not_the_record(url: str) -> None:
     calls: list[Event] = []
 

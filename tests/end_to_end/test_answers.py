@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import Played, Team, breakdown, play, suite_text, task, write_backlog
+from orchestrator.settings import load
+from orchestrator.wiring.read import Reader
+from tests.support import Played, Team, breakdown, plain_environment, play, suite_text, task, write_backlog
 
 BROKEN = '{"story_id": "A-1", "tasks": [ and then I lost the thread'
 CONFLICT = {
@@ -121,6 +123,10 @@ def test_failing_stories_in_a_row_and_refused_credentials_pause_the_sprint(tmp_p
     first = play(tmp_path, team, backlog, one, "sprint.stop_after_failures=2")
     assert [first.status(f"S-{n}") for n in range(1, 5)] == ["failed", "failed", "pending", "pending"]
     assert "2 stories failed in a row" in str(first.result.paused)
+    for name in ("S-3", "S-4"):
+        assert "not begun: the sprint paused: 2 stories failed in a row" in first.finding(name, "sprint.paused").message
+    environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state")), tmp_path)[1]
+    assert Reader(environment).sprint(None).report == first.result.report, "`status` says so too"
     refused = Team()
     refused.say("mike", "S-3", "breakdown", "", error="auth")
     second = play(tmp_path, refused, backlog, one, "sprint.stop_after_failures=2")
@@ -130,6 +136,7 @@ def test_failing_stories_in_a_row_and_refused_credentials_pause_the_sprint(tmp_p
     third = play(tmp_path, team, backlog, one, "sprint.stop_after_failures=2")
     assert third.status("S-4") == "done"
     assert third.result.paused is None
+    assert "sprint.paused" not in third.codes("S-4")
 
 
 def test_a_reply_that_never_comes_whole_costs_no_more_than_its_budget(tmp_path: Path) -> None:

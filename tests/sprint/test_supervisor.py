@@ -15,6 +15,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate, Priority, Story
 from orchestrator.sprint.history import StoryHistory, fold
+from orchestrator.sprint.pause import failed_in_a_row, last_rest
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from tests.sprint.test_history import START
@@ -82,7 +83,24 @@ class Play:
         )
         self.runner = Runner(ends or {})
 
-    async def run(self, *, at_once: int = 4, stop_after: int = 0) -> Supervisor:
+    async def run(self, *, at_once: int = 4, stop_after: int = 0, killed_after: int | None = None) -> Supervisor:
+        """A process's life; `killed_after` so many events of the log nothing more is written by it."""
+        supervisor = self._supervisor(at_once, stop_after)
+        if killed_after is None:
+            await asyncio.wait_for(supervisor.run(), 10)
+            return supervisor
+        task = asyncio.create_task(supervisor.run())
+        while len(self.sink.events) < killed_after:
+            await asyncio.sleep(0)
+        self.sink, kept = MemorySink(), self.sink.events[:killed_after]
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        for event in kept:
+            await self.sink.emit(event)
+        self.runner = Runner(self.runner.ends)
+        return supervisor
+
+    def _supervisor(self, at_once: int, stop_after: int) -> Supervisor:
         async def payload(story: Story) -> dict[str, Any]:
             return {"story": story.id}
 
@@ -91,7 +109,7 @@ class Play:
             for name in self.record.story_ids
         }
         self.slots = self.runner.slots = Slots(at_once)
-        supervisor = Supervisor(
+        return Supervisor(
             record=self.record,
             stories=stories,
             histories=self.histories(),
@@ -102,9 +120,8 @@ class Play:
             payload=payload,
             slots=self.slots,
             stop_after_failures=stop_after,
+            failed=failed_in_a_row(self.histories(), last_rest(self.sink.events).since),
         )
-        await asyncio.wait_for(supervisor.run(), 10)
-        return supervisor
 
     def histories(self) -> dict[str, StoryHistory]:
         return fold(self.record, self.sink.events)
@@ -183,6 +200,55 @@ async def test_failures_in_a_row_pause_the_sprint_and_the_same_command_goes_on()
     assert len(play.sink.named("sprint_paused")) == 1
     assert (await play.run(at_once=1, stop_after=2)).paused is None
     assert play.order[4:] == ["E", "F"]
+
+
+@pytest.mark.parametrize("killed_after", range(1, 10))
+async def test_a_kill_neither_forgets_failures_nor_the_pause_they_led_to(killed_after: int) -> None:
+    """A is good, B, C and D fail one after the other; E never begins before a person has seen the pause."""
+    play = Play({name: [] for name in "ABCDEF"}, dict.fromkeys("BCDEF", FAILED))
+    await play.run(at_once=1, stop_after=3, killed_after=killed_after)
+    after = await play.run(at_once=1, stop_after=3)
+    assert after.paused == "3 stories failed in a row (sprint.stop_after_failures)"
+    assert play.statuses() == {**dict.fromkeys("BCD", "failed"), "A": "done", "E": "pending", "F": "pending"}
+    assert len(play.sink.named("sprint_paused")) == len(play.sink.named("sprint_stopped")) == 1
+    assert play.sink.named("sprint_stopped")[0].data["not_begun"] == ["E", "F"]
+    # Whoever gives the command again has seen it: all of the count begins anew.
+    assert (await play.run(at_once=1, stop_after=3)).paused is None
+    assert {play.statuses()[name] for name in "EF"} == {"failed"}
+
+
+async def test_what_had_begun_goes_on_to_its_end_when_a_killed_sprint_pauses_at_once() -> None:
+    play = Play({name: [] for name in "ABCD"}, {"A": FAILED, "B": FAILED})
+    play.runner.people["C"] = asyncio.Event()
+    await play.run(at_once=3, stop_after=2, killed_after=5)
+    assert play.statuses() == {"A": "failed", "B": "failed", "C": "executing", "D": "pending"}
+    assert (await play.run(at_once=3, stop_after=2)).paused
+    assert play.statuses() == {"A": "failed", "B": "failed", "C": "done", "D": "pending"}
+
+
+async def test_stories_that_wait_for_a_person_or_were_reset_are_no_failures_and_blocked_ones_break_no_row() -> None:
+    ends = {"A": FAILED, "C": FAILED, "D": StoryStatus.NEEDS_ATTENTION, "E": FAILED}
+    play = Play({"A": [], "B": ["A"], "C": [], "D": [], "E": []}, ends)
+    await play.run(at_once=1)
+    assert play.statuses()["B"] == "blocked"
+    assert failed_in_a_row(play.histories(), None) == ("E",)
+    until_c = [event for event in play.sink.events if event.story in {"A", "B", "C"}]
+    assert failed_in_a_row(fold(play.record, until_c), None) == ("A", "C")
+    assert failed_in_a_row(fold(play.record.reset(("C",)), until_c), None) == ("A",)
+    assert failed_in_a_row(fold(play.record, until_c), play.histories()["A"].finished) == ("C",)
+
+
+async def test_ending_a_paused_sprint_by_hand_is_having_seen_it() -> None:
+    play = Play({name: [] for name in "ABC"}, {"A": FAILED})
+    play.runner.people["B"] = asyncio.Event()
+    task = asyncio.create_task(play.run(at_once=2, stop_after=1))
+    while not play.sink.named("sprint_paused"):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    play.runner = Runner({})
+    assert (await play.run(at_once=2, stop_after=1)).paused is None
+    assert play.statuses() == {"A": "failed", "B": "done", "C": "done"}
 
 
 async def test_refused_credentials_pause_at_once_and_let_running_stories_end() -> None:

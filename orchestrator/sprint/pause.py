@@ -1,0 +1,112 @@
+"""When no further story of a sprint begins: too many failed one after the other, or the credentials are refused.
+
+Counted from the log, so that a kill forgets nothing. A pause lasts until what ran has ended, or somebody ended it: the
+next start then goes on, and counts anew.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
+from orchestrator.ports import Clock, EventSink
+from orchestrator.sprint.history import StoryHistory
+
+
+class Rest(NamedTuple):
+    """The last time that a paused sprint came to rest."""
+
+    since: datetime | None = None
+    """None when it never did."""
+    reason: str = ""
+    """Why no further story began; "" once it went on."""
+
+
+def last_rest(events: Iterable[Event]) -> Rest:
+    """`events` are those of the sprint itself, in order."""
+    rest = Rest()
+    for event in events:
+        if event.name == "sprint_stopped":
+            rest = Rest(event.time, event.data["reason"])
+        elif event.name in {"sprint_started", "sprint_continued"}:
+            rest = Rest(rest.since)
+    return rest
+
+
+def failed_in_a_row(histories: Mapping[str, StoryHistory], since: datetime | None) -> tuple[str, ...]:
+    """The stories that ended last and failed, one after the other, oldest first; only those that ended after `since`.
+
+    Blocked stories never began and say nothing.
+    """
+    ended = [
+        (history.finished, story, history.status is StoryStatus.FAILED)
+        for story, history in histories.items()
+        if history.finished is not None and history.status is not StoryStatus.BLOCKED
+    ]
+    late = sorted(one for one in ended if since is None or one[0] > since)
+    return tuple(story for _, story, _ in takewhile(lambda one: one[2], reversed(late)))[::-1]
+
+
+def not_begun(reason: str) -> Finding:
+    """What is said of a story that the pause kept from beginning."""
+    return major(
+        "sprint.paused",
+        f"not begun: the sprint paused: {reason}",
+        fix="remove the cause, then give the same command again: it goes on with this story",
+    )
+
+
+class Brake:
+    """Whether further stories begin; `failed` are those that failed in a row up to now."""
+
+    def __init__(
+        self, record: SprintRecord, sink: EventSink, clock: Clock, *, stop_after: int, failed: Sequence[str] = ()
+    ) -> None:
+        self._record, self._sink, self._clock = record, sink, clock
+        self._stop_after, self._failed = stop_after, [*failed]
+        self._by = ""
+        self.reason: str | None = None
+        """Why none begins, when that is so."""
+
+    async def look(self) -> None:
+        """Pause when too many have failed by now; they may have before this process began."""
+        count = len(self._failed)
+        if self._stop_after and count >= self._stop_after:
+            reason = f"{counted(count, 'story', 'stories')} failed in a row (sprint.stop_after_failures)"
+            await self._pause(reason, self._failed[-1])
+
+    async def after(self, outcome: StoryOutcome) -> None:
+        """A story ended."""
+        self._failed = [*self._failed, outcome.id] if outcome.status is StoryStatus.FAILED else []
+        if outcome.stop_sprint:
+            await self._pause("the provider refuses our credentials", outcome.id)
+        await self.look()
+
+    async def at_rest(self, left: Sequence[str]) -> None:
+        """Nothing runs any more; `left` are the stories that did not begin. The next start goes on."""
+        if self.reason is None:
+            return
+        told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {self.reason}"
+        data = {"reason": self.reason, "not_begun": [*left]}
+        await self._emit("sprint_stopped", told, level=Level.ERROR, data=data)
+
+    async def _pause(self, reason: str, story: str) -> None:
+        if self.reason is not None:
+            return
+        self.reason, self._by = reason, self._record.workflow_id(story)
+        told = f"the sprint pauses: {reason}; once what runs has ended, the same command goes on with the open stories"
+        await self._emit("sprint_paused", told, level=Level.ERROR, data={"reason": reason})
+
+    async def _emit(self, name: str, message: str, *, level: Level, data: dict[str, Any]) -> None:
+        sprint = self._record.sprint
+        id_ = f"{sprint}:{name.removeprefix('sprint_')}:{self._by}"
+        time = self._clock.now()
+        await self._sink.emit(
+            Event(id=id_, time=time, level=level, name=name, message=message, sprint=sprint, data=data)
+        )
