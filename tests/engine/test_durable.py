@@ -13,7 +13,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.domain.events import Event
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.status import StoryStatus
@@ -202,6 +202,35 @@ async def test_the_budget_of_a_story_ends_it_with_its_own_error(tmp_path: Path) 
     assert await house.run(body) == [done()]
     assert provider.calls == 3
     assert [event.data["turn"] for event in house.shown if event.name == "turn_finished"] == [1, 2, 3]
+
+
+async def test_a_crash_gives_no_story_a_new_budget(tmp_path: Path) -> None:
+    """Calls of the life before count, also those that failed, and those of a plan that was read for the story."""
+    reached = asyncio.Event()
+    ended: list[str] = []
+    reading = await asyncio.to_thread(ReplyJournal(tmp_path / "replies").workflow, "SP-001/A+plan-1")
+    reading.record_failure(1, PROMPT, FailedCall(turn=1, kind="timeout", message="late"))
+
+    def body(crash: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            await step.turn(PROMPT)
+            if crash:
+                reached.set()
+                await asyncio.Event().wait()
+            await step.turn(PROMPT)
+            try:
+                await step.turn(PROMPT)
+            except BudgetExceeded as error:
+                ended.append(error.message)
+            return done()
+
+        return story
+
+    first, second = Counting(), Counting()
+    await House(tmp_path, first).die_in(body(True), reached)
+    await House(tmp_path, second).run(body(False))
+    assert (first.calls, second.calls) == (1, 1)
+    assert ended == ["budget.calls_per_story (3) is used up"]
 
 
 async def test_a_defect_in_one_story_reaches_its_caller_and_no_other(tmp_path: Path) -> None:
