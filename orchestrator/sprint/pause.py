@@ -1,7 +1,7 @@
 """When no further story of a sprint begins: too many failed one after the other, or the credentials are refused.
 
-Counted from the log, so that a kill forgets nothing. A pause lasts until what ran has ended, or somebody ended it: the
-next start then goes on, and counts anew.
+Counted from the log, so that a kill forgets nothing. A pause lasts until what ran has ended and the report says so, or
+somebody ended it: the next start then goes on, and counts anew.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,23 +20,28 @@ from orchestrator.sprint.history import StoryHistory
 
 
 class Rest(NamedTuple):
-    """The last time that a paused sprint came to rest."""
+    """That a paused sprint came to rest."""
 
-    since: datetime | None = None
-    """None when it never did."""
-    reason: str = ""
-    """Why no further story began; "" once it went on."""
+    since: datetime
+    reason: str
+    """Why no further story began."""
+    interrupted: bool
+    """Whether somebody ended it, and knows; else its report tells."""
 
 
-def last_rest(events: Iterable[Event]) -> Rest:
+def rests(events: Iterable[Event]) -> list[Rest]:
     """`events` are those of the sprint itself, in order."""
-    rest = Rest()
-    for event in events:
-        if event.name == "sprint_stopped":
-            rest = Rest(event.time, event.data["reason"])
-        elif event.name in {"sprint_started", "sprint_continued"}:
-            rest = Rest(rest.since)
-    return rest
+    return [
+        Rest(event.time, event.data["reason"], event.data["interrupted"])
+        for event in events
+        if event.name == "sprint_stopped"
+    ]
+
+
+def why_it_rests(events: Iterable[Event]) -> str:
+    """Why no further story begins, "" unless the sprint paused and did not go on since; `events` as for `rests`."""
+    names = {"sprint_started", "sprint_continued", "sprint_stopped"}
+    return next((event.data.get("reason", "") for event in reversed([*events]) if event.name in names), "")
 
 
 def failed_in_a_row(histories: Mapping[str, StoryHistory], since: datetime | None) -> tuple[str, ...]:
@@ -70,7 +75,6 @@ class Brake:
     ) -> None:
         self._record, self._sink, self._clock = record, sink, clock
         self._stop_after, self._failed = stop_after, [*failed]
-        self._by = ""
         self.reason: str | None = None
         """Why none begins, when that is so."""
 
@@ -88,24 +92,26 @@ class Brake:
             await self._pause("the provider refuses our credentials", outcome.id)
         await self.look()
 
-    async def at_rest(self, left: Sequence[str]) -> None:
-        """Nothing runs any more; `left` are the stories that did not begin. The next start goes on."""
+    async def at_rest(self, left: Sequence[str], *, interrupted: bool = False) -> None:
+        """Nothing runs any more, or will in a moment; `left` are the stories that did not begin."""
         if self.reason is None:
             return
         told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {self.reason}"
-        data = {"reason": self.reason, "not_begun": [*left]}
-        await self._emit("sprint_stopped", told, level=Level.ERROR, data=data)
+        data = {"reason": self.reason, "not_begun": [*left], "interrupted": interrupted}
+        now = self._clock.now().isoformat()
+        await self._emit("sprint_stopped", now, told, level=Level.ERROR, data=data)
 
     async def _pause(self, reason: str, story: str) -> None:
         if self.reason is not None:
             return
-        self.reason, self._by = reason, self._record.workflow_id(story)
+        self.reason = reason
         told = f"the sprint pauses: {reason}; once what runs has ended, the same command goes on with the open stories"
-        await self._emit("sprint_paused", told, level=Level.ERROR, data={"reason": reason})
+        by = self._record.workflow_id(story)
+        await self._emit("sprint_paused", by, told, level=Level.ERROR, data={"reason": reason})
 
-    async def _emit(self, name: str, message: str, *, level: Level, data: dict[str, Any]) -> None:
+    async def _emit(self, name: str, which: str, message: str, *, level: Level, data: dict[str, Any]) -> None:
         sprint = self._record.sprint
-        id_ = f"{sprint}:{name.removeprefix('sprint_')}:{self._by}"
+        id_ = f"{sprint}:{name.removeprefix('sprint_')}:{which}"
         time = self._clock.now()
         await self._sink.emit(
             Event(id=id_, time=time, level=level, name=name, message=message, sprint=sprint, data=data)

@@ -83,8 +83,7 @@ class Supervisor:
                 for task in await self._something_happens():
                     await self._finished(self._running.pop(task), task)
         except asyncio.CancelledError:
-            # Somebody ended it, and knows.
-            await self._brake.at_rest(self._not_begun())
+            await self._brake.at_rest(self._not_begun(), interrupted=True)
             raise
         finally:
             for task in self._running:

@@ -17,8 +17,9 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.pause import why_it_rests
 from orchestrator.sprint.report import build_report
-from orchestrator.wiring.sprints import event_url, histories_of, rest_of
+from orchestrator.wiring.sprints import event_url, histories_of, sprint_events
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +89,11 @@ class Reader:
 
     def _view(self, record: SprintRecord) -> SprintView:
         histories = histories_of(self._environment, self._folder, record)
-        rest = rest_of(self._environment, self._folder, record)
+        paused = why_it_rests(sprint_events(self._environment, self._folder, record))
         return SprintView(
             record=record,
             histories=histories,
-            report=build_report(record, histories, record.titles, rest.reason),
+            report=build_report(record, histories, record.titles, paused),
             running_pid=holder(self._folder.lock(record.sprint)),
         )
 

@@ -19,9 +19,12 @@ from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory, fold, is_finished
-from orchestrator.sprint.pause import Rest, failed_in_a_row, last_rest
+from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.selection import select
 from orchestrator.wiring.options import RunOptions
+
+Told = tuple[str, StoryStatus, str | None]
+"""A story, how it is, and the commit of its branch."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,13 +68,13 @@ def histories_of(environment: Environment, folder: StateFolder, record: SprintRe
         reader.close()
 
 
-def rest_of(environment: Environment, folder: StateFolder, record: SprintRecord) -> Rest:
-    """When and why the sprint paused last and came to rest. Blocks."""
+def sprint_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[Event]:
+    """What the log says of the sprint itself, in order. Blocks."""
     if environment.database_url is None and not folder.event_database.exists():
-        return Rest()
+        return []
     reader = EventReader(event_url(environment, folder))
     try:
-        return last_rest(reader.of_sprint(record.sprint))
+        return reader.of_sprint(record.sprint)
     finally:
         reader.close()
 
@@ -79,8 +82,14 @@ def rest_of(environment: Environment, folder: StateFolder, record: SprintRecord)
 def failed_before(
     environment: Environment, folder: StateFolder, record: SprintRecord, histories: Mapping[str, StoryHistory]
 ) -> tuple[str, ...]:
-    """The stories that failed in a row up to now and count towards a pause. Blocks."""
-    return failed_in_a_row(histories, rest_of(environment, folder, record).since)
+    """The stories that failed in a row up to now; those of a pause that was told count no more. Blocks."""
+    told = _reported(folder, record)
+    seen = [
+        rest.since
+        for rest in rests(sprint_events(environment, folder, record))
+        if rest.interrupted or _outcomes(histories, rest.since) <= told
+    ]
+    return failed_in_a_row(histories, max(seen, default=None))
 
 
 def continued_sprint(
@@ -172,14 +181,18 @@ def sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozense
 def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
     """Whether nothing is left to do: every story has its outcome and the report, a run's last deed, says so. Blocks."""
     histories = histories_of(environment, folder, record)
-    return is_finished(histories) and _reported(folder, record) == {
+    return is_finished(histories) and _reported(folder, record) == _outcomes(histories)
+
+
+def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
+    return {
         (story, history.outcome.status, history.outcome.commit)
         for story, history in histories.items()
-        if history.outcome is not None
+        if history.outcome and (until is None or (history.finished and history.finished <= until))
     }
 
 
-def _reported(folder: StateFolder, record: SprintRecord) -> set[tuple[str, StoryStatus, str | None]]:
+def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
     try:
         report = SprintReport.model_validate(json.loads(folder.report(record.sprint).read_bytes()))
     except (OSError, ValueError):

@@ -8,7 +8,7 @@ from orchestrator.domain.outcome import StoryOutcome, Tokens
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.history import fold, is_finished
-from orchestrator.sprint.pause import last_rest
+from orchestrator.sprint.pause import rests, why_it_rests
 from orchestrator.sprint.report import build_report, exit_code
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -99,12 +99,11 @@ def test_the_report_tells_the_criteria_that_a_story_began_with() -> None:
 
 def test_what_a_paused_sprint_did_not_begin_says_why_until_it_goes_on() -> None:
     events = [event("1", "sprint_started"), event("2", "sprint_paused"), event("3", "sprint_stopped")]
-    events[2] = events[2].model_copy(update={"data": {"reason": "3 failed", "not_begun": ["A-1"]}})
-    rest = last_rest(events)
-    assert (rest.since, rest.reason) == (events[2].time, "3 failed")
-    again = last_rest([*events, event("4", "sprint_continued")])
-    assert (again.since, again.reason) == (events[2].time, "")
-    assert last_rest(events[:2]) == (None, "")
+    data = {"reason": "3 failed", "not_begun": ["A-1"], "interrupted": False}
+    events[2] = events[2].model_copy(update={"data": data})
+    assert rests(events) == [(events[2].time, "3 failed", False)]
+    told = [why_it_rests(events[:2]), why_it_rests(events), why_it_rests([*events, event("4", "sprint_continued")])]
+    assert told == ["", "3 failed", ""]
     histories = fold(record(), [event("SP-001/A:story_started", "story_started")])
-    report = build_report(record(), histories, {}, rest.reason)
+    report = build_report(record(), histories, {}, told[1])
     assert [[finding.code for finding in story.findings] for story in report.stories] == [[], ["sprint.paused"]]

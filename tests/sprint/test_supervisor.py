@@ -15,7 +15,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate, Priority, Story
 from orchestrator.sprint.history import StoryHistory, fold
-from orchestrator.sprint.pause import failed_in_a_row, last_rest
+from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from tests.sprint.test_history import START
@@ -120,7 +120,9 @@ class Play:
             payload=payload,
             slots=self.slots,
             stop_after_failures=stop_after,
-            failed=failed_in_a_row(self.histories(), last_rest(self.sink.events).since),
+            failed=failed_in_a_row(
+                self.histories(), max((rest.since for rest in rests(self.sink.events)), default=None)
+            ),
         )
 
     def histories(self) -> dict[str, StoryHistory]:
