@@ -97,14 +97,15 @@ def explained(settings: Settings, brought: Iterable[int | None]) -> tuple[str, s
     read = "a plan" if plans else "a person's plan read"
     reviewers = len(settings.review.names)
     reviewed = f" and {counted(reviewers, 'review')}" if reviewers else ""
-    expected = f"a story: {read}, a delivery{reviewed} for each of {tasks}, a suite"
     cap = settings.budget.calls_per_story
+    needed = max((expected_calls(settings, one).total for one in {*stories}), default=0)
+    short = f"; that is {needed}, and budget.calls_per_story ends a story at {cap}" if needed > cap else ""
+    expected = f"a story: {read}, a delivery{reviewed} for each of {tasks}, a suite{short}"
     longest = max((most_calls(settings, one) for one in {*stories}), key=lambda one: one.total, default=StoryCalls())
     parts = ", ".join(f"{count} {_WORDS[name]}" for name, count in longest.model_dump().items() if count)
-    ends = "which ends it there" if longest.total > cap else "which it never reaches"
+    ends = f"ends it at {cap}" if longest.total > cap else f"would end it at {cap}"
     most = (
-        f"a story whose every loop fails to its end, retries included: {longest.total} ({parts}); "
-        f"budget.calls_per_story is {cap}, {ends}"
+        f"every loop of a story to its end, retries included: {longest.total} ({parts}); budget.calls_per_story {ends}"
     )
     return expected, most
 

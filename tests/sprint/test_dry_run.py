@@ -105,10 +105,12 @@ def test_the_two_numbers_are_explained_in_a_line_each() -> None:
     about, most = explained(Settings(), [None, None])
     assert about == "a story: a plan, a delivery and 1 review for each of 3 tasks, a suite"
     assert "720 (60 plans, 420 deliveries, 150 reviews, 40 suites, 40 analyses, 10 amendment and merge)" in most
-    assert most.endswith("budget.calls_per_story is 200, which ends it there")
+    assert most.endswith("budget.calls_per_story ends it at 200")
     about, most = explained(settings(review={"enabled": False}, budget={"calls_per_story": 330}), [2])
     assert about == "a story: a person's plan read, a delivery for each of 2 tasks, a suite"
-    assert most.endswith("330, which it never reaches")
+    assert most.endswith("budget.calls_per_story would end it at 330")
+    about, _ = explained(settings(budget={"calls_per_story": 5}), [None])
+    assert about.endswith("a suite; that is 8, and budget.calls_per_story ends a story at 5")
 
 
 def test_ten_thousand_stories() -> None:
