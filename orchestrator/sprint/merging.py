@@ -9,7 +9,7 @@ from orchestrator.domain.findings import Finding, minor
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.gitfacts import MergeResult, Sides
 from orchestrator.domain.status import StoryStatus
-from orchestrator.errors import ProviderError
+from orchestrator.errors import BudgetExceeded, ProviderError
 from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import Tried, check_final_diff, merge_finding, merge_story, stop_on
@@ -44,6 +44,7 @@ class Merging:
         self._stage, self._progress, self._plan = stage, progress, plan
         self._contract, self._trial = contract, trial
         self._requests, self._tries = REQUESTS, 0
+        self._can_ask = True
         self._may_go: frozenset[str] = frozenset()
         self._said: tuple[Finding, ...] = ()
 
@@ -53,8 +54,9 @@ class Merging:
         while isinstance(tried, Refused):
             why_not = out_of_reach(tried.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
-            asks = not why_not and self._requests > 0
-            tried = await (self._resolve(tried) if asks else self._ask(tried, reachable=not why_not))
+            reachable = self._can_ask and not why_not
+            asks = reachable and self._requests > 0
+            tried = await (self._resolve(tried) if asks else self._ask(tried, reachable=reachable))
         return tried
 
     async def _try(self) -> MergeResult | Refused:
@@ -96,6 +98,8 @@ class Merging:
         if error.kind == "auth":
             self._progress.note_findings([refused.finding])
             raise error
+        # Nobody is offered what the story's calls do not reach for any more.
+        self._can_ask = not isinstance(error, BudgetExceeded)
         fix = "remove the cause; the story itself is finished"
         self._progress.note_findings([minor(error.code, error.message, fix=fix)])
         return refused

@@ -19,6 +19,7 @@ from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, Simulat
 from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.domain.action_plan import ActionPlan, Read
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
+from orchestrator.domain.gate import Choice, Gate, GateAnswer
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.domain.stages import StoryBrief
@@ -88,8 +89,15 @@ class Saying:
 class Turns(SimulatedStep):
     """The simulated step with the engine's own turns: transport policy, journal, the story's budget."""
 
-    def __init__(self, provider: Saying, sink: MemorySink, turns: TurnTaker, journal: WorkflowJournal) -> None:
-        super().__init__(provider, sink, sprint="sprint", story=A)
+    def __init__(
+        self,
+        provider: Saying,
+        sink: MemorySink,
+        turns: TurnTaker,
+        journal: WorkflowJournal,
+        person: Callable[[Gate], GateAnswer] | None,
+    ) -> None:
+        super().__init__(provider, sink, sprint="sprint", story=A, person=person)
         self._taker, self._journal, self._asked = turns, journal, 0
 
     async def turn(self, prompt: Prompt) -> Reply:
@@ -114,15 +122,24 @@ def settings(**sections: dict[str, Any]) -> Settings:
 class Stand:
     """One story's whole surroundings."""
 
-    def __init__(self, folder: Path, chosen: Settings, say: Say, **runs: Any) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        chosen: Settings,
+        say: Say,
+        *,
+        person: Callable[[Gate], GateAnswer] | None = None,
+        **runs: Any,
+    ) -> None:
         self.chosen, self.provider, self.sink = chosen, Saying(say), MemorySink()
         self.workspace = MemoryWorkspace(base_files={"old.py": "OLD = 1\n"})
         self.runner = SimulatedRunner(**runs)
-        self._folder = folder
+        self._folder, self._person = folder, person
 
     async def _step(self) -> Turns:
         journal = await asyncio.to_thread(WorkflowJournal, self._folder / "replies")
-        return Turns(self.provider, self.sink, TurnTaker(self.provider, self.chosen, asyncio.Semaphore(8)), journal)
+        turns = TurnTaker(self.provider, self.chosen, asyncio.Semaphore(8))
+        return Turns(self.provider, self.sink, turns, journal, self._person)
 
     async def run(self) -> StoryOutcome:
         brief = StoryBrief(story=Story(id=A, title="A value"), sprint="sprint")
@@ -522,6 +539,28 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only the request about its merge is not made any more.
     assert ended == {"failed": len(caps) - 3, "needs_attention": 3}
+
+
+@pytest.mark.parametrize(
+    ("say", "runs", "end"),
+    [
+        (WAYS["a plan that cannot"][0], {}, StoryStatus.FAILED),
+        (good, {"wholes": NOT_MERGED["wholes"] * 30}, StoryStatus.NEEDS_ATTENTION),
+    ],
+    ids=["plans", "merges"],
+)
+async def test_a_person_who_always_wants_another_one_is_ended_by_the_budget(
+    tmp_path: Path, say: Say, runs: dict[str, Any], end: StoryStatus
+) -> None:
+    def person(gate: Gate) -> GateAnswer:
+        choice = Choice.REJECT if Choice.REJECT in gate.choices else Choice.CANCEL
+        return GateAnswer(number=gate.number, choice=choice, by="ann", comment="another one")
+
+    chosen = settings(gate={"mode": "escalations"}, budget={"calls_per_story": 12})
+    stand = Stand(tmp_path, chosen, say, person=person, **runs)
+    outcome = await stand.run()
+    assert (stand.provider.total, outcome.status) == (12, end)
+    assert "budget.calls" in {finding.code for finding in outcome.findings}
 
 
 async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:
