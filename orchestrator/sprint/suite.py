@@ -7,6 +7,7 @@ from orchestrator.checks.suite import is_suite
 from orchestrator.checks.suite_older import check_older
 from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.stages import Faulty, OlderTest, SuiteBrief
@@ -20,7 +21,7 @@ from orchestrator.sprint.context import Progress, Stage, StoryStopped
 async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
     """A committed suite, with the older tests that the plan has rewritten. Raises StoryStopped (failed) without one."""
     brief = await _brief(stage, plan, surface)
-    written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface))
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface, {}))
     suite = written.suite
     if suite is None:
         raise StoryStopped(StoryStatus.FAILED, written.findings)
@@ -35,7 +36,7 @@ async def replace_suite(
 ) -> TestSuite:
     """The suite written once more for a reason that is recorded, or the old one where none is better.
 
-    `older` are the texts that older tests had before the story.
+    `older` are the texts that files of the suite had before the story: one that it has no more gets its text back.
     """
     progress.suite_replaced = True
     brief = await _brief(stage, plan, progress.surface)
@@ -45,7 +46,7 @@ async def replace_suite(
             "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
         }
     )
-    written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface))
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
     suite, before = written.suite, faulty.suite
     if suite is None or suite.changes == before.changes:
         progress.note_findings([_kept(faulty)])
@@ -53,8 +54,9 @@ async def replace_suite(
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
-    gone = [path for path in before.files if path not in suite.files and path not in older]
-    await _commit(stage, suite, gone)
+    left = [path for path in before.files if path not in suite.files]
+    again = [FileChange(path=path, content=older[path]) for path in left if path in older]
+    await _commit(stage, suite, again, [path for path in left if path not in older])
     await stage.step.emit(
         "suite_replaced",
         f"{before.test_file} is written anew: {faulty.reason}",
@@ -96,10 +98,13 @@ async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
     )
 
 
-async def _commit(stage: Stage, suite: TestSuite, removed: Sequence[str] = ()) -> None:
+async def _commit(
+    stage: Stage, suite: TestSuite, again: Sequence[FileChange] = (), removed: Sequence[str] = ()
+) -> None:
+    """`again` are older tests as they were before the story."""
     async def commit(step_id: str) -> str:
         note = stage.note(f"{stage.story_id}: tests", step_id)
-        return await stage.workspace.commit(stage.story_id, suite.changes, note, removed)
+        return await stage.workspace.commit(stage.story_id, (*suite.changes, *again), note, removed)
 
     done = await stage.step.step("commit", commit, str)
     about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
@@ -120,11 +125,16 @@ async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None
             )
 
 
-async def _judge(stage: Stage, plan: Breakdown, surface: Surface, suite: TestSuite) -> list[Finding]:
-    """Older tests change only where the plan says so."""
+async def _judge(
+    stage: Stage, plan: Breakdown, surface: Surface, before: Mapping[str, str], suite: TestSuite
+) -> list[Finding]:
+    """Older tests change only where the plan says so; `before` holds texts that a suite of the story has changed."""
     path = suite.test_file
     if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
         return []
+
+    if path in before:
+        return check_older(suite, before[path])
 
     async def read(_step_id: str) -> dict[str, str]:
         return await stage.workspace.read(stage.story_id, [path])

@@ -89,8 +89,8 @@ class _Attempts:
         await self._tell_analysed(analysed, self._left(red))
         await self._amended(analysed)
         if analysed.suite_fault and not self._progress.suite_replaced:
-            await self._replace(analysed.suite_fault)
-            if not analysed.instructions:
+            replaced = await self._replace(analysed.suite_fault)
+            if replaced and not analysed.instructions:
                 self._history.append(PastAttempt(report=red, suite_fault=analysed.suite_fault))
                 return
         asked = orders(self._plan, self._owned, analysed, red)
@@ -101,16 +101,17 @@ class _Attempts:
             more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
             await self._tasks.run(more)
 
-    async def _replace(self, reason: str) -> None:
-        """The suite written once more, as the tester says that it is wrong."""
-        stage, listed = self._stage, [change.path for change in self._suite.changed]
+    async def _replace(self, reason: str) -> bool:
+        """The suite written once more, as the tester says that it is wrong; whether it is another one now."""
+        stage, files = self._stage, self._suite.files
 
         async def read(_step_id: str) -> dict[str, str]:
-            return await stage.workspace.read_base(stage.story_id, listed)
+            return await stage.workspace.read_base(stage.story_id, files)
 
         older = await stage.step.step("read", read, dict[str, str])
         faulty = Faulty(suite=self._suite, reason=reason)
         self._suite = await replace_suite(stage, self._progress, self._plan, faulty, older)
+        return self._suite is not faulty.suite
 
     async def _amended(self, analysed: Analysed) -> None:
         """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""

@@ -86,6 +86,22 @@ async def test_without_a_better_one_the_old_suite_stays_and_that_is_said(tmp_pat
     assert outcome.status is StoryStatus.DONE, outcome.findings
     assert "test.suite_fault" in codes(outcome)
     assert stand.sink.named("suite_replaced") == []
+    assert stand.asked[-1] == "delivery 2", "the same tests of the same code would fail again"
+
+
+@pytest.mark.parametrize("file", ["tests/test_us_1.py", OLD])
+async def test_older_tests_that_a_wrong_suite_was_added_to_stay(tmp_path: Path, file: str) -> None:
+    """The new one comes in a file of its own, or in the same file."""
+    stand = Stand(tmp_path, stories=[RED], base=BASE)
+    planned(stand)
+    wrong = f"from us_1 import value\n{BEFORE}\n\ndef test_us_1():\n    assert value() == 2\n"
+    stand.team.suite(A, wrong, OLD)
+    stand.team.say("jordan", A, "analysis", fault())
+    stand.team.suite(A, suite_text(A) if file != OLD else wrong.replace("value() == 2", "value() == 1"), file)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert (outcome.status, stand.asked[-1]) == (StoryStatus.DONE, "suite 2"), outcome.findings
+    assert BEFORE in stand.workspace.result[OLD]
+    assert "value() == 2" not in stand.workspace.result[OLD]
 
 
 def plan_of(*files: tuple[str, str]) -> str:
