@@ -18,10 +18,12 @@ class OlderTests:
 
     def __init__(self) -> None:
         self._commit, self._tests = "", dict[str, str]()
+        self._passed = frozenset[str]()
 
     def note(self, commit: str, report: TestReport) -> None:
         """`report` is the whole suite's at `commit`, which the result branch stands at now."""
         self._commit, self._tests = commit, ran(report)
+        self._passed = frozenset(case.id for case in report.cases if case.result is CaseResult.PASSED)
 
     async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> Tests | str:
         """The tests of the result branch as it is, run now if nobody did; or why that cannot be said, for people."""
@@ -36,6 +38,11 @@ class OlderTests:
                 return f"{report.problem}: {report.output[-500:].strip()}"
             self.note(commit, report)
         return self._tests
+
+    async def passing(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> frozenset[str]:
+        """Ids of the tests that pass on the result branch as it is, run as for `at_result`; none when that fails."""
+        tests = await self.at_result(workspace, runner, key=key)
+        return frozenset() if isinstance(tests, str) else self._passed
 
 
 def ran(report: TestReport) -> dict[str, str]:

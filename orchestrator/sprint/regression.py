@@ -48,8 +48,8 @@ class Regression:
             report = await self._run(stage.workspace.root(stage.story_id), (), stage.environment_key)
             if report.green or report.problem is not None:
                 return report
-            base = await self._at_base()
-            return await self._settled(stage.workspace.root(stage.story_id), stage.environment_key, report, base)
+            known = self._not_own((await self._at_base()).failing_ids, report)
+            return await self._settled(stage.workspace.root(stage.story_id), stage.environment_key, report, known)
 
         report = await stage.step.step("older_tests", work, TestReport)
         self._progress.note_findings(flaky_findings(report.flaky))
@@ -75,25 +75,40 @@ class Regression:
         return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=key)
 
     async def _red(self, folder: Path, key: str, report: TestReport) -> str:
-        """Why the merged tree is red, "" when it only fails what failed at the sprint's base commit already (C6)."""
+        """Why the merged tree is red, "" when it only fails what failed at the sprint's base commit already (C6).
+
+        What was mended since then may fail no more: neither the story's own tests nor those that pass on the result.
+        """
         if report.problem is not None:
             return f"{summary(report)}\n{report.output[-4000:]}"
         base = await self._at_base()
         if base.problem not in {None, RunProblem.NO_TESTS}:
             return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
-        settled = await self._settled(folder, key, report, base)
+        known = self._not_own(base.failing_ids, report)
+        settled = await self._settled(folder, key, report, known - await self._mended(known & report.failing_ids))
         self._flaky = settled.flaky
         if not settled.failed and settled.passed:
             return ""
         return f"{summary(report)}: {', '.join(sorted(settled.failing_ids))}\n{failure_text(settled)}"
 
-    async def _settled(self, folder: Path, key: str, report: TestReport, base: TestReport) -> TestReport:
-        """The run without what failed at the base already, its fresh failures run once more alone."""
-        fresh = report.failing_ids - base.failing_ids
+    def _not_own(self, failing: frozenset[str], report: TestReport) -> frozenset[str]:
+        """Without the story's own tests: they pass on its branch, whatever they did before."""
+        return failing - {case.id for case in report.cases if case.file in self._suite.files}
+
+    async def _mended(self, failing: frozenset[str]) -> frozenset[str]:
+        """Those that pass on the result branch as it is; none when that cannot be said."""
+        stage = self._stage
+        if not failing:
+            return failing
+        return failing & await stage.older.passing(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
+
+    async def _settled(self, folder: Path, key: str, report: TestReport, known: frozenset[str]) -> TestReport:
+        """The run without the failures that are `known`, its fresh ones run once more alone."""
+        fresh = report.failing_ids - known
         once = partial(self._again, folder, key)
         settled = await twice(self._stage, report, once, fresh) if fresh else report
-        known = settled.failing_ids - fresh
-        return settled.model_copy(update={"cases": tuple(case for case in settled.cases if case.id not in known)})
+        left_out = settled.failing_ids - fresh
+        return settled.model_copy(update={"cases": tuple(case for case in settled.cases if case.id not in left_out)})
 
     async def _again(self, folder: Path, key: str, only: Sequence[ReportedCase]) -> TestReport:
         return await self._run(folder, only, key)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.simulated import MemorySink, SimulatedStep
 from orchestrator.domain.outcome import StoryOutcome
@@ -133,3 +135,21 @@ def test_what_the_other_story_brought_may_be_used(tmp_path: Path) -> None:
     assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, outcomes[1].findings
     assert "return [one, two]" in sprint.result("app.py")
     assert sprint.prompts[0].count("<<<<<<< merged meanwhile") >= 1
+
+
+@pytest.mark.parametrize("whose", ["its own", "another story's"])
+def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Path, whose: str) -> None:
+    """US-1 changes what a test reads that US-2 has mended, or the other way round: no line in conflict."""
+    old = "from value import value\n\n\ndef test_value():\n    assert value() == 1\n"
+    files = {"value.py": "def value():\n    return 0\n", "part.py": "PART = 0\n", "tests/test_value.py": old}
+    mends, breaks = ("US-2", "US-1") if whose == "its own" else ("US-1", "US-2")
+    sprint = Sprint(tmp_path, files, "US-1", "US-2")
+    sprint.deliver(breaks, {"part.py": "PART = 5\n"}, "import part\n\n\ndef test_part():\n    assert part.PART == 5\n")
+    sprint.team.plan(mends, ["value.py"])
+    sprint.team.deliver(mends, 1, {"value.py": "import part\n\n\ndef value():\n    return part.PART + 1\n"})
+    more = f"{old}\n\ndef test_more():\n    assert value()\n"
+    sprint.team.suite(mends, more, "tests/test_value.py")
+    first, second = sprint.run()
+    assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
+    assert "merge.red" in codes(second)
+    assert "test_value" in next(one.message for one in second.findings if one.code == "merge.red")
