@@ -7,6 +7,7 @@ from orchestrator.checks.around import Around
 from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import CODE as LOST
 from orchestrator.checks.lost_exports import lost_exports
+from orchestrator.checks.lost_methods import check_methods
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Severity, Where, major, minor
 from orchestrator.domain.gitfacts import Conflict
@@ -22,8 +23,9 @@ def check_resolution(
 ) -> list[Finding]:
     """Findings on a delivery that brings two sides together; `merged` holds the other files as git merged them.
 
-    Every file in conflict must come, without a marker, and hold what both sides offer: exports, routes, packages,
-    scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken away.
+    Every file in conflict must come, without a marker, and hold what both sides offer: exports, methods, routes,
+    packages, scripts. What one side has taken out of the base on purpose may be gone. Nothing is run, moved or taken
+    away.
     """
     others = {path: text for path, text in merged.items() if path not in {one.path for one in conflicts}}
     said = around.model_copy(update={"task": "\n".join((around.task, *gone_on_purpose(conflicts)))})
@@ -32,6 +34,7 @@ def check_resolution(
     return [
         *(_hardened(finding, sides[0]) for finding in _of_both(first, second)),
         *check_whole(delivery, [one.path for one in conflicts], {}),
+        *check_methods(delivery, conflicts, around.task),
         *_markers(delivery, conflicts, others),
         *_besides(delivery),
     ]

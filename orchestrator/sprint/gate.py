@@ -24,6 +24,8 @@ NOT_TO_BE_CARRIED_OUT = frozenset(
 
 A task without work is none of them: it does nothing, and the tests judge the rest.
 """
+COMMENT = "gate.rejected"
+"""What a person said, as feedback."""
 DONE_AS = {
     Choice.APPROVE: "approved",
     Choice.REJECT: "rejected",
@@ -135,7 +137,7 @@ def _decided(gate: Gate, verdict: StrEnum, plans_left: int) -> dict[str, Any]:
 def comment_finding(story: str, answer: GateAnswer) -> Finding:
     """A person's comment as feedback for the next plan."""
     message = f"{answer.by} turned it down: {answer.comment or 'without a word'}"
-    return major("gate.rejected", message, where=Where(story=story), fix="Do what the person says; it goes first.")
+    return major(COMMENT, message, where=Where(story=story), fix="Do what the person says; it goes first.")
 
 
 def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:

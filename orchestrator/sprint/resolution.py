@@ -21,6 +21,7 @@ from orchestrator.domain.paths import RepoPath
 from orchestrator.domain.stages import Delivered, MergeBrief, TaskBrief
 from orchestrator.domain.surface import Surface
 from orchestrator.sprint.context import Progress, Stage
+from orchestrator.sprint.gate import COMMENT
 from orchestrator.sprint.merge import Tried
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
@@ -186,7 +187,8 @@ class Resolution:
     ) -> list[Finding]:
         """Nothing is run before it is committed: the suites are, on the tree that it makes."""
         results = {one.path: one.result for one in self._sides.conflicts}
-        about = "\n".join(finding.message for finding in said)
+        # Why an earlier answer was refused names what it lost: that is no leave to lose it again.
+        about = "\n".join(finding.message for finding in said if finding.code == COMMENT)
         around = Around(
             packages=frozenset(contract.allowed_dependencies),
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),

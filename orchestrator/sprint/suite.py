@@ -102,6 +102,7 @@ async def _commit(
     stage: Stage, suite: TestSuite, again: Sequence[FileChange] = (), removed: Sequence[str] = ()
 ) -> None:
     """`again` are older tests as they were before the story."""
+
     async def commit(step_id: str) -> str:
         note = stage.note(f"{stage.story_id}: tests", step_id)
         return await stage.workspace.commit(stage.story_id, (*suite.changes, *again), note, removed)

@@ -37,6 +37,13 @@ PACKAGE, WITH_A, WITH_B, WITH_BOTH, WITH_SCRIPT = (
 )  # fmt: skip
 ROUTES = "const app = require('express')();\n{}module.exports = app;\n"
 GET = "app.get('/a', (q, r) => r.end());\n"
+SHELF = "class Shelf:\n    def zero(self):\n        return 0\n{}"
+METHOD = "\n    def {0}(self):\n        return '{0}'\n"
+M_ONE, M_TWO = (SHELF.format(METHOD.format(name)) for name in ("one", "two"))
+M_BOTH = M_ONE + METHOD.format("two")
+CLASS = conflict("a.py", SHELF.format(""), M_ONE, M_TWO)
+JS = "export class Shelf {{ zero() {{ return 0; }} {} }}\n"
+JS_CLASS = conflict("a.ts", JS.format(""), JS.format("one() { return 1; }"), JS.format("two = () => 2;"))
 HEADING = "Title\n=======\n\n{}\n"
 ABOUT_GIT = "A conflict looks so:\n\n<<<<<<< ours\n{}\n=======\nb\n>>>>>>> theirs\n"
 
@@ -56,6 +63,10 @@ ABOUT_GIT = "A conflict looks so:\n\n<<<<<<< ours\n{}\n=======\nb\n>>>>>>> their
         (conflict("a.py", BASE, ONE + TODO, TWO), BOTH + TODO),
         (conflict("a.py", BASE, ONE, TWO + TODO), BOTH + TODO),
         (conflict("a.py", f"ONE = 1\n{BASE}", f"ONE = 2\n{BASE}", f"ONE = 3\n{BASE}"), f"ONE = 4\n{BASE}"),
+        (CLASS, M_BOTH),
+        (JS_CLASS, JS.format("two() { return 2; } one = () => 1;")),
+        (conflict("a.py", SHELF.format(""), M_ONE.replace("zero", "nought"), M_TWO), M_BOTH.replace("zero", "nought")),
+        (conflict("a.py", M_ONE, M_ONE.replace("Shelf", "Rack"), M_BOTH), M_BOTH.replace("Shelf", "Rack")),
         (conflict("package.json", PACKAGE, WITH_A, WITH_B), WITH_BOTH),
         (conflict("requirements.txt", "a\n", "a\nb\n", "a\nc\n"), "a\nb\nc\n"),
         (conflict("requirements.txt", "a==1\n", "a==2\n", "a==3\n"), "a==3\n"),
@@ -84,6 +95,11 @@ def test_what_keeps_both_sides_passes(one: Conflict, text: str) -> None:
         (PYTHON, TWO, "delivery.lost_export"),
         (PYTHON, BASE, "delivery.lost_export"),
         (PYTHON, BOTH.replace("def two", "def second"), "delivery.lost_export"),
+        (CLASS, M_ONE, "delivery.lost_export"),
+        (CLASS, M_TWO, "delivery.lost_export"),
+        (CLASS, M_BOTH.replace("zero", "nought"), "delivery.lost_export"),
+        (JS_CLASS, JS.format("one() { return 1; }"), "delivery.lost_export"),
+        (JS_CLASS, JS.format("two() { return 2; }"), "delivery.lost_export"),
         (PYTHON, BOTH + TODO, "delivery.placeholder"),
         (PYTHON, f"<<<<<<< merged meanwhile\n{ONE}=======\n{TWO}>>>>>>> your story\n", "merge.marker"),
         (PYTHON, f"{BOTH}>>>>>>> your story\n", "merge.marker"),

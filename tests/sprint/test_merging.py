@@ -382,6 +382,15 @@ async def test_a_person_wants_it_tried_once_more_with_a_comment(tmp_path: Path) 
     ]  # fmt: skip
 
 
+async def test_what_an_answer_was_refused_for_is_refused_again(tmp_path: Path) -> None:
+    stand = Pair(tmp_path, said(Choice.REJECT, "look again"), Choice.CANCEL)
+    for text in (TWO, TWO.replace("0", "-0")):
+        stand.merge({"shared.py": text})
+    outcome = await stand.ends("escalations")
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    assert [told[0] for told in stand.told] == ["merge_refused", "merge_unresolved"] * 2
+
+
 @pytest.mark.parametrize(
     ("answers", "policy", "code"),
     [
