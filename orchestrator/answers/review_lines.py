@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.answers.action_plan_document import Block, blocks_of
-from orchestrator.answers.review_verdict import said_ready
+from orchestrator.answers.review_verdict import is_template, said_ready
 from orchestrator.answers.review_words import Section, heading_of
 from orchestrator.domain.action_plan import with_lf
+from orchestrator.domain.review import PLACE
 
 _TAGS = r"(?:think|thinking|reasoning|thoughts?|scratchpad|reflection|analysis|draft)"
 _OPENS = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
@@ -103,7 +104,10 @@ def _wraps(block: Block, blocks: Sequence[Block]) -> bool:
 
 
 def _holds_review(block: Block) -> bool:
-    """Whether a code block has the headings of a review."""
+    """Whether a code block has the headings of a review; the format given back is none."""
+    ready = [said for line in block.text.split("\n") if (said := said_ready(line)) is not None]
+    if PLACE in block.text and ready and all(map(is_template, ready)):
+        return False
     heads = (heading_of(line) for line in block.text.split("\n") if block.kind == "fence" and line.startswith("#"))
     sections = {found.section for found in heads if found is not None}
     return Section.SUMMARY in sections or {Section.ISSUES, Section.VERDICT} <= sections

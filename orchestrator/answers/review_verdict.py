@@ -57,7 +57,7 @@ def verdict_of(said: str) -> Said:
     words = said.strip()
     if (words[:1], words[-1:]) in {("[", "]"), ('"', '"'), ("(", ")")}:
         words = words[1:-1].strip()
-    if ("|" in words and RATIONALE.casefold() not in words.casefold()) or _TEMPLATE.search(words):
+    if is_template(words):
         return Said(Verdict.NONE)
     fixes = _WITH_FIXES.match(words)
     if fixes is not None:
@@ -65,6 +65,11 @@ def verdict_of(said: str) -> Said:
     if _YES.fullmatch(words):
         return Said(Verdict.YES)
     return Said(Verdict.NO if _NO.match(words) else Verdict.NONE)
+
+
+def is_template(words: str) -> bool:
+    """Whether all choices stand there instead of one."""
+    return ("|" in words and RATIONALE.casefold() not in words.casefold()) or bool(_TEMPLATE.search(words))
 
 
 class Named(NamedTuple):

@@ -154,16 +154,20 @@ def _unapproved(task: str, known: TaskReviews) -> Finding:
     done = counted(len(known.rounds), "review")
     unread = f"nobody has read its last change, after {done}"
     comments = [f"{_place(issue)}{_words(issue)}" for issue in open_comments(known)]
-    others = [
-        f"{one.by}: {_line(one.review.rationale or 'no comment')}" for one in unsettled(known) if not one.approved
-    ]
-    reason = unread if known.unread else f"not approved in {done}; open: {'; '.join(comments or others)}"
+    others = [f"{one.by}: {_line(why)}" for one in unsettled(known) if not one.approved for why in _besides(one)]
+    reason = unread if known.unread else f"not approved in {done}; open: {'; '.join((*comments, *others))}"
     return major(
         "review.unapproved",
         reason,
         where=Where(task=task),
         fix="read its commits on the story's branch and merge it or mend it by hand; or `reset` or `replan` the story",
     )
+
+
+def _besides(reviewed: Reviewed) -> list[str]:
+    """Why a reviewer does not approve, beside the comments: what was wrong with the review, or its reason."""
+    faults = [finding.message for finding in blocking(reviewed.findings)]
+    return faults or ([] if reviewed.comments else [reviewed.review.rationale or "no comment"])
 
 
 def _place(issue: ReviewIssue) -> str:

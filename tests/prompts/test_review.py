@@ -5,6 +5,7 @@ import re
 import pytest
 
 from orchestrator.answers.review import parse_review
+from orchestrator.answers.review_text import render_review
 from orchestrator.domain.findings import Severity
 from orchestrator.domain.review import (
     CHOICES,
@@ -55,6 +56,18 @@ def test_the_format_given_back_says_nothing() -> None:
     assert (review.verdict, review.issues, review.approved) == (Verdict.NONE, (), False)
     assert [finding.code for finding in findings] == ["review.no_verdict"]
     assert not parse_review(FORMAT)[0].approved
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [("Ready: Yes | No | With fixes 1-N", Verdict.YES), ("Ready: No", Verdict.NONE), ("Ready: Yes", Verdict.NONE)],
+)
+def test_a_review_below_the_format_given_back_counts_and_below_another_review_in_a_fence_does_not(
+    line: str, verdict: Verdict
+) -> None:
+    written = render_review(Review(summary="It is right.", verdict=Verdict.YES, rationale="Nothing is missing."))
+    before = FORMAT.replace("Ready: Yes | No | With fixes 1-N", line)
+    assert parse_review(f"{before}\n\n{written}")[0].verdict is verdict
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -238,6 +238,8 @@ async def test_what_hides_from_the_reviewer_is_not_approved(tmp_path: Path) -> N
     (told,) = stand.sink.named("review_judged")
     assert [finding["code"] for finding in told.data["findings"]] == ["review.diff_cut"]
     assert "run.sh" in told.data["findings"][0]["message"]
+    (left,) = [one for one in outcome.findings if one.code == "review.unapproved"]
+    assert "no reviewer saw it whole" in left.message, "not what the reviewer praised"
 
 
 async def test_a_file_of_another_task_that_is_kept_is_read_with_the_change(tmp_path: Path) -> None:
