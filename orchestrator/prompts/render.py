@@ -9,6 +9,8 @@ from rapidfuzz import process
 
 from orchestrator.domain.exchange import Segment
 from orchestrator.errors import ConfigError
+from orchestrator.prompts.data import SLOTS as DATA_SLOTS
+from orchestrator.prompts.data import as_data
 from orchestrator.prompts.examples import examples
 from orchestrator.prompts.includes import expand, fenced
 
@@ -204,13 +206,14 @@ class PromptLibrary:
     def render(self, name: str, slots: Mapping[str, str]) -> tuple[Segment, ...]:
         """The prompt's segments, stable-first, with `slots` (exactly those of PROMPT_SLOTS) filled in.
 
-        Values are inserted verbatim and never expanded again. A section (heading) and a segment whose slots are all
-        blank and that say nothing themselves are left out. Raises ConfigError for an unknown name or a slot too many
-        or too few.
+        Values are inserted verbatim and never expanded again, those of others between marks (`as_data`). A section
+        (heading) and a segment whose slots are all blank and that say nothing themselves are left out. Raises
+        ConfigError for an unknown name or a slot too many or too few.
         """
         self._known(name)
         _check_slots(name, frozenset(slots), PROMPT_SLOTS[name], ("no place for the given", "nothing given for the"))
-        rendered = ((template.name, template.render(slots)) for template in self._templates[name])
+        marked = {slot: as_data(text, slot) if slot in DATA_SLOTS else text for slot, text in slots.items()}
+        rendered = ((template.name, template.render(marked)) for template in self._templates[name])
         return tuple(Segment(name=segment, text=text) for segment, text in rendered if text)
 
     def note(self, name: str, **slots: str) -> str:

@@ -11,6 +11,7 @@ from orchestrator.domain.testing import (
     TestSuite,
 )
 from orchestrator.prompts.budget import BUDGET_TOKENS, CHARS_PER_TOKEN, ContextBlock, cap_middle, fence, fit
+from orchestrator.prompts.data import as_data
 from orchestrator.prompts.project import render_files
 
 _MESSAGE_CHARS = 3000
@@ -77,9 +78,9 @@ def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str
     return fit(blocks, budget_tokens)
 
 
-def render_instructions(instructions: Sequence[FailureInstruction]) -> str:
-    """One bullet per instruction: place, issue, fix."""
-    return "\n".join(_instruction(entry) for entry in instructions)
+def render_instructions(instructions: Sequence[FailureInstruction], output: str = "") -> str:
+    """One bullet per instruction: place, issue, fix; without any the `output` that nobody could explain."""
+    return "\n".join(_instruction(entry) for entry in instructions) or as_data(output, "output")
 
 
 def _instruction(entry: FailureInstruction) -> str:

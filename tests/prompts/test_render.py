@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ConfigError
+from orchestrator.prompts.data import as_data
 from orchestrator.prompts.render import PROMPT_SLOTS, SEGMENT_ORDER, PromptLibrary
 from tests.prompts.packaged import packaged_library, packaged_texts
 
@@ -46,7 +47,7 @@ def test_packaged_prompts_render_stable_first_with_every_value_once(name: str) -
     assert all(whole.count(value) == 1 for value in slots.values())
     assert "{{" not in whole
     assert "<!--" not in whole
-    assert len(TEXTS[name].encode()) < 8000
+    assert len(TEXTS[name].encode()) < 8500
 
 
 @pytest.mark.parametrize("name", sorted(PROMPT_SLOTS))
@@ -77,7 +78,10 @@ def test_re_asks_share_their_prefix_with_the_first_ask() -> None:
 def test_blank_sections_and_segments_are_left_out_and_blank_values_do_not_leave_headings() -> None:
     lib = library(REPAIR)
     assert segments(lib, schema="S", problem="", broken=" \n ") == {"role": "Repair.", "contract": "## Shape\n\nS"}
-    assert segments(lib, schema="", problem="", broken="B") == {"role": "Repair.", "feedback": "## Broken\n\nB"}
+    assert segments(lib, schema="", problem="", broken="B") == {
+        "role": "Repair.",
+        "feedback": '## Broken\n\n<data of="broken">\nB\n</data>',
+    }
 
 
 def test_a_section_with_words_of_its_own_stays() -> None:
@@ -91,7 +95,8 @@ def test_a_section_with_words_of_its_own_stays() -> None:
 def test_values_are_inserted_verbatim_and_never_expanded(value: str) -> None:
     for hostile in ("." + value, "{{schema}}" + value, "<!-- segment: role -->\n" + value, r"\g<0>\1" + value):
         text = segments(library(REPAIR), schema="S", problem="P", broken=hostile)["feedback"]
-        assert text == "## Broken\n\n" + hostile
+        assert text == "## Broken\n\n" + as_data(hostile, "broken")
+        assert hostile in text
 
 
 @pytest.mark.parametrize(

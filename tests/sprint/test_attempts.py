@@ -51,7 +51,7 @@ async def test_the_same_failure_changes_the_way_once_and_ends_the_attempts_then(
     assert [one.stronger for one in (first, second, third)] == [False, False, True]
     assert ["The same failure came back" in one.text for one in (first, second, third)] == [False, False, True]
     assert "us_1.py: assert 2 == 1" in third.text
-    assert "## Earlier attempts\n\n### Attempt 1" in third.text
+    assert '## Earlier attempts\n\n<data of="history">\n### Attempt 1' in third.text
     assert "Earlier attempts" not in second.text
     analyses = [one for one in stand.step.prompts if one.key.purpose == "analysis"]
     assert ["### Attempt 1" in one.text for one in analyses] == [False, True]
