@@ -50,6 +50,16 @@ def processors() -> int:
     return count
 
 
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """A run takes secrets out of the process environment: each test finds it as the first did."""
+    before = dict(os.environ)
+    yield
+    if dict(os.environ) != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_network() -> Iterator[None]:
     """A connection to another machine fails at once."""

@@ -75,6 +75,7 @@ MEANS = {
     "plan_judged": "a plan was checked and routed",
     "plan_mended": "what could be mended of the last plan was, and it is built",
     "record_updated": "what a merged story adds to the architecture record",
+    "secret_masked": "a prompt would have held a secret; a name stands in its place",
     "review_diff_cut": "a change is too long for a reviewer to be shown whole, so it cannot be approved",
     "review_judged": "all reviewers have read a task's change: approved, sent back, or on without approval",
     "review_read": "what a reviewer says of a task's change",

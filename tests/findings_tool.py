@@ -49,6 +49,7 @@ TOLD = {
     "command": ("Commands and tests", "Said of what was run."),
     "test": ("Commands and tests", ""),
     "merge": ("Merge", "Said when a finished story comes to the sprint's result."),
+    "secret": ("Secrets", "Said of what a prompt would have held."),
 }
 REST = ("Story and provider", "Said of a story as a whole.")
 PERSON = "a person, in the report, `show` and the log"

@@ -14,6 +14,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from orchestrator.domain.events import Event
+from orchestrator.domain.gate import GATE_ANSWERED
+from orchestrator.domain.redaction import redacted
 from orchestrator.errors import ConfigError
 
 _METADATA = sa.MetaData()
@@ -28,6 +30,8 @@ EVENTS = sa.Table(
 )
 _READ_CHUNK = 2000
 _WAL_ATTEMPTS = 20
+_VERBATIM = frozenset({GATE_ANSWERED})
+"""Events that the work goes on with."""
 
 
 def sqlite_url(path: Path) -> str:
@@ -141,11 +145,14 @@ class EventStore:
     """`ports.EventSink`: one writer task commits what has queued up as one transaction.
 
     Entering raises ConfigError when the database cannot be used. `on_event` sees every new event once it is stored;
-    when it raises (a closed pipe) it is not called again.
+    when it raises (a closed pipe) it is not called again. What looks like a secret, and each of `secrets`, is neither
+    stored nor shown; only what a person answered is kept word for word, since the work goes on with it.
     """
 
-    def __init__(self, url: str, *, on_event: Callable[[Event], None] | None = None) -> None:
-        self._url = url
+    def __init__(
+        self, url: str, *, on_event: Callable[[Event], None] | None = None, secrets: Sequence[str] = ()
+    ) -> None:
+        self._url, self._secrets = url, tuple(secrets)
         self._on_event = on_event
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue()
         self._writer: asyncio.Task[None] | None = None
@@ -167,7 +174,12 @@ class EventStore:
 
     async def emit(self, event: Event) -> bool:
         """Store durably; True when it was new. Raises ValueError for data that is no JSON."""
-        item = _Item(event, json.dumps(event.model_dump(mode="json")), asyncio.get_running_loop().create_future())
+        told = event.model_dump(mode="json")
+        if event.name not in _VERBATIM:
+            texts = {name: told[name] for name in ("message", "data")}
+            if (plain := redacted(texts, self._secrets)) != texts:
+                event, told = event.model_copy(update=plain), {**told, **plain}
+        item = _Item(event, json.dumps(told), asyncio.get_running_loop().create_future())
         self._queue.put_nowait(item)
         return await item.done
 

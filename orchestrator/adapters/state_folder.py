@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import secrets
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import replace_content
@@ -45,6 +46,20 @@ class StateFolder:
     def replies(self) -> Path:
         """The reply journal."""
         return self.home / "replies"
+
+    def mask_key(self) -> bytes:
+        """What the names of secrets in prompts are made with; made when it is not there yet.
+
+        Only its owner may read it: with it, a guessed secret could be told from its name.
+        """
+        path = self.home / "mask.key"
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            return path.read_bytes()
+        with os.fdopen(fd, "wb") as stream:
+            stream.write(secrets.token_bytes(32))
+        return path.read_bytes()
 
     def mirror(self, repo: Path) -> Path:
         """The bare mirror of one repository."""

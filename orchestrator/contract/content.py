@@ -10,6 +10,7 @@ from orchestrator.contract.npm_files import check_npm_file
 from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical, minor
+from orchestrator.domain.masking import masks_in
 from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.install_tools import INSTALLERS
 from orchestrator.syntax.nox_sessions import session_installs
@@ -76,6 +77,7 @@ def must_be_read(path: str) -> bool:
 
 def check_text(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """What a file's text asks for beyond the contract; what it asked for at the base is not held against it."""
+    yield from _masked(f"`{path}`", text, before, where)
     path = seen_as(path, text)
     for finding in check_imports(world, path, text, before):
         place = where.model_copy(update={"line": finding.where.line, "field": finding.where.field})
@@ -101,11 +103,21 @@ def _installed(world: World, name: str, where: Where, *, machine: bool) -> Findi
 
 
 def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
-    """What a delivery's command installs beyond the contract."""
+    """What a delivery's command installs beyond the contract, and secrets that it names."""
+    yield from _masked(f"`{' '.join(command.split())[:80]}`", command, None, where)
     for name in install_targets(command):
         if name not in world.dependencies | INSTALLERS:
             message = f"`{' '.join(command.split())[:80]}` installs `{name[:120]}`, which the contract does not allow"
             yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+
+
+def _masked(what: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """A name that prompts give a secret, where the secret itself belongs: written down, the secret would be lost."""
+    old = set(masks_in(before or ""))
+    for name in [name for name in masks_in(text) if name not in old][:1]:
+        message = f"{what} holds `{name}`, which only stands for a secret"
+        fix = "Leave the place as it was, or read the value from the environment when the program runs."
+        yield critical("contract.masked_secret", message, where=where, fix=fix)
 
 
 def _of(where: Where, name: str) -> Where:

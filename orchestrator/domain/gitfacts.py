@@ -54,6 +54,11 @@ class Conflict(Value):
     story: str
     """Its text in the story."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Its texts that there are."""
+        return tuple(text for text in (self.base, self.result, self.story) if text is not None)
+
 
 class MergedStory(Value):
     """A story that was merged before another one."""

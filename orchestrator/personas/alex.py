@@ -22,6 +22,7 @@ from orchestrator.domain.wire import DeliveryAnswer
 from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import Looked, ask
 from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.personas.shown import Shown
 from orchestrator.personas.telling import account
 from orchestrator.ports import JudgeDelivery, Look
@@ -44,8 +45,8 @@ class Alex:
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
-        shown = Shown(brief, look, self._desk.policies.context_tokens)
-        build = _Build(self._desk, self._brief, brief, shown)
+        shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.masks)
+        build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.masks))
         try:
             asked = await ask(
                 self._desk,
@@ -61,8 +62,9 @@ class Alex:
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
         """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
-        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens)
-        build = _Build(self._desk, self._brief, brief.work, shown)
+        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.masks)
+        own = OwnFiles(self._desk.masks, {one.path: one.texts for one in brief.conflicts})
+        build = _Build(self._desk, self._brief, brief.work, shown, own)
         request = replace(
             build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),
             feedback=render_feedback(brief.said, None),
@@ -100,8 +102,8 @@ async def _whole(delivery: Delivery | None, heard: Heard, left: int) -> tuple[De
 class _Build:
     """One task's delivery, from the first request on."""
 
-    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown) -> None:
-        self._desk, self._story, self._brief, self._shown = desk, story, brief, shown
+    def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles) -> None:
+        self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
         prompts = ("developer/delivery", "developer/delivery_plan")
         self._examples = frozenset(text for name in prompts for text in desk.library.examples(name))
@@ -116,7 +118,8 @@ class _Build:
             world = self._shown.world(kept)
             delivery, said = read_plan_delivery(plan, world, *self._ids, self._examples)
         copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
-        return delivery, [*said, *copied]
+        whole, masked = self._own.delivery(delivery, self._shown.as_they_are(kept))
+        return whole, [*said, *copied, *masked]
 
     async def look(self, heard: Heard, asked: Request) -> Looked | None:
         """What a plan asks to be shown goes into the next request."""
@@ -247,7 +250,7 @@ class _Build:
             "task": context.render_task(brief.task),
             **self._shown.slots,
             "import_summaries": context.render_summaries(brief.surface, exclude=tuple(brief.modified_files)),
-            "instructions": context.render_instructions(brief.instructions) or brief.failure_output,
+            "instructions": context.render_instructions(brief.instructions, brief.failure_output),
             "history": context.render_history([(past.report, past.instructions) for past in brief.history], budget),
             "another_way": self._another_way(),
             "comments": render_comments(brief.reviews),

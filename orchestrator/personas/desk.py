@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
@@ -13,7 +14,9 @@ from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.masking import Masks
 from orchestrator.personas.repair import RepairRequest, repair_request
+from orchestrator.personas.secrecy import Secrecy
 from orchestrator.personas.telling import account, telling
 from orchestrator.ports import Step
 from orchestrator.prompts import context
@@ -159,6 +162,12 @@ class Desk:
     story: str
     schemas: Mapping[str, str] = field(default_factory=dict)
     """Schema name → its JSON text, for the prompts."""
+    masks: Masks = field(default_factory=Masks)
+    """What stands for secrets in the prompts."""
+
+    @cached_property
+    def _secrecy(self) -> Secrecy:
+        return Secrecy(self.masks)
 
     async def reply(self, question: Question, feedback: str = "") -> Reply:
         """Ask once for an answer that has no schema."""
@@ -211,13 +220,23 @@ class Desk:
     ) -> Reply:
         prompt = Prompt(
             key=TurnKey(persona=question.persona, story=self.story, task=question.task, purpose=purpose),
-            segments=self.library.render(name, slots),
+            segments=self.library.render(name, await self._without_secrets(question, slots)),
             name=name,
             version=self.library.version(name),
             schema_name=schema_name,
             stronger=question.stronger,
         )
         return await self.step.turn(prompt)
+
+    async def _without_secrets(self, question: Question, slots: Mapping[str, str]) -> dict[str, str]:
+        """Every prompt goes through here: no model is sent a secret."""
+        plain, fresh = self._secrecy.masked(slots)
+        if fresh:
+            more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
+            message = f"{question.persona} is not shown a secret: {fresh[0].message}{more}"
+            told = [finding.model_dump(mode="json") for finding in fresh]
+            await self.emit(question, "secret_masked", message, level=Level.WARN, findings=told)
+        return plain
 
     def _schema(self, request: Request) -> str:
         return context.fence(self.schemas[request.schema_name], "json")

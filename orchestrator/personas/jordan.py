@@ -21,6 +21,7 @@ from orchestrator.domain.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.errors import SchemaValidationError
 from orchestrator.personas.ask import ask
 from orchestrator.personas.desk import Desk, Request
+from orchestrator.personas.secrecy import OwnFiles
 from orchestrator.prompts import context
 
 NAME = "jordan"
@@ -44,7 +45,14 @@ class Jordan:
         library = self._desk.library
         examples = (*library.worked("tester/suite"), *library.worked("tester/suite_plan"))
 
-        read = partial(self._read_suite, older=[one.path for one in brief.older])
+        older = {one.path: one.text for one in brief.older}
+        faulty = brief.faulty.suite if brief.faulty is not None else None
+        own = OwnFiles(self._desk.masks, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
+
+        def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
+            suite, said = self._read_suite(value, older)
+            whole, masked = own.suite(suite, older)
+            return whole, [*said, *masked]
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
             copied = copied_suite(suite, examples)
@@ -64,17 +72,12 @@ class Jordan:
             },
         )
         try:
-            asked = await ask(
-                self._desk,
-                request,
-                read=read,
-                judge=judged,
-            )
+            asked = await ask(self._desk, request, read=read, judge=judged)
         except SchemaValidationError as error:
             return Written(suite=None, findings=error.findings)
         return Written(suite=asked.value if asked.accepted else None, findings=asked.findings)
 
-    def _read_suite(self, value: Any, *, older: Collection[str] = ()) -> tuple[TestSuite | None, Sequence[Finding]]:
+    def _read_suite(self, value: Any, older: Collection[str]) -> tuple[TestSuite | None, Sequence[Finding]]:
         """The suite in an answer of either form."""
         plan = plan_in(value)
         if plan is None:

@@ -3,6 +3,7 @@
 from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.domain.action_plan import ActionPlan, Edit, Prune, is_url
 from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.masking import Masks
 from orchestrator.domain.stages import TaskBrief
 from orchestrator.ports import Look
 from orchestrator.prompts import context
@@ -11,8 +12,8 @@ from orchestrator.prompts import context
 class Shown:
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
 
-    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int) -> None:
-        self._brief, self._look, self._room = brief, look, room_tokens
+    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int, masks: Masks) -> None:
+        self._brief, self._look, self._room, self._masks = brief, look, room_tokens, masks
         self._texts = dict(brief.modified_files)
         self._asked: dict[str, str] = {}
         self._notes: list[str] = []
@@ -27,15 +28,20 @@ class Shown:
         }
 
     def world(self, kept: Delivery | None = None) -> PlanWorld:
-        """What a plan is held against; `kept` is what came whole of a delivery that was cut off."""
-        texts = {**self._brief.modified_files, **self._texts, **self._asked}
-        context_of = {*self._texts, *self._asked}
+        """What a plan is held against: texts as its author read them, without secrets; `kept` is what came whole of a
+        delivery that was cut off."""
+        texts, context_of = self.as_they_are(kept), {*self._texts, *self._asked}
         paths = {*self._brief.files, *texts}
         if kept is not None:
-            texts |= {change.path: change.content for change in kept.files}
             context_of |= set(kept.paths)
             paths = {*paths, *kept.paths} - set(kept.removed)
-        return PlanWorld(paths=frozenset(paths), texts=texts, context=frozenset(context_of))
+        masked = {path: self._masks.masked(text).text for path, text in texts.items()}
+        return PlanWorld(paths=frozenset(paths), texts=masked, context=frozenset(context_of))
+
+    def as_they_are(self, kept: Delivery | None = None) -> dict[str, str]:
+        """The same texts with their secrets."""
+        came = {str(change.path): change.content for change in kept.files} if kept is not None else {}
+        return {**self._brief.modified_files, **self._texts, **self._asked, **came}
 
     async def follow(self, plan: ActionPlan) -> tuple[str, ...]:
         """Show what a plan asks for, and files it would change unread; take away what it prunes; the paths shown."""

@@ -61,6 +61,8 @@ _BUILD = {
     "delivery.lost_export": "loses a function, class, export or route which the task does not name",
     "delivery.gone_import": "Import only what exists",
     "delivery.manifest_loss": "never loses a dependency or a script",
+    "delivery.masked_secret": "Copy such a name exactly as it stands, in its own file",
+    "contract.masked_secret": "use it nowhere else",
     "contract.file": "Deliver only the task's files",
     "contract.other_task": "Every other file is refused",
     "contract.test_file": "No test files: the tester writes them",
@@ -77,6 +79,7 @@ _BUILD = {
     "contract.mode": "submodules or executable files",
 }
 _SUITE = {
+    "delivery.masked_secret": "Copy such a name exactly as it stands, in its own file",
     "suite.syntax": "It must compile",
     "suite.criteria": "One test per acceptance criterion where that is asked for",
     "suite.file_name": "named test_*.py",

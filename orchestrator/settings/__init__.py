@@ -1,6 +1,6 @@
 """Settings: the model and its loader."""
 
-from orchestrator.settings.load import Environment, load, packaged, process_variables
+from orchestrator.settings.load import Environment, forget_secrets, load, packaged, process_variables
 from orchestrator.settings.model import PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.settings.policies import Policies
 
@@ -11,6 +11,7 @@ __all__ = [
     "ProviderName",
     "Settings",
     "WireFormat",
+    "forget_secrets",
     "load",
     "packaged",
     "process_variables",

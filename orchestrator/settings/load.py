@@ -1,5 +1,6 @@
 """config.yaml + environment + --set → frozen Settings. The only reader of os.environ (DESIGN 7)."""
 
+import ctypes
 import os
 import pwd
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,13 @@ from rapidfuzz import fuzz, process
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from orchestrator.domain.redaction import is_secret_name
 from orchestrator.errors import ConfigError
 from orchestrator.settings.model import Settings
 
 ENV_PREFIX = "ORCHESTRATOR_"
+_SECRET_ADDRESSES = ("DATABASE_URL",)
+"""Variables that hold a password in an address. Proxies' stay: whoever makes a connection reads them by itself."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -54,6 +58,21 @@ def _account() -> str:
 def process_variables() -> dict[str, str]:
     """The process environment as it is now, for what needs no settings."""
     return dict(os.environ)
+
+
+def forget_secrets() -> None:
+    """Take keys, tokens and passwords out of the process environment, for this process and all it starts.
+
+    What was read before keeps them. On Linux they then stand in `/proc/<pid>/environ` no more either.
+    """
+    libc = ctypes.CDLL(None)
+    libc.getenv.restype = ctypes.c_void_p
+    for name in [name for name in os.environ if is_secret_name(name) or name in _SECRET_ADDRESSES]:
+        place = libc.getenv(os.fsencode(name))
+        if place:
+            # Unset alone, the value would stay in the memory that the kernel shows.
+            ctypes.memset(place, ord("*"), len(os.fsencode(os.environ[name])))
+        del os.environ[name]
 
 
 def packaged(name: str) -> Path:

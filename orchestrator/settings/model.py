@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from orchestrator.domain.redaction import is_secret_name
+
 ProviderName = Literal["scripted", "anthropic", "openai"]
 WireFormat = Literal["auto", "plan", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
@@ -226,7 +228,17 @@ class CommandSettings(Section):
         *("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY"),
         *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),
     )
-    """Variables handed to dependency installation, and to nothing else."""
+    """Variables handed to dependency installation, and to nothing else; none that holds a secret by its name."""
+
+    @field_validator("install_env")
+    @classmethod
+    def _no_secrets(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if is_secret_name(name):
+                raise ValueError(
+                    f"{name} holds a secret, which no command may see; put it into a file of pip's or npm's"
+                )
+        return names
 
 
 class PromptSettings(Section):

@@ -267,6 +267,7 @@ NOTES: dict[str, Callable[[Event], str]] = {
     "delivery_left_short": lambda event: "missing files did not come",
     "files_shown": lambda event: "files shown",
     "review_read": lambda event: "",
+    "secret_masked": lambda event: event.message,
     "review_diff_cut": lambda event: "not shown whole to a reviewer",
     "command_finished": _command,
 }

@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,14 +17,13 @@ from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.answers import Extraction, Status
 from orchestrator.answers.cases import Replayed, exported, replay
 from orchestrator.domain.cases import Case, CaseSource, CaseWritten
-from orchestrator.domain.redaction import redact
+from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.domain.sprint import PLAN_READING
 from orchestrator.domain.wire import WIRE_SCHEMAS
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 
 LONGEST_NAME = 200
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +54,7 @@ class Exported:
 
 def export(folder: Path, choice: Choice, environment: Environment, *, replace: bool = False) -> Exported:
     """Keep every wanted reply that was repaired, cut off or refused as a case. Raises ConfigError. Blocks."""
-    secrets = [value for name, value in environment.variables.items() if _SECRET_NAME.search(name.upper())]
+    secrets = secrets_of(environment.variables)
     done = Exported()
     for sprint, story, entry in _replies(StateFolder(environment.home), choice):
         if entry.schema_name not in WIRE_SCHEMAS or entry.reply is None:
@@ -105,7 +104,7 @@ def _expect(what: str, name: str | None, known: set[str]) -> None:
         raise ConfigError(f"no reply of a {what} {name} is kept" + (f"; did you mean {nearest[0]}?" if nearest else ""))
 
 
-def _case(sprint: str, story: str, entry: JournalEntry, secrets: list[str]) -> tuple[Case, Extraction]:
+def _case(sprint: str, story: str, entry: JournalEntry, secrets: Sequence[str]) -> tuple[Case, Extraction]:
     reply, key, contract = entry.reply, entry.key, entry.schema_name
     assert reply is not None
     assert contract is not None

@@ -13,6 +13,7 @@ from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.events import Event
 from orchestrator.domain.gate import GATE_ANSWERED, Choice, Gate, GateAnswer, answer_id
+from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment
@@ -98,7 +99,7 @@ async def give(environment: Environment, asked: Asked, answer: GateAnswer) -> Gi
         data={"answer": answer.model_dump(mode="json")},
     )
     reset, finished = f"{workflow}:{RESET}", f"{workflow}:{FINISHED}"
-    async with EventStore(event_url(environment, folder)) as sink:
+    async with EventStore(event_url(environment, folder), secrets=secrets_of(environment.variables)) as sink:
         with usable():
             known = await sink.find([event.id, reset, finished])
             if event.id not in known:

@@ -10,6 +10,7 @@ from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event
+from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import Replan, SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate
@@ -133,7 +134,7 @@ async def _tell(
     stories: tuple[str, ...],
 ) -> None:
     clock = SystemClock()
-    async with EventStore(event_url(environment, folder)) as sink:
+    async with EventStore(event_url(environment, folder), secrets=secrets_of(environment.variables)) as sink:
         for story in stories:
             said = after.replans.get(story)
             await sink.emit(

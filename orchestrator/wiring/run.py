@@ -21,6 +21,7 @@ from orchestrator.domain.closing import told_of_closed
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.gate import Gate
+from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import BacklogContent
@@ -29,9 +30,9 @@ from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import ConfigError, RepositoryError
-from orchestrator.ports import Backlog, Clock, Provider, SuiteRunner
+from orchestrator.ports import Backlog, Clock, Provider
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
 from orchestrator.sprint.slots import Slots
@@ -44,6 +45,7 @@ from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
 from orchestrator.wiring.runners import project_runner
+from orchestrator.wiring.secrecy import masks_of
 from orchestrator.wiring.sprints import (
     Chosen,
     begun_event,
@@ -58,8 +60,8 @@ from orchestrator.wiring.sprints import (
 )
 from orchestrator.wiring.team import PlanBody, StoryBody, plan_body, prompt_library, story_body
 
-Listener = Callable[[Event], None]
 Histories = dict[str, StoryHistory]
+Bodies = tuple[StoryBody, PlanBody]
 
 
 class Run:
@@ -72,7 +74,7 @@ class Run:
         environment: Environment,
         *,
         tell: Callable[[str], None],
-        listen: Listener,
+        listen: Callable[[Event], None],
         waits: Callable[[str, Gate], None] = lambda _story, _gate: None,
     ) -> None:
         self._options, self._settings, self._environment = options, settings, environment
@@ -87,6 +89,7 @@ class Run:
             open_providers, self._options, self._settings, self._environment, self._clock
         )
         try:
+            forget_secrets()
             return await self._go(content, provider)
         finally:
             await provider.close()
@@ -190,14 +193,13 @@ class Run:
         require_rows(chosen, histories)
         failed = await self._recall(record, histories)
         async with AsyncExitStack() as stack:
-            store = EventStore(event_url(self._environment, self._folder), on_event=self._listen)
-            sink = await stack.enter_async_context(store)
+            sink = await stack.enter_async_context(self._sink())
             await sink.emit(begun_event(chosen, str(provider), self._clock.now()))
             writer = BacklogWriter(await self._backlog(), lambda text: self._tell(f"warning: {text}"))
             cells = await stack.enter_async_context(writer)
             slots = Slots(settings.concurrency.stories)
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
-            bodies = (story_body(library, workspace, self._runner(record, lock_fd)), plan_body(library))
+            bodies = await asyncio.to_thread(self._bodies, library, workspace, record, lock_fd)
             engine = await stack.enter_async_context(self._engine(record, provider, bodies, sink, gates))
             policies = policies_of(settings, self._options.provider)
             briefs = Briefs(chosen, settings, self._environment, policies)
@@ -252,17 +254,18 @@ class Run:
     async def _backlog(self) -> Backlog:
         return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
 
-    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+    def _sink(self) -> EventStore:
+        secrets, url = secrets_of(self._environment.variables), event_url(self._environment, self._folder)
+        return EventStore(url, on_event=self._listen, secrets=secrets)
+
+    def _bodies(self, library: PromptLibrary, workspace: GitWorkspace, record: SprintRecord, lock_fd: int) -> Bodies:
+        masks = masks_of(self._folder, self._environment)
         folder = self._folder.environments(record.sprint)
-        return project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
+        runner = project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
+        return story_body(library, workspace, runner, masks), plan_body(library, masks)
 
     def _engine(
-        self,
-        record: SprintRecord,
-        provider: Provider,
-        bodies: tuple[StoryBody, PlanBody],
-        sink: EventStore,
-        gates: GateKeeper,
+        self, record: SprintRecord, provider: Provider, bodies: Bodies, sink: EventStore, gates: GateKeeper
     ) -> DurableEngine:
         turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
         return DurableEngine(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.adapters.prompt_files import load_prompts
+from orchestrator.domain.masking import Masks
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.domain.stages import GivenPlan, StoryBrief
@@ -26,6 +27,10 @@ StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
 
 
+NO_KEY = Masks()
+"""Masks secrets too, under names that say as much of them as a hash does."""
+
+
 def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
     """The packaged prompts with the configured folder's files in place of single ones. Raises ConfigError."""
     override: Path | None = None
@@ -39,14 +44,14 @@ def schema_texts() -> Mapping[str, str]:
     return {name: json.dumps(model.model_json_schema(), ensure_ascii=False) for name, model in WIRE_SCHEMAS.items()}
 
 
-def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner) -> StoryBody:
+def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner, masks: Masks = NO_KEY) -> StoryBody:
     """What the engine runs for each story; its payload is `story_payload`'s."""
     schemas, older = schema_texts(), OlderTests()
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
         policies = Policies.model_validate(payload["policies"])
-        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas)
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await run_story(
             Stage(
                 brief=brief,
@@ -65,14 +70,14 @@ def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner
     return body
 
 
-def plan_body(library: PromptLibrary) -> PlanBody:
+def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
     """What the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
     schemas = schema_texts()
 
     async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
         brief = StoryBrief.model_validate(payload["brief"])
         policies = Policies.model_validate(payload["policies"])
-        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas)
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
         return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
 
     return body

@@ -134,3 +134,17 @@ async def test_a_database_that_cannot_be_used_is_told_without_its_address(tmp_pa
     with pytest.raises(ConfigError):
         async with EventStore(url):
             pass
+
+
+async def test_secrets_are_neither_stored_nor_shown(url: str) -> None:
+    token, known, shown = "ghp_" + "a1B2" * 9, "the one that is known", []
+    told = event(1, findings=[{"message": f"{token} and {known}"}], **{known: 1}).model_copy(update={"message": token})
+    async with EventStore(url, on_event=shown.append, secrets=[known]) as store:
+        assert await store.emit(told)
+        assert await store.emit(told.model_copy(update={"id": "SP-001/A:2", "name": "gate_answered"}))
+    stored = [one for _, one in await asyncio.to_thread(read, url)]
+    assert stored == shown
+    assert (stored[0].message, stored[0].data) == (
+        "[redacted]", {"findings": [{"message": "[redacted] and [redacted]"}], "[redacted]": 1},
+    )  # fmt: skip
+    assert stored[1].message == token

@@ -22,8 +22,10 @@ RUN_ONLY = {
     "contract.mode",
     "breakdown.conflict_overridden",
     "delivery.gone_import",
+    "delivery.masked_secret",
 }
-"""Rules on a tree or on files taken away, which no answer in JSON can break, and on what a person said before."""
+"""Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, and on what
+a person said before."""
 TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 """Rules that are never more than told."""
 CODES = sorted(

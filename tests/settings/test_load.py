@@ -1,5 +1,8 @@
 """Settings: --set before environment before file before default; what is wrong is named."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,7 @@ def test_the_order_of_sources(tmp_path: Path) -> None:
     [
         ("test.max_atempts=3", "unknown configuration name test.max_atempts; did you mean test.max_attempts?"),
         ("gate.timeout_s=1e400", "gate.timeout_s: .*less than or equal to 316224000"),
+        ("commands.install_env=[PIP_CERT, NPM_TOKEN]", "NPM_TOKEN holds a secret, which no command may see"),
         ("tests.mode=smoke", "unknown configuration name tests"),
         ("test.max_attempts=0", "test.max_attempts: .*greater than or equal to 1"),
         ("test.max_attempts=many", "test.max_attempts.*got 'many'"),
@@ -139,3 +143,27 @@ def test_variables_do_not_show_in_a_representation(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["system_prompts", "contracts", "examples", "config.yaml"])
 def test_packaged_files_are_there(name: str) -> None:
     assert packaged(name).exists()
+
+
+def test_secrets_are_taken_out_of_the_process_environment_and_of_what_the_kernel_shows_of_it() -> None:
+    program = """
+import os, subprocess, sys
+from orchestrator.settings import forget_secrets, load
+from pathlib import Path
+settings, environment = load(None, (), None, Path("/"))
+forget_secrets()
+shown = Path("/proc/self/environ").read_text() if sys.platform == "linux" else ""
+child = subprocess.run(["env"], capture_output=True, text=True, check=True).stdout
+print(environment.variables["OPENAI_API_KEY"], [name for name in os.environ if "KEY" in name or "DATABASE" in name])
+print([value in shown + child for value in ("a-secret-key", "pa55word", "kept-as-it-is")])
+"""
+    variables = {
+        "OPENAI_API_KEY": "a-secret-key",
+        "DATABASE_URL": "x://u:pa55word@h/d",
+        "OTHER": "kept-as-it-is",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**variables, "PATH": os.environ["PATH"]},
+        cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == ["a-secret-key []", "[False, False, True]"]

@@ -1,0 +1,195 @@
+"""What keys, tokens and passwords look like, and where they stand in a text."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+MASK = "MASKED_SECRET_"
+"""How the name begins that stands for a secret in prompts; see `domain.masking`."""
+
+
+class Found(NamedTuple):
+    """Where a secret stands in a text: the value alone, without its name and quotes."""
+
+    start: int
+    end: int
+    kind: str
+    """What it is, for people; nothing of the value."""
+
+
+_PLACEHOLDER = re.compile(
+    r"example|dummy|fake|sample|placeholder|change.?me|your|replace|insert|redacted|masked|hidden|xxx|\*\*\*|\.\.\."
+    r"|1234567|abcdef|qwerty|foobar|default|secret.?(key|token)|my.?(secret|token|password|key)|not.?a|00000|todo",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(r"[${}<>()\[\]|`]|%[(sd]|\\")
+"""A value that holds one of these is put in by something else, or is code."""
+_COMMON = re.compile(
+    r"(passw(or)?d|passphrase|pass|pwd|secret|user(name)?|token|admin|root|guest|test(er|ing)?|tiger|scott|postgres(ql)?"
+    r"|mysql|redis|rabbitmq|mongo|localhost|development|none|null|true|false|undefined)",
+    re.IGNORECASE,
+)
+_RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
+_NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
+_NAMES_A_THING = re.compile(
+    r"(?i)(url|uri|file|path|name|ttl|timeout|length|size|count|type|alg|algorithm|id|host|port|expiry|expires|minutes"
+    r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*)$"
+)
+
+
+def _dense(value: str) -> bool:
+    """Whether letters and digits are mixed as only a generator mixes them."""
+    if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return False
+    return any(_mixed(run) for run in _RUN.findall(value))
+
+
+def _mixed(run: str) -> bool:
+    digits, letters = sum(map(str.isdigit, run)), sum(map(str.isalpha, run))
+    turns = sum(one.isdigit() != two.isdigit() for one, two in pairwise(run))
+    return digits >= 2 and letters >= 2 and turns >= 3 and len(set(run)) >= 8
+
+
+def _varied(value: str) -> bool:
+    return any(map(str.isdigit, value)) and len(set(value)) >= 8
+
+
+def _mixed_token(value: str) -> bool:
+    return not _PLACEHOLDER.search(value) and _varied(value)
+
+
+def _password(value: str) -> bool:
+    """A password in an address: no word that examples use."""
+    if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value) or len(value) < 6:
+        return False
+    return len(value) >= 12 or not (value.isalpha() and value.islower())
+
+
+def _set(name: str, value: str) -> bool:
+    """A value that a file of settings gives to a name like `API_KEY`; other keys than secret ones are plain words."""
+    if not _NAMES_A_SECRET.search(name) and not any(map(str.isdigit, value)):
+        return False
+    if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return False
+    return not value.startswith(("/", "./", "~", "@", "http://", "https://")) and len(set(value)) >= 4
+
+
+def _any(value: str) -> bool:
+    return True
+
+
+class _Shape(NamedTuple):
+    kind: str
+    marker: str
+    """A text without it holds none: looked for first, because that is fast."""
+    pattern: re.Pattern[str]
+    """The secret is its group `v`, or the whole match."""
+    plausible: Callable[[str], bool] = _any
+
+
+def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = _any, flags: int = 0) -> _Shape:
+    return _Shape(kind, marker, re.compile(pattern, flags), plausible)
+
+
+_TOKENS = (
+    _shape("api key", "sk-", r"sk-[A-Za-z0-9_-]{20,}", _mixed_token),
+    *(_shape("github token", f"gh{one}_", rf"gh{one}_[A-Za-z0-9]{{30,}}") for one in "pousr"),
+    _shape("github token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
+    _shape("gitlab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    _shape("cloud key", "AKIA", r"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])", _mixed_token),
+    _shape("cloud key", "ASIA", r"ASIA[0-9A-Z]{16}(?![0-9A-Za-z])", _mixed_token),
+    _shape("cloud key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
+    _shape("cloud key", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+    _shape("cloud token", "ya29.", r"ya29\.[A-Za-z0-9_-]{30,}"),
+    _shape("cloud key", "AccountKey=", r"AccountKey=(?P<v>[A-Za-z0-9+/]{60,}={0,2})"),
+    *(_shape("chat token", f"xox{one}-", rf"xox{one}-[A-Za-z0-9-]{{15,}}", _varied) for one in "abeoprs"),
+    _shape("chat webhook", "/services/T", r"/services/(?P<v>T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,})"),
+    *(
+        _shape("payment key", f"{who}k_{where}_", rf"{who}k_{where}_[A-Za-z0-9]{{20,}}", _mixed_token)
+        for who in "sr"
+        for where in ("live", "test")
+    ),
+    _shape("webhook key", "whsec_", r"whsec_[A-Za-z0-9+/]{24,}", _mixed_token),
+    _shape("package registry token", "npm_", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])", _mixed_token),
+    _shape("package registry token", "pypi-", r"pypi-[A-Za-z0-9_-]{60,}"),
+    _shape("model hub token", "hf_", r"hf_[A-Za-z0-9]{30,}", _mixed_token),
+    _shape("api key", "gsk_", r"gsk_[A-Za-z0-9]{40,}", _mixed_token),
+    _shape("mail key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{30,}"),
+    _shape("host token", "dop_v1_", r"dop_v1_[0-9a-f]{64}"),
+    _shape("vault token", "hvs.", r"hvs\.[A-Za-z0-9_-]{24,}"),
+    _shape("encryption key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    _shape("signed token", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
+)
+_GAP = r"(?:[\s\"'+,;]|\\[rn])"
+_IN_PLACE = (
+    _shape(
+        "private key",
+        "PRIVATE KEY",
+        rf"PRIVATE KEY(?: BLOCK)?-----{_GAP}*(?:[A-Z][A-Za-z-]*: [^\n\\]{{1,200}}{_GAP}+){{0,4}}"
+        rf"(?P<v>[A-Za-z0-9+/=]{{20,}}(?:{_GAP}+[A-Za-z0-9+/=]{{16,}})*(?:{_GAP}+[A-Za-z0-9/][A-Za-z0-9+/=]*)?)",
+    ),
+    _shape(
+        "password in an address",
+        "://",
+        r"://[^/\s:@\"'<>`]{0,200}:(?P<v>[^/\s@\"'<>`,]{3,200})@(?=[A-Za-z0-9\[])",
+        _password,
+    ),
+    _shape("bearer token", "earer", r"[Bb]earer\s+(?P<v>[A-Za-z0-9._~+/-]{20,2000}=*)", _dense),
+)
+_SETTING = re.compile(
+    r"^[+\- ]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
+    r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
+    re.MULTILINE,
+)
+_ASSIGNED = re.compile(
+    r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)[A-Za-z0-9_]{0,40})"
+    r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
+    re.IGNORECASE,
+)
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def secrets_in(text: str) -> tuple[Found, ...]:
+    """The secrets in `text`, in order and apart from each other; made for few false alarms. Linear in its length."""
+    found = sorted((*_tokens(text), *_in_place(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
+    apart: list[Found] = []
+    for one in found:
+        if text.startswith(MASK, one.start):
+            continue
+        if not apart or one.start >= apart[-1].end:
+            apart.append(one)
+        elif one.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=one.end)
+    return tuple(apart)
+
+
+def _tokens(text: str) -> Iterator[Found]:
+    """Tokens that show by themselves what they are."""
+    for shape in _TOKENS:
+        if shape.marker not in text:
+            continue
+        for match in shape.pattern.finditer(text):
+            start, end = match.span("v") if "v" in shape.pattern.groupindex else match.span()
+            inside = match.start() and text[match.start() - 1] in _WORD and shape.marker[0].isalnum()
+            if not inside and shape.plausible(text[start:end]):
+                yield Found(start, end, shape.kind)
+
+
+def _in_place(text: str) -> Iterator[Found]:
+    """What is a secret by where it stands."""
+    for shape in _IN_PLACE:
+        if shape.marker in text:
+            for match in shape.pattern.finditer(text):
+                if shape.plausible(match["v"]):
+                    yield Found(*match.span("v"), shape.kind)
+
+
+def _assigned(text: str) -> Iterator[Found]:
+    """What a name says to be a secret."""
+    for match in _SETTING.finditer(text):
+        if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
+            yield Found(*match.span("v"), "secret of a setting")
+    for match in _ASSIGNED.finditer(text):
+        if not _NAMES_A_THING.search(match["name"]) and _dense(match["v"]):
+            yield Found(*match.span("v"), "secret in code")

@@ -1,0 +1,87 @@
+"""Secrets on their way to a model and back: masked in what it reads, put back in what it writes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from orchestrator.checks.masked_secret import with_secrets
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.domain.findings import Finding, Where, minor
+from orchestrator.domain.masking import Masks
+from orchestrator.domain.secret_shapes import Found
+from orchestrator.domain.testing import TestSuite
+from orchestrator.prompts.data import place_in
+
+FIX = "Revoke it, and keep it out of backlog and repository: programs read secrets from their environment."
+
+
+class Secrecy:
+    """What one story's personas are not shown; each secret is told of once, by its place."""
+
+    def __init__(self, masks: Masks) -> None:
+        self.masks = masks
+        self._told: set[str] = set()
+
+    def masked(self, slots: Mapping[str, str]) -> tuple[dict[str, str], list[Finding]]:
+        """The slots of a prompt without secrets, and a finding for each that was not told of before."""
+        plain: dict[str, str] = {}
+        fresh: list[Finding] = []
+        for slot, text in slots.items():
+            masked = self.masks.masked(text)
+            plain[slot] = masked.text
+            for one in masked.secrets:
+                told = _finding(slot, text, one)
+                if str(told.where) not in self._told:
+                    self._told.add(str(told.where))
+                    fresh.append(told)
+        return plain, fresh
+
+
+def _finding(slot: str, text: str, found: Found) -> Finding:
+    """Which kind of secret, in which file and line; nothing of its value."""
+    file, line = place_in(text, found.start)
+    place = f"{file}, line {line}" if file else f"{slot.replace('_', ' ')}, line {line}"
+    where = Where(file=file, line=line, field=None if file else slot)
+    return minor("secret.masked", f"{found.kind} in {place}: masked in prompts", where=where, fix=FIX)
+
+
+class OwnFiles:
+    """The files that one persona is asked for, with the secrets they hold or held in an earlier answer of its own."""
+
+    def __init__(self, masks: Masks, more: Mapping[str, Iterable[str]] | None = None) -> None:
+        """`more` are further texts of a file whose secrets it may hold."""
+        self._masks = masks
+        self._texts = {path: list(texts) for path, texts in (more or {}).items()}
+
+    def delivery(
+        self, delivery: Delivery | None, before: Mapping[str, str]
+    ) -> tuple[Delivery | None, Sequence[Finding]]:
+        """The delivery with its secrets; files that cannot have them are left out, None when nothing else is in it."""
+        if delivery is None:
+            return None, ()
+        files, findings = self._restored(delivery.files, before)
+        where = {"story": delivery.story_id, "task": delivery.task_id}
+        told = [one.model_copy(update={"where": one.where.model_copy(update=where)}) for one in findings]
+        whole = delivery.model_copy(update={"files": tuple(files)})
+        return (whole if whole.files or whole.removed or whole.commands else None), told
+
+    def suite(self, suite: TestSuite | None, before: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
+        """The suite with its secrets; None, with findings, when a file of it cannot have them."""
+        if suite is None:
+            return None, ()
+        own = FileChange(path=suite.test_file, content=suite.test_content)
+        files, findings = self._restored((own, *suite.changed), before)
+        if findings:
+            return None, findings
+        return suite.model_copy(update={"test_content": files[0].content, "changed": tuple(files[1:])}), ()
+
+    def _restored(
+        self, files: Sequence[FileChange], before: Mapping[str, str]
+    ) -> tuple[list[FileChange], list[Finding]]:
+        known = {
+            change.path: "\n".join([before.get(change.path, ""), *self._texts.get(change.path, ())]) for change in files
+        }
+        kept, findings = with_secrets(self._masks, files, known)
+        for change in kept:  # an answer that is sent back is shown to its author, masked like everything else
+            texts = self._texts.setdefault(change.path, [])
+            if change.content not in texts:
+                texts.append(change.content)
+        return kept, findings

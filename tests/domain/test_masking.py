@@ -1,0 +1,132 @@
+"""Secrets are known by their shapes, stand under a name in prompts, and come back only to where they were."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.domain.masking import Masks, masks_in
+from orchestrator.domain.redaction import is_secret_name, redact, redacted, secrets_of
+from orchestrator.domain.secret_shapes import secrets_in
+
+ROOT = Path(__file__).parents[2]
+MASKS = Masks(key=b"k" * 32)
+LINES = ("MIIEowIBAAKCAQEAx4K9z3Jf8vQ2abcDEF12345", "q1W2e3R4t5Y6u7I8o9P0a1S2d3F4g5H6j7K8l9Z0")
+KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{LINES[0]}\n{LINES[1]}\n-----END RSA PRIVATE KEY-----\n"
+SECRETS = {
+    'key = "sk-ant-api03-AbQd1934efGh5678ijKl9012mnOp"': "sk-ant-api03-AbQd1934efGh5678ijKl9012mnOp",
+    "a ghp_16C7e42F292c6912E7710c838347Ae178B4a b": "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+    "id: AKIAQ7XW3PL2M9VB4KZD": "AKIAQ7XW3PL2M9VB4KZD",
+    'aws_secret_access_key = "wJalrXUtnF3MI7K9MDENGbPxRfiCY8sK2LqPz0Wd"': "wJalrXUtnF3MI7K9MDENGbPxRfiCY8sK2LqPz0Wd",
+    "xoxb-723456789012-8234567890123-Zb9dQfGhIjKlMnOp": "xoxb-723456789012-8234567890123-Zb9dQfGhIjKlMnOp",
+    KEY: f"{LINES[0]}\n{LINES[1]}",
+    KEY.replace("\n", "\\n"): f"{LINES[0]}\\n{LINES[1]}",
+    KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n", 1): "\n".join(LINES),
+    "".join(f"+{line}\n" for line in KEY.splitlines()): f"{LINES[0]}\n+{LINES[1]}",
+    "t=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI5ODc2NTQzMiIsImEiOjF9.dozjgNryP4J3jVmNHl0w5N_XgL0n3": (
+        "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI5ODc2NTQzMiIsImEiOjF9.dozjgNryP4J3jVmNHl0w5N_XgL0n3"
+    ),
+    "postgres://app:hunter2pw@db.internal:5432/x": "hunter2pw",
+    "redis://:Zx81!kdf@cache:6379/0": "Zx81!kdf",
+    "PORT=8000\nDB_PASSWORD=horse-battery\n": "horse-battery",
+    "+export STRIPE_SECRET='abq9des8ghi7'\n": "abq9des8ghi7",
+    "SECRET_KEY = 'k3j4h5g6f7d8s9a0q1w2e3r4t5y6u7i8o9p0'": "k3j4h5g6f7d8s9a0q1w2e3r4t5y6u7i8o9p0",
+    'const apiKey = "A1b2C3d4E5f6G7h8I9j0K1l2"': "A1b2C3d4E5f6G7h8I9j0K1l2",
+    '{"client_secret": "9f8e7d6c5b4a39281706f5e4d3c2b1a0"}': "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "Authorization: Bearer 9f8e7d6c5b4a39281706f5e4d3c2b1a0": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+}
+"""A text → the secret in it."""
+HARMLESS = [
+    'password = os.environ["DB_PASSWORD"]',
+    'token = request.headers["X-Token"]',
+    "API_KEY=$API_KEY",
+    "API_KEY=<your key>",
+    "API_KEY=${{ secrets.API_KEY }}",
+    "https://user:password@host/x",
+    "postgres://postgres:postgres@localhost/x",
+    '"password": "correct horse battery"',
+    'const token = "access_token_header_name"',
+    "TOKEN_URL=https://example.org/token",
+    "sk-fading-circle sk-circle-fade-dot-one-two",
+    "SECRET_KEY=changeme123",
+    "sha256:9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    '"integrity": "sha512-9f8e7d6c5b4a39281706f5e4d3c2b1a0=="',
+    f"-----BEGIN CERTIFICATE-----\n{LINES[0]}\n",
+    f"-----BEGIN PUBLIC KEY-----\n{LINES[0]}\n",
+    'if text.startswith("-----BEGIN PRIVATE KEY-----"): raise ValueError("a key is no certificate and stays here")',
+    "PRIMARY_KEY=user_identifier",
+    "http://[::1]:8000/a@b",
+    "https://example.org/a:b@c",
+    "commit 9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    'private_key = load_key("path/to/private/key.pem")',
+    "AKIAIOSFODNN7EXAMPLE",
+    "API_KEY=MASKED_SECRET_0123456789ab",
+]
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS.items(), ids=lambda value: value[:24])
+def test_a_secret_is_masked_comes_back_to_its_file_and_is_shown_nowhere(text: str, secret: str) -> None:
+    assert [text[one.start : one.end] for one in secrets_in(text)] == [secret]
+    masked = MASKS.masked(text).text
+    assert masked == text.replace(secret, MASKS.name(secret))
+    assert MASKS.masked(masked).text == masked
+    assert MASKS.restored(masked, text) == (text, ())
+    assert secret not in redact(text)
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
+    assert MASKS.masked(text) == (text, ())
+
+
+def test_ordinary_sources_hold_none() -> None:
+    files = [
+        path for folder in ("orchestrator", "docs", "examples", "contracts") for path in (ROOT / folder).rglob("*")
+    ]
+    texts = {path: path.read_text() for path in files if path.suffix in {".py", ".md", ".json", ".csv", ".mjs"}}
+    assert {path.name: secrets_in(text) for path, text in texts.items() if secrets_in(text)} == {}
+
+
+def test_a_secret_is_put_back_where_it_was_and_nowhere_else() -> None:
+    one, two = 'A_TOKEN = "k3j4h5g6f7d8s9a0q1w2"\n', 'B_TOKEN = "z3x4c5v6b7n8m9l0k1j2"\n'
+    masked = MASKS.masked(one + two).text
+    moved = "".join(reversed(masked.splitlines(keepends=True)))
+    assert MASKS.restored(moved, one + two) == (two + one, ())
+    text, unknown = MASKS.restored(masked, one)
+    assert (masks_in(text), unknown) == (unknown, (MASKS.name("z3x4c5v6b7n8m9l0k1j2"),))
+    assert MASKS.restored(masked, None).unknown == masks_in(masked)
+    assert Masks(key=b"other").restored(masked, one + two).unknown == masks_in(masked)
+
+
+@pytest.mark.parametrize(
+    "name", ["MASKED_SECRET_", "MASKED_SECRET_…", "MASKED_SECRET_0123456789ab", "MASKED_SECRET_XYZ"]
+)
+def test_a_name_that_nobody_gave_is_unknown_unless_the_file_has_it_itself(name: str) -> None:
+    assert MASKS.restored(f"x = '{name}'", "x = 1").unknown
+    assert MASKS.restored(f"x = '{name}'", f"y = '{name}'") == (f"x = '{name}'", ())
+
+
+def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
+    variables = {
+        "ANTHROPIC_API_KEY": "plain-old-key", "DATABASE_URL": "postgres://app:hunter2pw@db/x", "HOME": "/home/somebody",
+        "SSH_AUTH_SOCK": "/tmp/agent.123", "DB_PASSWORD": "postgres", "TOKEN_URL": "https://example.org/x",
+    }  # fmt: skip
+    assert secrets_of(variables) == ("plain-old-key", "hunter2pw")
+    masks = Masks(key=b"k", known=secrets_of(variables))
+    masked = masks.masked("it is plain-old-key, postgres").text
+    assert masked == f"it is {masks.name('plain-old-key')}, postgres"
+    assert masks.restored(masked, "it was plain-old-key") == ("it is plain-old-key, postgres", ())
+    assert redacted({"plain-old-key": ["a plain-old-key", 1, None]}, secrets_of(variables)) == {
+        "[redacted]": ["a [redacted]", 1, None]
+    }
+    assert [name for name in ("PATH", "PYTHONPATH", "API_KEY_FILE", "PUBLIC_KEY", "AWS_SECRET_ACCESS_KEY", "MY_KEY")
+            if is_secret_name(name)] == ["AWS_SECRET_ACCESS_KEY", "MY_KEY"]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, "\n", "x", "MASKED_SECRET_0", "MASKED_SECRET_"]), max_size=8))
+def test_masking_is_undone_by_the_text_itself(parts: list[str]) -> None:
+    text = "\n".join(parts)
+    masked = MASKS.masked(text).text
+    assert MASKS.masked(masked).text == masked
+    assert MASKS.restored(masked, text).text == text or MASKS.restored(masked, text).unknown
