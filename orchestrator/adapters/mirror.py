@@ -29,6 +29,8 @@ _SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
 _ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
 * !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
 """
+_NOT_OURS = ("hooks", "commondir", "gitdir", "config.worktree", "info/grafts", "objects/info/alternates")
+"""What our repository never has, and git would obey: programs, other places of objects and of refs."""
 _ORPHANS_S = 2.0
 """How long the git children of a killed process may still hold locks before start-up stops waiting for them."""
 _OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transfer.hideRefs=")
@@ -109,7 +111,7 @@ class Mirror:
         _settle(config, self._config)
 
     async def mend(self) -> None:
-        """Put our configuration back should somebody have changed it."""
+        """Put our configuration back should somebody have changed it, and take away what leads git elsewhere."""
         await asyncio.to_thread(self._mend)
 
     def _mend(self) -> None:
@@ -119,6 +121,8 @@ class Mirror:
                 if not path.is_symlink() and path.read_bytes() == text.encode():
                     continue
             _settle(path, text)
+        for name in _NOT_OURS:
+            _remove(self.path / name)
 
     async def git(
         self,
@@ -189,6 +193,13 @@ def _settle(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def _leftovers(folder: Path) -> Iterator[Path]:
     """Lock files (no ref can have such a name), half-received objects, half-written files of ours."""
     for where, _, names in os.walk(folder):
@@ -201,7 +212,4 @@ def _leftovers(folder: Path) -> Iterator[Path]:
 def remove_locks(folder: Path) -> None:
     """Remove every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
     for path in list(_leftovers(folder)):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        _remove(path)

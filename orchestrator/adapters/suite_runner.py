@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.proof import Copies, proof_for
@@ -51,7 +52,10 @@ class ProjectRunner:
         if isinstance(kinds, Finding):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         copies = await asyncio.to_thread(_copies, root, files)
+        mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key)
+        if broken := await asyncio.to_thread(mark.broken):
+            return _refuted(report, RunProblem.TAMPERED, f"while they ran, {broken}")
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
@@ -118,8 +122,14 @@ class ProjectRunner:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         tools = () if packages.modules is None else (packages.modules / ".bin",)
+        mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            return await self._pytest.command(root, command, key=key, tools=tools, timeout_s=timeout_s)
+            result = await self._pytest.command(root, command, key=key, tools=tools, timeout_s=timeout_s)
+        if not (broken := await asyncio.to_thread(mark.broken)):
+            return result
+        return result.model_copy(
+            update={"exit_code": result.exit_code or 1, "output": f"{result.output}\n[{broken}]\n"}
+        )
 
     @property
     def _only(self) -> str:

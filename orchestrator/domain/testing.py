@@ -85,7 +85,7 @@ class RunProblem(StrEnum):
     MISSING_NAMES = "missing_names"
     """Expected test names are not in the report."""
     TAMPERED = "tampered"
-    """A test file was changed while it ran."""
+    """A test file was changed while it ran, or what the tree tells git."""
     FAKED = "faked"
     """Beside a suite that was all green, a test that must fail was not reported as failed."""
 
