@@ -45,7 +45,7 @@ _SETTINGS = (
     "maintenance.auto=false",
     "receive.autogc=false",
 )
-_OLDEST = (2, 38)
+OLDEST = (2, 38)
 """The first with `merge-tree --write-tree` and `safe.bareRepository`."""
 _PATIENCE_S = 2.0
 """How long a cancelled git may take to remove its lock files before it is killed."""
@@ -116,8 +116,8 @@ async def require_git() -> None:
     """Raises WorkspaceError when git is missing or too old for what we ask of it."""
     said = (await run_git(["version"])).text
     found = re.search(r"(\d+)\.(\d+)", said)
-    if found is None or (int(found[1]), int(found[2])) < _OLDEST:
-        raise WorkspaceError(f"git {_OLDEST[0]}.{_OLDEST[1]} or newer is needed, this is: {said}")
+    if found is None or (int(found[1]), int(found[2])) < OLDEST:
+        raise WorkspaceError(f"git {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is: {said}")
 
 
 async def run_git(

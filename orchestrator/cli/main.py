@@ -16,6 +16,7 @@ from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.decide import approve_command, cancel_command, reject_command
 from orchestrator.cli.demo import demo_command
+from orchestrator.cli.doctor import doctor_command
 from orchestrator.cli.edit import edit_command
 from orchestrator.cli.extract import extract_command
 from orchestrator.cli.init import init_command
@@ -50,6 +51,7 @@ def options(
 
 for command_name, command in (
     ("init", init_command),
+    ("doctor", doctor_command),
     ("run", run_command),
     ("demo", demo_command),
     ("status", status_command),

@@ -204,6 +204,15 @@ def key_variable(provider: str) -> str:
     return f"{provider.upper()}_API_KEY"
 
 
+def key_problem(seat: Seat, environment: Environment) -> str:
+    """Why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
+    try:
+        _access(seat, environment)
+    except ConfigError as error:
+        return error.message
+    return ""
+
+
 def _access(seat: Seat, environment: Environment) -> ModelAccess:
     name = seat.provider
     if not seat.model:

@@ -1,0 +1,89 @@
+"""`doctor` tells what a run would stumble over, what to do, and no secret."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from orchestrator.cli.main import app
+from orchestrator.domain.doctor import DoctorRow
+from orchestrator.wiring.doctor import examine
+from tests.support import run_cli
+
+KEY = "plain-key-1234"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def looked(*args: str) -> tuple[int, dict[str, dict[str, Any]], str]:
+    done = CliRunner().invoke(app, ["doctor", "--json", *args])
+    said = json.loads(done.stdout)
+    rows = {row["name"]: row for row in said["rows"]}
+    assert said["ok"] == all(row["ok"] for row in said["rows"]) == (done.exit_code == 0)
+    assert all(row["todo"] for row in said["rows"] if not row["ok"])
+    return done.exit_code, rows, done.stdout
+
+
+def test_a_machine_that_has_all_is_told_so_and_nothing_is_left_behind(here: Path) -> None:
+    code, rows, _ = looked()
+    assert code == 0, rows
+    assert {row["group"] for row in rows.values()} == {"configuration", "keys", "programs", "disk", "database"}
+    assert {"settings", "personas", "prompts", "git", "python", "state folder", "database"} <= set(rows)
+    assert list(here.iterdir()) == []
+
+
+def test_what_is_amiss_is_told_with_what_to_do(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (here / "config.yaml").write_text("project: {vision: gone.md}\nprompts: {dir: nowhere}\n")
+    (here / "bin").mkdir()
+    (here / "bin/git").write_text("#!/bin/sh\necho git version 2.20.1\n")
+    (here / "bin/git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(here / "bin"))
+    monkeypatch.setenv("DATABASE_URL", f"postgres://u:{KEY}@127.0.0.1:1/x")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    code, rows, text = looked("--set", "provider.name=anthropic", "--set", "provider.model=m")
+    assert code == 1
+    wrong = {name for name, row in rows.items() if not row["ok"]}
+    assert wrong == {"project.vision", "prompts", "anthropic m", "git", "database"}
+    assert "ANTHROPIC_API_KEY" in rows["anthropic m"]["todo"]
+    assert rows["OPENAI_API_KEY"]["happened"] == "present"
+    assert rows["node"]["ok"], "only some projects need it"
+    assert KEY not in text
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--set", "provider.nam=x"], "did you mean provider.name?"),
+        (["--config", "none.yaml"], "cannot read configuration none.yaml"),
+        (["--set", "personas.nobody={}"], "there is no such persona"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_a_row_of_its_own(args: list[str], said: str) -> None:
+    code, rows, _ = looked(*args)
+    assert (code, [said in row["happened"] for row in rows.values() if not row["ok"]]) == (1, [True])
+
+
+def test_people_read_it_too(here: Path) -> None:
+    done = run_cli(["doctor", "--set", "provider.name=openai"], here)
+    assert done.returncode == 1
+    assert "wrong openai" in done.stdout
+    assert "to do: name provider.model, and put the key into OPENAI_API_KEY" in done.stdout
+    assert "would stop a run" in done.stderr
+    assert "Example: orchestrator doctor" in run_cli(["doctor", "--help"], here).stdout
+
+
+async def test_other_rows_come_behind_ours() -> None:
+    row = DoctorRow(name="x", group="more", expected="a", happened="b", ok=False, todo="c")
+
+    async def more() -> list[DoctorRow]:
+        return [row]
+
+    assert (await examine(None, (), [more]))[-1] == row
