@@ -11,6 +11,7 @@ from pathlib import Path
 from orchestrator.adapters.mirror import Mirror
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import CommitNote, DiffEntry
+from orchestrator.domain.redaction import redact
 from orchestrator.errors import WorkspaceError
 
 REGULAR = {0o100644, 0o100755, 0o100664}
@@ -190,8 +191,8 @@ async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message
 
 
 def message_of(note: CommitNote) -> str:
-    """The note's message with its subject on one line, so that nothing in it can pass for a trailer."""
-    subject = " ".join("".join(char if char.isprintable() else " " for char in note.subject).split())
+    """The note's message with its subject on one line, so that nothing in it can pass for a trailer, and no secret."""
+    subject = redact(" ".join("".join(char if char.isprintable() else " " for char in note.subject).split()))
     return note.model_copy(update={"subject": subject or f"Work on {note.story}"}).message
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar
 import typer
 
 from orchestrator.cli.logline import safe
+from orchestrator.domain.redaction import redacted
 from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings, load
 
@@ -62,9 +63,9 @@ def silence(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
+def print_json(value: Any, *, exact: bool = False) -> None:
+    """One JSON document on stdout, without what looks like a secret unless it has to be `exact`."""
+    print(json.dumps(value if exact else redacted(value), indent=2, ensure_ascii=False), flush=True)
 
 
 def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:

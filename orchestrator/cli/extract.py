@@ -34,7 +34,7 @@ def extract_command(file: FileArgument, contract: ContractOption = None, as_json
     """
     extraction = extract(text_of(file), _schema_of(contract) if contract is not None else None)
     if as_json:
-        print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}))
+        print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}), exact=True)
     else:
         _show(extraction)
     raise typer.Exit(EXIT_OF[extraction.status])
@@ -65,7 +65,7 @@ def _schema_of(name: str) -> dict[str, Any]:
 def _show(extraction: Extraction) -> None:
     """The value on stdout, how it was found on stderr."""
     if extraction.status is not Status.REFUSED:
-        print_json(extraction.value)
+        print_json(extraction.value, exact=True)
     kinds = sorted({repair.kind for repair in extraction.repairs})
     repairs = f", {len(extraction.repairs)} repairs ({', '.join(kinds)})" if kinds else ""
     say(f"{extraction.status} by layer {extraction.layer}{repairs}")

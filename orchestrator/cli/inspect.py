@@ -71,7 +71,7 @@ def contract_command(
         raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
     contract = ArchitectureContract.model_validate(frozen)
     if as_json:
-        print_json(contract.model_dump(mode="json"))
+        print_json(contract.model_dump(mode="json"), exact=True)
         return
     for line in _contract_lines(contract, history):
         print(safe(line))

@@ -18,7 +18,7 @@ _SECRET = re.compile(
 """Wider than what is masked in prompts: here a false alarm costs a word of a message."""
 SHORTEST_KNOWN = 8
 """Characters from which on a known secret is looked for: shorter ones are words."""
-_SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_key$)")
+_SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
 _NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
 
 

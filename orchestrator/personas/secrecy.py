@@ -6,11 +6,14 @@ from orchestrator.checks.masked_secret import with_secrets
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.masking import Masks
-from orchestrator.domain.secret_shapes import Found
+from orchestrator.domain.secret_shapes import MASK, Found
 from orchestrator.domain.testing import TestSuite
 from orchestrator.prompts.data import place_in
 
-FIX = "Revoke it, and keep it out of backlog and repository: programs read secrets from their environment."
+FIX = (
+    "Revoke it, and keep it out of backlog and repository: programs read secrets from their environment. A value that "
+    "is only a sample says so in itself (example, dummy)."
+)
 
 
 class Secrecy:
@@ -57,11 +60,18 @@ class OwnFiles:
         """The delivery with its secrets; files that cannot have them are left out, None when nothing else is in it."""
         if delivery is None:
             return None, ()
-        files, findings = self._restored(delivery.files, before)
+        files, findings = self._restored([self._moved(one, delivery, before) for one in delivery.files], before)
         where = {"story": delivery.story_id, "task": delivery.task_id}
         told = [one.model_copy(update={"where": one.where.model_copy(update=where)}) for one in findings]
         whole = delivery.model_copy(update={"files": tuple(files)})
         return (whole if whole.files or whole.removed or whole.commands else None), told
+
+    def _moved(self, change: FileChange, delivery: Delivery, before: Mapping[str, str]) -> FileChange:
+        """A file that only has another name now keeps what it holds."""
+        for path in delivery.removed:
+            if MASK in change.content and self._masks.masked(before.get(path, "")).text == change.content:
+                return change.model_copy(update={"content": before[path]})
+        return change
 
     def suite(self, suite: TestSuite | None, before: Mapping[str, str]) -> tuple[TestSuite | None, Sequence[Finding]]:
         """The suite with its secrets; None, with findings, when a file of it cannot have them."""

@@ -2,13 +2,14 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.redaction import redact, redacted
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import Story
 from orchestrator.errors import RepositoryError, WorkspaceError
@@ -51,17 +52,19 @@ def save_report(
     histories: Mapping[str, StoryHistory],
     stories: Iterable[Story],
     paused: str | None = None,
+    secrets: Sequence[str] = (),
 ) -> tuple[SprintReport, Path]:
     """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
 
-    `paused` is why no further story began.
+    `paused` is why no further story began. Neither file holds what looks like a secret, nor one of `secrets`.
     """
     rows = {story.id: story for story in stories}
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
-    report = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
+    told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
+    report = SprintReport.model_validate(redacted(told.model_dump(mode="json"), secrets))
     text = json.dumps(report.model_dump(mode="json"), indent=2)
-    markdown = render_report(report, histories, _places(folder, record))
+    markdown = redact(render_report(report, histories, _places(folder, record)), secrets)
     return report, folder.save_report(record.sprint, text, markdown)
 
 

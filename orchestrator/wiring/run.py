@@ -283,7 +283,8 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        report, path = save_report(self._folder, chosen.record, histories, chosen.content.stories, paused)
+        stories, known = chosen.content.stories, secrets_of(self._environment.variables)
+        report, path = save_report(self._folder, chosen.record, histories, stories, paused, known)
         return RunResult(
             report=report,
             report_path=path,

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import ActionPlan, Create, Edit, Execute, Pair
+from orchestrator.domain.action_plan import ActionPlan, Create, Edit, Execute, Move, Pair
 from orchestrator.domain.findings import major
 from orchestrator.domain.masking import Masks
 from tests.personas.desks import STORY, Bench, bench
@@ -71,3 +71,9 @@ async def test_what_its_author_wrote_in_a_refused_answer_is_its_own() -> None:
     result = await delivered(at, [[major("x.y", "no", fix="mend it")]])
     assert (result.accepted, texts(result)) == (True, first)
     assert other not in at.step.prompts[1].text
+
+
+async def test_a_file_that_is_moved_takes_its_secret_along() -> None:
+    moved = plan(Move(path="a.py", target="b.py"))
+    result = await delivered(bench(says(moved)), old=OLD)
+    assert (result.accepted, texts(result)) == (True, {"b.py": OLD["a.py"]}), result.findings
