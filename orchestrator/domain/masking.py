@@ -3,15 +3,16 @@
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from orchestrator.domain.redaction import worth_hiding
 from orchestrator.domain.secret_shapes import MASK, Found, secrets_in
 
 _TAG_DIGITS = 12
-_MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*")
+_MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked[_ -]secret[_ -][0-9a-f]{{6,}})")
+"""The second way: as a careless author spells them."""
 _SPELLING = re.compile(r"[^A-Za-z0-9]+|(?<=\\)[rn]")
 """Line breaks, quotes and marks of a diff, that a secret of several lines is written with in one place or another."""
 
@@ -56,6 +57,13 @@ class Masks:
                 text = text.replace(secret, self.name(secret))
         return Masked(text, found)
 
+    def knowing(self, secrets: Iterable[str]) -> "Masks":
+        """The same with more secrets that are masked wherever they stand; words are left out."""
+        more = {*self.known, *worth_hiding(secrets)}
+        if len(more) == len(self.known):
+            return self
+        return replace(self, known=tuple(sorted(more, key=lambda secret: (-len(secret), secret))))
+
     def name(self, secret: str) -> str:
         """What stands for this secret."""
         spelt = _SPELLING.sub("", secret).encode("utf-8", "surrogatepass")
@@ -67,20 +75,20 @@ class Masks:
         A name that stands in that file itself is its own text. One for which the file holds no secret, or several, is
         unknown: a secret is put back where it was, and copied nowhere else.
         """
-        if MASK not in text:
+        if not masks_in(text):
             return Restored(text, ())
-        own = frozenset(masks_in(before or ""))
-        values = self._values(before or "")
+        own, values = frozenset(masks_in(before or "")), self._values(before or "")
         unknown: list[str] = []
 
         def put_back(match: re.Match[str]) -> str:
             name = match[0]
             if name in own:
                 return name
-            if len(values.get(name, ())) != 1:
+            meant = values.get(MASK + name[len(MASK) :].lower(), ())
+            if len(meant) != 1:
                 unknown.append(name)
                 return name
-            return next(iter(values[name]))
+            return next(iter(meant))
 
         return Restored(_MASKS.sub(put_back, text), tuple(dict.fromkeys(unknown)))
 
@@ -94,14 +102,4 @@ class Masks:
 
 def masks_in(text: str) -> tuple[str, ...]:
     """The names of secrets that stand in `text`, each once, in order."""
-    return tuple(dict.fromkeys(_MASKS.findall(text))) if MASK in text else ()
-
-
-def line_of(text: str, found: Found) -> int:
-    """The line, counted from 1, in which a secret begins."""
-    return text.count("\n", 0, found.start) + 1
-
-
-def kinds_of(secrets: Iterable[Found]) -> Sequence[str]:
-    """What the secrets are, each kind once, in order."""
-    return list(dict.fromkeys(one.kind for one in secrets))
+    return tuple(dict.fromkeys(_MASKS.findall(text)))

@@ -81,7 +81,7 @@ def _char_problem(path: str) -> str | None:
 def is_git_name(name: str) -> bool:
     """Whether some file system takes this name of a file or folder for `.git`: case, trailing dots, short names, and
     characters that HFS+ does not see."""
-    seen = "".join(char for char in name if unicodedata.category(char) not in _INVISIBLE)
+    seen = name if name.isascii() else "".join(char for char in name if unicodedata.category(char) not in _INVISIBLE)
     return bool(_GIT_DIR.match(seen.partition(":")[0]))
 
 

@@ -45,8 +45,8 @@ class Alex:
 
     async def deliver(self, brief: TaskBrief, judge: JudgeDelivery, look: Look) -> Delivered:
         """See ports.Developer: `build.max_attempts` replies, continuations and replies that only READ included."""
-        shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.masks)
-        build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.masks))
+        shown = Shown(brief, look, self._desk.policies.context_tokens, self._desk.secrecy)
+        build = _Build(self._desk, self._brief, brief, shown, OwnFiles(self._desk.secrecy))
         try:
             asked = await ask(
                 self._desk,
@@ -62,8 +62,8 @@ class Alex:
 
     async def merge(self, brief: MergeBrief, judge: JudgeDelivery) -> Delivered:
         """See ports.Developer: one reply, without a repair; what it asks to be shown it is not."""
-        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.masks)
-        own = OwnFiles(self._desk.masks, {one.path: one.texts for one in brief.conflicts})
+        shown = Shown(brief.work, _nothing, self._desk.policies.context_tokens, self._desk.secrecy)
+        own = OwnFiles(self._desk.secrecy, {one.path: one.texts for one in brief.conflicts})
         build = _Build(self._desk, self._brief, brief.work, shown, own)
         request = replace(
             build.request(Purpose.MERGE, 1, None, **_sides(brief, self._desk.policies.context_tokens)),

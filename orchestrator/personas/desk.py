@@ -166,7 +166,8 @@ class Desk:
     """What stands for secrets in the prompts."""
 
     @cached_property
-    def _secrecy(self) -> Secrecy:
+    def secrecy(self) -> Secrecy:
+        """What the prompts so far have shown to be secret."""
         return Secrecy(self.masks)
 
     async def reply(self, question: Question, feedback: str = "") -> Reply:
@@ -230,7 +231,7 @@ class Desk:
 
     async def _without_secrets(self, question: Question, slots: Mapping[str, str]) -> dict[str, str]:
         """Every prompt goes through here: no model is sent a secret."""
-        plain, fresh = self._secrecy.masked(slots)
+        plain, fresh = self.secrecy.masked(slots)
         if fresh:
             more = f" (and {len(fresh) - 1} more)" if len(fresh) > 1 else ""
             message = f"{question.persona} is not shown a secret: {fresh[0].message}{more}"

@@ -47,7 +47,7 @@ class Jordan:
 
         older = {one.path: one.text for one in brief.older}
         faulty = brief.faulty.suite if brief.faulty is not None else None
-        own = OwnFiles(self._desk.masks, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
+        own = OwnFiles(self._desk.secrecy, {faulty.test_file: [faulty.test_content]} if faulty is not None else None)
 
         def read(value: Any) -> tuple[TestSuite | None, Sequence[Finding]]:
             suite, said = self._read_suite(value, older)

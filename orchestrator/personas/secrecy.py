@@ -6,7 +6,7 @@ from orchestrator.checks.masked_secret import with_secrets
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.masking import Masks
-from orchestrator.domain.secret_shapes import MASK, Found
+from orchestrator.domain.secret_shapes import MASK, Found, secrets_in
 from orchestrator.domain.testing import TestSuite
 from orchestrator.prompts.data import place_in
 
@@ -17,7 +17,10 @@ FIX = (
 
 
 class Secrecy:
-    """What one story's personas are not shown; each secret is told of once, by its place."""
+    """What one story's personas are not shown; each secret is told of once, by its place.
+
+    One that was known by its shape once is masked from then on wherever it stands, as in what a command prints.
+    """
 
     def __init__(self, masks: Masks) -> None:
         self.masks = masks
@@ -27,10 +30,11 @@ class Secrecy:
         """The slots of a prompt without secrets, and a finding for each that was not told of before."""
         plain: dict[str, str] = {}
         fresh: list[Finding] = []
+        found = {slot: secrets_in(text) for slot, text in slots.items()}
+        self.masks = self.masks.knowing(slots[slot][one.start : one.end] for slot in found for one in found[slot])
         for slot, text in slots.items():
-            masked = self.masks.masked(text)
-            plain[slot] = masked.text
-            for one in masked.secrets:
+            plain[slot] = self.masks.masked(text).text
+            for one in found[slot]:
                 told = _finding(slot, text, one)
                 if str(told.where) not in self._told:
                     self._told.add(str(told.where))
@@ -49,9 +53,9 @@ def _finding(slot: str, text: str, found: Found) -> Finding:
 class OwnFiles:
     """The files that one persona is asked for, with the secrets they hold or held in an earlier answer of its own."""
 
-    def __init__(self, masks: Masks, more: Mapping[str, Iterable[str]] | None = None) -> None:
+    def __init__(self, secrecy: Secrecy, more: Mapping[str, Iterable[str]] | None = None) -> None:
         """`more` are further texts of a file whose secrets it may hold."""
-        self._masks = masks
+        self._secrecy = secrecy
         self._texts = {path: list(texts) for path, texts in (more or {}).items()}
 
     def delivery(
@@ -69,7 +73,7 @@ class OwnFiles:
     def _moved(self, change: FileChange, delivery: Delivery, before: Mapping[str, str]) -> FileChange:
         """A file that only has another name now keeps what it holds."""
         for path in delivery.removed:
-            if MASK in change.content and self._masks.masked(before.get(path, "")).text == change.content:
+            if MASK in change.content and self._secrecy.masks.masked(before.get(path, "")).text == change.content:
                 return change.model_copy(update={"content": before[path]})
         return change
 
@@ -89,7 +93,7 @@ class OwnFiles:
         known = {
             change.path: "\n".join([before.get(change.path, ""), *self._texts.get(change.path, ())]) for change in files
         }
-        kept, findings = with_secrets(self._masks, files, known)
+        kept, findings = with_secrets(self._secrecy.masks, files, known)
         for change in kept:  # an answer that is sent back is shown to its author, masked like everything else
             texts = self._texts.setdefault(change.path, [])
             if change.content not in texts:

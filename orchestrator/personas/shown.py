@@ -3,8 +3,8 @@
 from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.domain.action_plan import ActionPlan, Edit, Prune, is_url
 from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.masking import Masks
 from orchestrator.domain.stages import TaskBrief
+from orchestrator.personas.secrecy import Secrecy
 from orchestrator.ports import Look
 from orchestrator.prompts import context
 
@@ -12,8 +12,8 @@ from orchestrator.prompts import context
 class Shown:
     """The texts shown in full: the task's files, and what was asked for with READ, without what was PRUNEd."""
 
-    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int, masks: Masks) -> None:
-        self._brief, self._look, self._room, self._masks = brief, look, room_tokens, masks
+    def __init__(self, brief: TaskBrief, look: Look, room_tokens: int, secrecy: Secrecy) -> None:
+        self._brief, self._look, self._room, self._secrecy = brief, look, room_tokens, secrecy
         self._texts = dict(brief.modified_files)
         self._asked: dict[str, str] = {}
         self._notes: list[str] = []
@@ -35,7 +35,7 @@ class Shown:
         if kept is not None:
             context_of |= set(kept.paths)
             paths = {*paths, *kept.paths} - set(kept.removed)
-        masked = {path: self._masks.masked(text).text for path, text in texts.items()}
+        masked = {path: self._secrecy.masks.masked(text).text for path, text in texts.items()}
         return PlanWorld(paths=frozenset(paths), texts=masked, context=frozenset(context_of))
 
     def as_they_are(self, kept: Delivery | None = None) -> dict[str, str]:

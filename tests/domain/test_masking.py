@@ -1,5 +1,6 @@
 """Secrets are known by their shapes, stand under a name in prompts, and come back only to where they were."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,17 @@ def test_a_secret_is_put_back_where_it_was_and_nowhere_else() -> None:
 def test_a_name_that_nobody_gave_is_unknown_unless_the_file_has_it_itself(name: str) -> None:
     assert MASKS.restored(f"x = '{name}'", "x = 1").unknown
     assert MASKS.restored(f"x = '{name}'", f"y = '{name}'") == (f"x = '{name}'", ())
+
+
+@pytest.mark.parametrize(
+    "spelt", [str.lower, str.title, lambda name: name.replace("_", "-"), lambda name: name.replace("_", " ")]
+)
+def test_a_name_spelt_carelessly_is_known_as_well(spelt: Callable[[str], str]) -> None:
+    text = 'A_TOKEN = "k3j4h5g6f7d8s9a0q1w2"\n'
+    name = MASKS.name("k3j4h5g6f7d8s9a0q1w2")
+    assert MASKS.restored(text.replace("k3j4h5g6f7d8s9a0q1w2", spelt(name)), text) == (text, ())
+    assert MASKS.restored(spelt(name), None).unknown == (spelt(name),)
+    assert MASKS.restored("masked_secret_value = 'a masked secret'", None).unknown == ()
 
 
 def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:

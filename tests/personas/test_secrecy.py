@@ -77,3 +77,13 @@ async def test_a_file_that_is_moved_takes_its_secret_along() -> None:
     moved = plan(Move(path="a.py", target="b.py"))
     result = await delivered(bench(says(moved)), old=OLD)
     assert (result.accepted, texts(result)) == (True, {"b.py": OLD["a.py"]}), result.findings
+
+
+async def test_a_secret_that_was_seen_once_is_known_without_its_shape_too() -> None:
+    old = {"a.py": 'DB = "postgres://app:hunter2pw9@db/x"\n', "b.py": "# it is hunter2pw9\nB = 0\n"}
+    name = Masks().name("hunter2pw9")
+    at = bench(says(whole({"b.py": f"# it is {name}\nB = 1\n"})), says(whole({"b.py": f"X = '{name} {name}'\n"})))
+    result = await delivered(at, [[major("x.y", "printed: hunter2pw9", fix="mend it")]], old=old)
+    assert all("hunter2pw9" not in prompt.text for prompt in at.step.prompts)
+    assert f"printed: {name}" in at.segment(1, "feedback")
+    assert texts(result) == {"b.py": "X = 'hunter2pw9 hunter2pw9'\n"}
