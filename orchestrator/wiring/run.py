@@ -45,7 +45,7 @@ from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
 from orchestrator.wiring.runners import project_runner
-from orchestrator.wiring.secrecy import masks_of
+from orchestrator.wiring.secrecy import known_secrets, masks_of
 from orchestrator.wiring.sprints import (
     Chosen,
     begun_event,
@@ -81,6 +81,7 @@ class Run:
         self._tell, self._listen, self._waits = tell, listen, waits
         self._folder = StateFolder(environment.home)
         self._clock: Clock = SystemClock()
+        self._secrets = secrets_of(environment.variables)
 
     async def go(self) -> RunResult:
         """The whole run. Raises UserError before anything is spent."""
@@ -116,6 +117,7 @@ class Run:
             try:
                 await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
                 await workspace.prepare(repository.path)
+                self._secrets = await known_secrets(workspace, self._secrets, self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
                 paused = await self._work(chosen, provider, library, workspace, lock.fd)
@@ -255,11 +257,10 @@ class Run:
         return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
 
     def _sink(self) -> EventStore:
-        secrets, url = secrets_of(self._environment.variables), event_url(self._environment, self._folder)
-        return EventStore(url, on_event=self._listen, secrets=secrets)
+        return EventStore(event_url(self._environment, self._folder), on_event=self._listen, secrets=self._secrets)
 
     def _bodies(self, library: PromptLibrary, workspace: GitWorkspace, record: SprintRecord, lock_fd: int) -> Bodies:
-        masks = masks_of(self._folder, self._environment)
+        masks = masks_of(self._folder, self._secrets)
         folder = self._folder.environments(record.sprint)
         runner = project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
         return story_body(library, workspace, runner, masks), plan_body(library, masks)
@@ -283,8 +284,8 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        stories, known = chosen.content.stories, secrets_of(self._environment.variables)
-        report, path = save_report(self._folder, chosen.record, histories, stories, paused, known)
+        stories = chosen.content.stories
+        report, path = save_report(self._folder, chosen.record, histories, stories, paused, self._secrets)
         return RunResult(
             report=report,
             report_path=path,

@@ -32,10 +32,13 @@ NAME = Masks(key=MASK_KEY).name(THEIRS)
 SETTINGS = f'"""Settings."""\n\nDEBUG = False\nAPI_KEY = "{THEIRS}"\n'
 LOOK_UP = (
     'p=$$; while [ "$p" -gt 1 ]; do tr "\\0" "\\n" < /proc/$p/environ | grep -a _KEY; '
-    "p=$(awk '/^PPid/ {print $2}' /proc/$p/status); done; env; exit 1"
+    "p=$(awk '/^PPid/ {print $2}' /proc/$p/status); done; env; cut -d= -f2 .env; exit 1"
 )
 """Prints the keys in the environment of a command and of every process above it, as far as it can be read."""
+PASSWORD = "horse4battery"
+"""Known by where it stands only."""
 REPO = {
+    ".env": f"DB_PASSWORD={PASSWORD}\n",
     "notes.md": f"# Notes\n\n{ORDERS}\n", "settings.py": SETTINGS, "keep.py": f"# {ORDERS}\n{MODULE}",
     "tests/test_keep.py": "from keep import value\n\n\ndef test_keep():\n    assert value() == 1\n",
 }  # fmt: skip
@@ -162,5 +165,7 @@ def test_no_key_is_in_any_prompt_event_report_or_output(ran: Ran) -> None:
     texts = ran.texts()
     assert any("settings.py" in text and NAME in text for text in texts.values()), "it was shown under its name"
     assert [name for name, text in texts.items() if OURS in text] == []
+    assert "warning: the repository holds a secret: secret of a setting in .env, line 1" in ran.done.stderr
     # The engine's own database has what was read of the repository, as the mirror has.
-    assert [name for name, text in texts.items() if THEIRS in text and "engine.sqlite" not in name] == []
+    ours = {name: text for name, text in texts.items() if "engine.sqlite" not in name}
+    assert [name for name, text in ours.items() if THEIRS in text or PASSWORD in text] == []
