@@ -39,17 +39,19 @@ def _python() -> DoctorRow:
 
 
 def _node(path: str) -> list[DoctorRow]:
+    """Only some projects need them, so that none of it stops a run by itself."""
     node, npm = _version("node", path), _version("npm", path)
-    if node is None and npm is None:
+    if node is None or node[0] < _NODE:
         todo = "nothing for Python projects; for JavaScript install Node 20 or newer with npm"
-        return [_row("node", "Node 20 or newer, where projects need it", "not there", ok=True, todo=todo)]
-    fine = node is not None and node[0] >= _NODE
-    todo = "" if fine else "install Node 20 or newer"
-    if fine and node is not None and node[0] < _NODE_TYPESCRIPT:
-        todo = "nothing for JavaScript; for TypeScript install Node 22.18 or newer"
-    there = [_row("node", "Node 20 or newer", node[1] if node else "not there", ok=fine, todo=todo)]
-    missing = "" if npm else "install npm: packages of JavaScript projects are installed with it"
-    return [*there, _row("npm", "npm beside node", f"npm {npm[1]}" if npm else "not there", ok=bool(npm), todo=missing)]
+    else:
+        todo = (
+            "" if node[0] >= _NODE_TYPESCRIPT else "nothing for JavaScript; for TypeScript install Node 22.18 or newer"
+        )
+    missing = "" if npm or node is None else "nothing for projects without packages; for others install npm"
+    return [
+        _row("node", "Node 20 or newer, where projects need it", node[1] if node else "not there", ok=True, todo=todo),
+        _row("npm", "npm, where projects need it", npm[1] if npm else "not there", ok=True, todo=missing),
+    ]
 
 
 def _version(name: str, path: str) -> tuple[tuple[int, int], str] | None:

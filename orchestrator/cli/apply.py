@@ -15,6 +15,7 @@ from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.execution import ExecutionReport
 from orchestrator.domain.redaction import redact
 from orchestrator.prompts.action_plan import render_execution_report
+from orchestrator.settings import forget_secrets
 from orchestrator.sprint.plan_by_hand import JudgedPlan
 from orchestrator.sprint.task_plan_by_hand import PlanKind, kind_of
 from orchestrator.wiring.plans import apply, check_plan, differences
@@ -44,6 +45,7 @@ def apply_command(
     Example: orchestrator apply plan.md --yes --json
     """
     settings, environment = configured(config, overrides)
+    forget_secrets()
     judged = check_plan(_action_plan(file), repo, shown(context))
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:

@@ -19,6 +19,8 @@ from orchestrator.settings.model import Settings
 ENV_PREFIX = "ORCHESTRATOR_"
 _SECRET_ADDRESSES = ("DATABASE_URL",)
 """Variables that hold a password in an address. Proxies' stay: whoever makes a connection reads them by itself."""
+_READ_LATER = ("PGPASSWORD",)
+"""Read by the database's driver with each connection."""
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -67,7 +69,8 @@ def forget_secrets() -> None:
     """
     libc = ctypes.CDLL(None)
     libc.getenv.restype = ctypes.c_void_p
-    for name in [name for name in os.environ if is_secret_name(name) or name in _SECRET_ADDRESSES]:
+    secret = (name for name in os.environ if is_secret_name(name) or name in _SECRET_ADDRESSES)
+    for name in [name for name in secret if name not in _READ_LATER]:
         place = libc.getenv(os.fsencode(name))
         if place:
             # Unset alone, the value would stay in the memory that the kernel shows.
