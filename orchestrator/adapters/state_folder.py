@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import replace_content
@@ -53,12 +54,14 @@ class StateFolder:
         Only its owner may read it: with it, a guessed secret could be told from its name.
         """
         path = self.home / "mask.key"
-        try:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        except FileExistsError:
-            return path.read_bytes()
-        with os.fdopen(fd, "wb") as stream:
-            stream.write(secrets.token_bytes(32))
+        if not path.exists():
+            beside = path.with_name(f"mask.key.{os.getpid()}.new")
+            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "wb") as stream:
+                stream.write(secrets.token_bytes(32))
+            with suppress(FileExistsError):  # another process was first, and never shows half a key
+                os.link(beside, path)
+            beside.unlink()
         return path.read_bytes()
 
     def mirror(self, repo: Path) -> Path:

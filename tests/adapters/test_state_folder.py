@@ -83,3 +83,9 @@ def test_the_report_is_replaced_whole(tmp_path: Path) -> None:
     folder.save_report("SP-001", "{}", "# Old")
     path = folder.save_report("SP-001", '{"a": 1}', "# New")
     assert (path.read_text(), path.with_suffix(".md").read_text()) == ('{"a": 1}', "# New")
+
+
+def test_the_key_of_masks_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    first = StateFolder(tmp_path).mask_key()
+    assert (len(first), StateFolder(tmp_path).mask_key()) == (32, first)
+    assert [(path.name, path.stat().st_mode & 0o777) for path in tmp_path.iterdir()] == [("mask.key", 0o600)]
