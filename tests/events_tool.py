@@ -80,6 +80,7 @@ MEANS = {
     "review_judged": "all reviewers have read a task's change: approved, sent back, or on without approval",
     "review_read": "what a reviewer says of a task's change",
     "sprint_continued": "a process goes on with a sprint",
+    "sandbox_chosen": "in which tier the commands of this process are, what holds there and what is missing",
     "sprint_paused": "no further story begins: too many failed in a row, or the credentials are refused",
     "sprint_stopped": "a paused sprint has come to rest; the next start goes on with the stories that did not begin",
     "sprint_started": "a process begins a sprint",

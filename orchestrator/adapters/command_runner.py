@@ -9,12 +9,20 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
 from orchestrator.adapters.leftovers import leftovers, named
+from orchestrator.adapters.sandbox.disk import DiskWatch
+from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox, Sandbox
+from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.settings.model import CommandSettings
+
+T = TypeVar("T")
+MB = 1024 * 1024
 
 FILE_MB = 1024
 """Largest file a command may write."""
@@ -24,11 +32,11 @@ _SCRATCH = "orchestrator-"
 
 
 class LimitedCommandRunner:
-    """CommandRunner of the hygiene tier: clean environment, limits, watchdog, the whole tree killed at the end.
+    """CommandRunner: clean environment, limits, watchdog, the whole tree killed at the end, all within `sandbox`.
 
-    `path` becomes PATH. `lock_fds` are descriptors of file locks that must stay held as long as a command may still
-    run, even when this process dies. `slots` bounds how many run at once. Several may run at once; cancelling a run
-    ends its whole tree before the cancellation goes on.
+    Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
+    that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
+    once. Several may run at once; cancelling a run ends its whole tree before the cancellation goes on.
     """
 
     def __init__(
@@ -37,11 +45,13 @@ class LimitedCommandRunner:
         path: str,
         lock_fds: tuple[int, ...] = (),
         slots: asyncio.Semaphore | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         self._settings = settings
         self._path = path
         self._lock_fds = lock_fds
         self._slots = slots
+        self._sandbox = sandbox or PlainSandbox()
 
     async def run(
         self,
@@ -51,6 +61,7 @@ class LimitedCommandRunner:
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         scratch: Path | None = None,
+        access: Access | None = None,
     ) -> CommandResult:
         """See `ports.CommandRunner.run`. What cannot be started is exit code 127 with the reason as output."""
         if not argv:
@@ -60,13 +71,19 @@ class LimitedCommandRunner:
                 await stack.enter_async_context(self._slots)
             folder = await stack.enter_async_context(scratch_folder()) if scratch is None else scratch
             stop = asyncio.Event()
-            job = asyncio.ensure_future(self._run(tuple(argv), cwd, self._env(cwd, folder, env), timeout_s, stop))
+            command = self._command(tuple(argv), cwd, folder, env, access or Access())
+            job = asyncio.ensure_future(self._run(command, timeout_s, stop))
             try:
                 return await asyncio.shield(job)
             except asyncio.CancelledError:
                 stop.set()
                 await _settled(job)
                 raise
+
+    def _command(
+        self, argv: tuple[str, ...], cwd: Path, scratch: Path, env: Mapping[str, str] | None, access: Access
+    ) -> Command:
+        return Command(argv, cwd.absolute(), scratch, self._env(cwd, scratch, env), access)
 
     def _env(self, cwd: Path, scratch: Path, extra: Mapping[str, str] | None) -> dict[str, str]:
         return {
@@ -88,37 +105,55 @@ class LimitedCommandRunner:
             MARK: uuid.uuid4().hex,
         }
 
-    async def _run(
-        self, argv: tuple[str, ...], cwd: Path, env: dict[str, str], timeout_s: float | None, stop: asyncio.Event
-    ) -> CommandResult:
+    async def _run(self, command: Command, timeout_s: float | None, stop: asyncio.Event) -> CommandResult:
         started = time.monotonic()
-        launch = Launch(
-            argv=argv,
-            cwd=cwd,
-            env=env,
-            policy={
-                "timeout_s": timeout_s or self._settings.timeout_s,
-                "memory_mb": self._settings.memory_mb,
-                "processes": self._settings.processes,
-                "file_mb": FILE_MB,
-                "open_files": OPEN_FILES,
-            },
-            lock_fds=self._lock_fds,
-            kept=self._settings.output_kept_kb * 1024,
-            killed=self._settings.output_killed_kb * 1024,
-        )
+        watch = DiskWatch((command.tree, command.scratch), self._settings.disk_mb * MB, stop)
         try:
-            ended = await run_launched(launch, stop)
+            async with in_threads(self._sandbox.confined(command)) as confined, watch.running():
+                ended = await run_launched(self._launch(command, confined, timeout_s), stop)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            ended = Ended(NOT_STARTED, None, None, "", f"{argv[0]!r} could not be started: {reason}")
+            ended = Ended(NOT_STARTED, None, None, "", f"{command.argv[0][:500]!r} could not be started: {reason}")
+        if watch.told and ended.limit is None:
+            ended = ended._replace(exit_code=None, signal=None, limit="disk", note=watch.told)
         return CommandResult(
-            argv=argv,
+            argv=command.argv,
             exit_code=ended.exit_code,
             output=_with_note(ended),
             limit=ended.limit,
             duration_s=round(time.monotonic() - started, 3),
         )
+
+    def _launch(self, command: Command, confined: Confined, timeout_s: float | None) -> Launch:
+        settings = self._settings
+        return Launch(
+            argv=confined.argv,
+            cwd=command.cwd,
+            env=confined.env,
+            mark=command.env[MARK],
+            policy={
+                "timeout_s": timeout_s or settings.timeout_s,
+                "memory_mb": settings.memory_mb,
+                "processes": settings.processes,
+                "file_mb": FILE_MB,
+                "open_files": OPEN_FILES,
+                **confined.policy,
+            },
+            lock_fds=(*self._lock_fds, *confined.held),
+            fds=confined.fds,
+            kept=settings.output_kept_kb * 1024,
+            killed=settings.output_killed_kb * 1024,
+        )
+
+
+@contextlib.asynccontextmanager
+async def in_threads(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """`manager`, entered and left in threads, because it blocks."""
+    value = await asyncio.to_thread(manager.__enter__)
+    try:
+        yield value
+    finally:
+        await asyncio.to_thread(manager.__exit__, None, None, None)
 
 
 def _with_note(ended: Ended) -> str:

@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from orchestrator.adapters.capped_output import CappedOutput
 
-LAUNCHER = Path(__file__).with_name("launcher.py")
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from orchestrator.adapters.launcher import main; sys.exit(main())"
+_PLACE = Path(__file__).resolve().parent.parent.parent
 MARK = "ORCHESTRATOR_COMMAND"
 """Variable with a value unique per command: finds its processes should the launcher be killed from inside."""
 END_GRACE_S = 40.0
@@ -41,10 +42,15 @@ class Launch(NamedTuple):
     argv: Sequence[str]
     cwd: Path
     env: Mapping[str, str]
-    """Complete, with MARK."""
-    policy: Mapping[str, float]
-    """The launcher's limits: timeout_s, memory_mb, processes, file_mb, open_files."""
+    """Complete, of the program that `argv` begins with."""
+    mark: str
+    """Unique per command, also in the command's own environment as MARK."""
+    policy: Mapping[str, Any]
+    """The launcher's limits (timeout_s, memory_mb, processes, file_mb, open_files) and what the tier adds."""
     lock_fds: tuple[int, ...]
+    """Held open by the launcher."""
+    fds: tuple[int, ...]
+    """Handed on to the program that `argv` begins with."""
     kept: int
     """Bytes of output kept."""
     killed: int
@@ -70,7 +76,7 @@ async def run_launched(launch: Launch, stop: asyncio.Event) -> Ended:
                 await _end(process)
                 verdict = _read_verdict(verdict_fd)
                 if verdict is None:
-                    await asyncio.to_thread(_sweep, launch.env[MARK])
+                    await asyncio.to_thread(_sweep, launch.mark)
             with contextlib.suppress(TimeoutError):
                 # Bounded: a descriptor of this pipe may have been handed to a process that is none of the command's.
                 await asyncio.wait_for(reader.finished.wait(), DRAIN_S)
@@ -88,21 +94,27 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[int, io.FileIO]:
 async def _spawn(launch: Launch, output_end: int, verdict_end: int) -> asyncio.subprocess.Process:
     policy = {
         **launch.policy,
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
         "parent": os.getpid(),
         "verdict_fd": verdict_end,
         "private_fds": list(launch.lock_fds),
     }
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-I", "-S", str(LAUNCHER), json.dumps(policy), "--", *launch.argv),
-        stdin=asyncio.subprocess.DEVNULL,
+    text = json.dumps(policy).encode()
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-I", "-S", "-c", _PROGRAM, str(_PLACE)),
+        stdin=asyncio.subprocess.PIPE,
         stdout=output_end,
         stderr=output_end,
-        pass_fds=(verdict_end, *launch.lock_fds),
-        env=dict(launch.env),
+        pass_fds=(verdict_end, *launch.lock_fds, *launch.fds),
+        env={"PATH": launch.env.get("PATH", ""), MARK: launch.mark},
         cwd=launch.cwd,
         start_new_session=True,
     )
+    assert process.stdin is not None
+    process.stdin.write(text)
+    process.stdin.close()
+    return process
 
 
 class _Reader:

@@ -14,10 +14,12 @@ from urllib.parse import urlsplit
 
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.npm_requirements import MANIFEST, REGISTRY, NpmRequirements, gather
+from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
+from orchestrator.domain.sandbox import Access
 from orchestrator.ports import CommandRunner
-from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.model import CommandSettings, SandboxSettings
 
 MODULES = "node_modules"
 _MARKER = "ready.json"
@@ -35,16 +37,30 @@ class NodePackages(Value):
     output: str = ""
     """What npm printed."""
 
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """What must be readable where they are used."""
+        return () if self.modules is None else (self.modules,)
+
 
 class NodeEnvironments:
     """Makes and keeps `folder`/<key>/node_modules; `variables` is where the allowed install variables come from.
 
-    No script of a package is run, neither at installation nor later.
+    No script of a package is run, neither at installation nor later. What is asked for must be allowed by `rules`, and
+    is fetched from the registry they name.
     """
 
     def __init__(
-        self, folder: Path, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str]
+        self,
+        folder: Path,
+        runner: CommandRunner,
+        settings: CommandSettings,
+        variables: Mapping[str, str],
+        rules: SandboxSettings | None = None,
     ) -> None:
+        rules = rules or SandboxSettings()
+        self._registry = rules.registries.npm
+        self._packages = rules.packages
         self._folder = folder.absolute()
         self._runner = runner
         self._timeout_s = settings.install_timeout_s
@@ -61,8 +77,9 @@ class NodeEnvironments:
             raise ValueError(f"{key!r} cannot name an environment")
         async with self._locks.setdefault(key, asyncio.Lock()):
             wanted = await asyncio.to_thread(_wanted, root, self._hosts())
-            if wanted.refusals:
-                return NodePackages(problem="Packages were not installed. " + "; ".join(wanted.refusals))
+            refusals = (*wanted.refusals, *refused_packages(wanted.names, self._packages))
+            if refusals:
+                return NodePackages(problem="Packages were not installed. " + "; ".join(refusals))
             if not wanted.wanted:
                 return NodePackages()
             home, digest = self._folder / key, _digest(wanted)
@@ -77,7 +94,10 @@ class NodeEnvironments:
     async def _install(self, home: Path, wanted: NpmRequirements) -> NodePackages | None:
         await asyncio.to_thread(_prepare, home, wanted)
         verb = "install" if wanted.lock_name is None else "ci"
-        result = await self._runner.run(["npm", verb, *_OPTIONS], cwd=home, env=self._env, timeout_s=self._timeout_s)
+        registry = () if self._registry is None else (f"--registry={self._registry}",)
+        argv = ["npm", verb, *_OPTIONS, *registry]
+        access = Access(fetch=True)
+        result = await self._runner.run(argv, cwd=home, env=self._env, timeout_s=self._timeout_s, access=access)
         if result.ok:
             return None
         how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
@@ -86,7 +106,8 @@ class NodeEnvironments:
     def _hosts(self) -> frozenset[str]:
         """Hosts that a lock file may name: the public registry's and those of the registry that is configured."""
         configured = (value for name, value in self._env.items() if name.lower() == "npm_config_registry")
-        return frozenset({REGISTRY, *(urlsplit(value).netloc for value in configured)})
+        own = () if self._registry is None else (self._registry,)
+        return frozenset({REGISTRY, *(urlsplit(value).netloc for value in (*configured, *own))})
 
 
 @contextlib.asynccontextmanager

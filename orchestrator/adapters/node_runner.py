@@ -10,6 +10,7 @@ from orchestrator.adapters.node_environment import NodeEnvironments, linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, read_report
 from orchestrator.adapters.tests_in_tree import is_typescript, typescript_tests
+from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
@@ -75,7 +76,8 @@ class NodeRunner:
                 *_patterns(only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
-            result = await self._runner.run(argv, cwd=root, timeout_s=self._settings.timeout_s)
+            access, limit = Access(readable=(REPORTER, *packages.folders)), self._settings.timeout_s
+            result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
         if only and cases is not None:
             wanted = {case.id for case in only}

@@ -30,6 +30,8 @@ class NpmRequirements(Value):
 
     wanted: bool = False
     """Whether any package is asked for at all."""
+    names: tuple[str, ...] = ()
+    """Of the packages that the manifest asks for."""
     manifest: str = ""
     """Text of package.json."""
     lock_name: str | None = None
@@ -64,6 +66,7 @@ def gather(
         refusals += _settings(read(_SETTINGS), settings)
     return NpmRequirements(
         wanted=True,
+        names=tuple(_names(manifest)),
         manifest=read(MANIFEST) or "",
         lock_name=lock_name,
         lock=lock or "",
@@ -85,6 +88,15 @@ def _object(name: str, text: str | None, refusals: list[str]) -> Mapping[str, ob
         return value
     refusals.append(f"{name}: it is no object")
     return {}
+
+
+def _names(manifest: Mapping[str, object]) -> Iterator[str]:
+    """The packages themselves, where a name of the manifest's own stands for another."""
+    for group in _GROUPS:
+        held = manifest.get(group)
+        for name, spec in held.items() if isinstance(held, Mapping) else ():
+            renamed = _RANGE.match(spec.strip()) if isinstance(spec, str) else None
+            yield renamed[2] if renamed is not None and renamed[2] else str(name)
 
 
 def _manifest_refusals(manifest: Mapping[str, object]) -> Iterator[str]:

@@ -58,18 +58,20 @@ class PytestRunner:
             if environment.own:
                 # Plugins that happen to be installed beside us are none of the project's.
                 env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-            result = await self._runner.run(argv, cwd=root, env=env, timeout_s=self._settings.timeout_s)
+            result = await self._runner.run(
+                argv, cwd=root, env=env, timeout_s=self._settings.timeout_s, scratch=scratch, access=environment.access
+            )
             cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
-        if cases is None and result.limit is None and await self._lacks_pytest(environment.python, root):
+        if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
         return judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
 
     async def command(
-        self, root: Path, command: str, *, key: str, tools: Sequence[Path] = (), timeout_s: float | None = None
+        self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None
     ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1.
 
-        `tools` are folders that come right behind the environment's own on PATH.
+        `modules` are a Node project's packages; their programs come right behind the environment's own on PATH.
         """
         root = await asyncio.to_thread(root.resolve)
         argv = ("/bin/sh", "-c", command)
@@ -78,17 +80,20 @@ class PytestRunner:
             text = f"The command was not run.\n{_install_text(environment)}"
             return CommandResult(argv=argv, exit_code=1, output=text)
         async with scratch_folder() as scratch:
+            tools = () if modules is None else (modules / ".bin",)
             env = {"PATH": self._path_with(environment.python, *tools)}
+            access = environment.access.also(*(() if modules is None else (modules,)))
             if environment.own:
                 # What a command installs goes nowhere near the packages this process runs with.
                 env["PIP_TARGET"] = str(scratch / "installed")
-            return await self._runner.run(argv, cwd=root, env=env, timeout_s=timeout_s, scratch=scratch)
+            return await self._runner.run(argv, cwd=root, env=env, timeout_s=timeout_s, scratch=scratch, access=access)
 
     def _path_with(self, python: Path, *tools: Path) -> str:
         return ":".join([str(python.parent), *map(str, tools), *([self._path] if self._path else [])])
 
-    async def _lacks_pytest(self, python: Path, root: Path) -> bool:
-        result = await self._runner.run([str(python), "-I", "-c", "import pytest"], cwd=root)
+    async def _lacks_pytest(self, environment: EnvironmentResult, root: Path) -> bool:
+        argv = [str(environment.python), "-I", "-c", "import pytest"]
+        result = await self._runner.run(argv, cwd=root, access=environment.access)
         return not result.ok
 
 

@@ -16,14 +16,19 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_requirements import Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
+from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
-from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.model import CommandSettings, SandboxSettings
 
 _PYTEST = "pytest"
+_WHEELS = "wheels"
+_PIP = ("-m", "pip")
+_QUIET = ("--no-input", "--disable-pip-version-check")
 _MARKER = "ready.json"
 _KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
 
@@ -39,14 +44,27 @@ class EnvironmentResult(Value):
     """Why the dependencies could not be installed, for people and personas."""
     output: str = ""
     """What the installer printed."""
+    access: Access = Access()
+    """What the interpreter needs beyond what every command may read."""
 
 
 class PythonEnvironments:
-    """Makes and keeps environments in `folder`/<key>; `variables` is where the allowed install variables come from."""
+    """Makes and keeps environments in `folder`/<key>; `variables` is where the allowed install variables come from.
+
+    What is asked for must be allowed by `rules`, and is fetched from the registry they name.
+    """
 
     def __init__(
-        self, folder: Path, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str]
+        self,
+        folder: Path,
+        runner: CommandRunner,
+        settings: CommandSettings,
+        variables: Mapping[str, str],
+        rules: SandboxSettings | None = None,
     ) -> None:
+        rules = rules or SandboxSettings()
+        self._registry = rules.registries.pip
+        self._packages = rules.packages
         self._folder = folder.absolute()
         self._runner = runner
         self._timeout_s = settings.install_timeout_s
@@ -63,8 +81,9 @@ class PythonEnvironments:
             raise ValueError(f"{key!r} cannot name an environment")
         async with self._locks.setdefault(key, asyncio.Lock()):
             wanted = await asyncio.to_thread(_wanted, root)
-            if wanted.refusals:
-                text = "Dependencies were not installed. " + "; ".join(wanted.refusals)
+            refusals = (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages))
+            if refusals:
+                text = "Dependencies were not installed. " + "; ".join(refusals)
                 return EnvironmentResult(python=None, problem=text)
             if not wanted.lines:
                 return EnvironmentResult(python=Path(sys.executable), own=True)
@@ -72,32 +91,60 @@ class PythonEnvironments:
             python = home / "venv" / "bin" / "python"
             digest = await asyncio.to_thread(_digest, wanted)
             if await asyncio.to_thread(_is_ready, home, digest):
-                return EnvironmentResult(python=python)
+                return _usable(python)
             failed = await self._build(home, python, wanted)
             if failed is not None:
                 return failed
             # Written last: a build that was cut half-way has no marker and starts again.
             await asyncio.to_thread(_write_marker, home, digest)
-            return EnvironmentResult(python=python)
+            return _usable(python)
 
     async def _build(self, home: Path, python: Path, wanted: Requirements) -> EnvironmentResult | None:
+        """Packages are fetched by a pip that has met none of them, and installed where there is no network."""
         await asyncio.to_thread(_prepare, home, wanted)
-        made = await self._run([sys.executable, "-I", "-m", "venv", str(home / "venv")], home)
+        made = await self._offline([sys.executable, "-I", "-m", "venv", str(home / "venv")], home)
         if not made.ok:
             return _failure("The environment could not be made", made)
-        constrained = ["-c", str(home / "constraints.txt")]
-        install = [str(python), "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check", *constrained]
-        installed = await self._run([*install, "-r", str(home / "requirements.txt")], home)
-        if not installed.ok:
-            return _failure("The dependencies could not be installed", installed)
-        if await asyncio.to_thread(_has_pytest, home):
-            return None
-        version = await asyncio.to_thread(importlib.metadata.version, _PYTEST)
-        added = await self._run([*install, f"{_PYTEST}=={version}"], home)
-        return None if added.ok else _failure(f"pytest {version} could not be added", added)
+        listed = ("-r", str(home / "requirements.txt"))
+        fetched = await self._fetch(python, home, *listed)
+        if not fetched.ok:
+            return _failure("The dependencies could not be fetched; only ready-made ones (wheels) are", fetched)
+        wheels: list[tuple[str, ...]] = [listed]
+        if not await asyncio.to_thread(_brings_pytest, home):
+            version = await asyncio.to_thread(importlib.metadata.version, _PYTEST)
+            wheels.append((f"{_PYTEST}=={version}",))
+            added = await self._fetch(python, home, *wheels[-1])
+            if not added.ok:
+                return _failure(f"pytest {version} could not be added", added)
+        for names in wheels:
+            local = ("--no-index", "--find-links", str(home / _WHEELS), *_constrained(home))
+            installed = await self._offline([str(python), "-I", *_PIP, "install", *_QUIET, *local, *names], home)
+            if not installed.ok:
+                return _failure("The dependencies could not be installed", installed)
+        await asyncio.to_thread(remove_tree, home / _WHEELS)
+        return None
 
-    async def _run(self, argv: Sequence[str], cwd: Path) -> CommandResult:
-        return await self._runner.run(argv, cwd=cwd, env=self._env, timeout_s=self._timeout_s)
+    async def _fetch(self, python: Path, home: Path, *names: str) -> CommandResult:
+        """Nothing of a package is run while it is fetched: what must be built first cannot be had."""
+        registry = () if self._registry is None else ("--index-url", self._registry)
+        argv = [
+            *(str(python), "-I", *_PIP, "download", *_QUIET, "--only-binary", ":all:", "--dest", str(home / _WHEELS)),
+            *(*registry, *_constrained(home), *names),
+        ]
+        access = Access(fetch=True)
+        return await self._runner.run(argv, cwd=home, env=self._env, timeout_s=self._timeout_s, access=access)
+
+    async def _offline(self, argv: Sequence[str], home: Path) -> CommandResult:
+        env = {"PIP_CONFIG_FILE": os.devnull}
+        return await self._runner.run(argv, cwd=home, env=env, timeout_s=self._timeout_s)
+
+
+def _constrained(home: Path) -> tuple[str, ...]:
+    return ("-c", str(home / "constraints.txt"))
+
+
+def _usable(python: Path) -> EnvironmentResult:
+    return EnvironmentResult(python=python, access=Access(readable=(python.parent.parent,)))
 
 
 def _failure(what: str, result: CommandResult) -> EnvironmentResult:
@@ -144,6 +191,11 @@ def _prepare(home: Path, wanted: Requirements) -> None:
     (home / "constraints.txt").write_text("\n".join(constraints) + "\n", encoding="utf-8")
 
 
+def _names(lines: Sequence[str]) -> tuple[str, ...]:
+    """What is asked for; behind a name come extras, a version, a marker, hashes. Options name nothing."""
+    return tuple(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in lines if line[:1] != "-")
+
+
 def _constraint(line: str) -> str:
     """Constraints may not name extras; the version is what they are for."""
     try:
@@ -153,6 +205,5 @@ def _constraint(line: str) -> str:
     return f"{parsed.name}{parsed.specifier}" + (f" ; {parsed.marker}" if parsed.marker else "")
 
 
-def _has_pytest(home: Path) -> bool:
-    found = (home / "venv").glob("lib*/python*/site-packages/*.dist-info")
-    return any(canonicalize_name(path.name.split("-", 1)[0]) == _PYTEST for path in found)
+def _brings_pytest(home: Path) -> bool:
+    return any(canonicalize_name(path.name.split("-", 1)[0]) == _PYTEST for path in (home / _WHEELS).glob("*.whl"))

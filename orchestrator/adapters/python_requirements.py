@@ -20,7 +20,8 @@ Read = Callable[[str], str | None]
 
 _GROUPS = frozenset({"test", "tests", "testing", "dev"})
 _FILES = ("requirements*.txt", "*-requirements.txt")
-_ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|(no|only)-binary([= ]\S+)?)$")
+_ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
+"""Packages are never built here, so nothing may ask for that."""
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
 

@@ -121,10 +121,9 @@ class ProjectRunner:
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
-        tools = () if packages.modules is None else (packages.modules / ".bin",)
         mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            result = await self._pytest.command(root, command, key=key, tools=tools, timeout_s=timeout_s)
+            result = await self._pytest.command(root, command, key=key, modules=packages.modules, timeout_s=timeout_s)
         if not (broken := await asyncio.to_thread(mark.broken)):
             return result
         return result.model_copy(

@@ -3,6 +3,7 @@
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Severity
 from orchestrator.domain.review import ReviewIssue, Verdict
+from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.status import StoryStatus, TaskStatus
 
 
@@ -166,3 +167,5 @@ class SprintReport(Value):
     sprint: str
     stories: tuple[StoryReport, ...]
     totals: dict[str, object]
+    sandbox: SandboxFacts | None = None
+    """In which tier the commands of the latest run were; None where no run has told."""

@@ -152,7 +152,7 @@ class CommandResult(Value):
     output: str
     """stdout and stderr interleaved, head and tail kept when capped."""
     limit: str | None = None
-    """timeout | memory | output | processes, or None."""
+    """timeout | memory | output | processes | disk, or None."""
     duration_s: float = 0.0
 
     @property

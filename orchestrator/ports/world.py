@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
+from orchestrator.domain.sandbox import Access
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.domain.testing import CommandResult, ReportedCase, TestReport
 
@@ -23,11 +24,13 @@ class CommandRunner(Protocol):
         env: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
         scratch: Path | None = None,
+        access: Access | None = None,
     ) -> CommandResult:
         """Run `argv` in `cwd` with an environment made of PATH, HOME, TMPDIR, LANG, CI and `env`.
 
         `timeout_s` replaces the configured limit. `scratch` is an existing folder for HOME and TMPDIR; a fresh one is
-        made and removed when absent. Never raises for what the command does; a missing program is exit code 127.
+        made and removed when absent. `access` says what else it may reach; without, `cwd` is all it may change.
+        Never raises for what the command does; a missing program is exit code 127.
         """
         ...
 

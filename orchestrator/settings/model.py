@@ -2,19 +2,15 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from orchestrator.domain.redaction import is_secret_name
+from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
+from orchestrator.settings.section import Section as Section
 
 ProviderName = Literal["scripted", "anthropic", "openai"]
 WireFormat = Literal["auto", "plan", "json"]
 """How files are asked for: as an action plan, as JSON, or as a plan until one is malformed."""
-
-
-class Section(BaseModel):
-    """Base of every part of the settings: frozen, unknown names are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class ProjectSettings(Section):
@@ -229,6 +225,8 @@ class CommandSettings(Section):
         *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),
     )
     """Variables handed to dependency installation, and to nothing else; none that holds a secret by its name."""
+    disk_mb: int = Field(default=4096, ge=16)
+    """What the worktree and the scratch folder may hold together while a command runs."""
 
     @field_validator("install_env")
     @classmethod
@@ -280,5 +278,6 @@ class Settings(Section):
     budget: BudgetSettings = BudgetSettings()
     sprint: SprintSettings = SprintSettings()
     commands: CommandSettings = CommandSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     prompts: PromptSettings = PromptSettings()
     log: LogSettings = LogSettings()

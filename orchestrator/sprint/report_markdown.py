@@ -48,7 +48,8 @@ class Places(NamedTuple):
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
     """The whole document."""
-    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *_forms(report), _looking(places)]
+    whole = (*_forms(report), *_sandbox(report), _looking(places))
+    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
         parts += [part for part in _story(story, events, places.replies.get(story.id)) if part]
@@ -70,6 +71,15 @@ def _forms(report: SprintReport) -> Iterator[str]:
             for one in forms
         )
         yield _table(head, rows)
+
+
+def _sandbox(report: SprintReport) -> Iterator[str]:
+    """Where what a model wrote was run."""
+    facts = report.sandbox
+    if facts is not None:
+        told = {"Held": facts.holds, "Missing": facts.missing, "Not tested": facts.untested}
+        words = [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
+        yield f"Commands ran in the sandbox tier `{facts.tier}`. {' '.join([*words, _cell(facts.note)])}".strip()
 
 
 def _looking(places: Places) -> str:

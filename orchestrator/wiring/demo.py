@@ -8,6 +8,7 @@ from orchestrator.domain.testing import TestReport
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, packaged
 from orchestrator.wiring.runners import project_runner
+from orchestrator.wiring.sandboxes import sandbox_for
 
 EXAMPLE = "library"
 PARTS = ("backlog.csv", "vision.md", "config.yaml", "team.jsonl", "README.md")
@@ -39,5 +40,6 @@ async def check_out(repo: Path, branch: str, target: Path) -> None:
 
 async def run_suite(folder: Path, settings: Settings, environment: Environment) -> TestReport:
     """The whole suite of the application in `folder`."""
-    runner = project_runner(settings, environment, environment.home / "environments")
+    sandbox = await sandbox_for(settings, environment)
+    runner = project_runner(settings, environment, environment.home / "environments", sandbox)
     return await runner.run(folder, key="demo")

@@ -14,12 +14,14 @@ from orchestrator.domain.action_plan import Execute, is_url
 from orchestrator.domain.execution import ExecutionReport
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.paths import unsafe_reason
+from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.plan_by_hand import Hands, JudgedPlan, carry_out, judge_plan, paths_of
 from orchestrator.syntax.shell_chain import script
 from orchestrator.wiring.runners import command_path
+from orchestrator.wiring.sandboxes import sandbox_for
 
 MAX_TEXT = 16 * 1024 * 1024
 """Bytes of a file that a plan may change."""
@@ -70,9 +72,14 @@ def differences(judged: JudgedPlan) -> Iterator[str]:
 async def apply(
     judged: JudgedPlan, repo: Path, settings: Settings, environment: Environment, *, commands: bool
 ) -> ExecutionReport:
-    """Carry a checked plan out in a folder: all files or none, then its commands when they may be run."""
+    """Carry a checked plan out in a folder: all files or none, then its commands when they may be run.
+
+    Raises ConfigError, before anything is written, for commands that cannot be confined as the settings ask for.
+    """
     token = f"step-{secrets.token_hex(8)}"
-    runner = LimitedCommandRunner(settings.commands, command_path(environment))
+    sandbox = await sandbox_for(settings, environment) if commands else None
+    runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
+    access = _all_of(repo)
     plan, applied, world = judged.extraction.plan, judged.applied, judged.world
     if plan is None or applied is None or world is None or not judged.judged.valid:
         raise ConfigError("the plan is not valid and cannot be applied", findings=judged.judged.findings)
@@ -84,9 +91,13 @@ async def apply(
         if not await asyncio.to_thread(_is_below, repo, action.cwd):
             return CommandResult(argv=(), exit_code=1, output="cwd leads out of the folder through a link\n")
         argv = ("/bin/sh", "-c", script(action.command, token))
-        return await runner.run(argv, cwd=repo / action.cwd, env=action.env, timeout_s=action.timeout_s)
+        return await runner.run(argv, cwd=repo / action.cwd, env=action.env, timeout_s=action.timeout_s, access=access)
 
     return await carry_out(plan, applied, Hands(write=write, run=run if commands else None, token=token))
+
+
+def _all_of(repo: Path) -> Access:
+    return Access(tree=repo.absolute())
 
 
 def _is_below(repo: Path, folder: str) -> bool:

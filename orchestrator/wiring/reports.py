@@ -10,6 +10,7 @@ from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.redaction import redact, redacted
+from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import Story
 from orchestrator.errors import RepositoryError, WorkspaceError
@@ -53,6 +54,7 @@ def save_report(
     stories: Iterable[Story],
     paused: str | None = None,
     secrets: Sequence[str] = (),
+    sandbox: SandboxFacts | None = None,
 ) -> tuple[SprintReport, Path]:
     """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
 
@@ -62,6 +64,7 @@ def save_report(
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
+    told = told.model_copy(update={"sandbox": sandbox})
     report = SprintReport.model_validate(redacted(told.model_dump(mode="json"), secrets))
     text = json.dumps(report.model_dump(mode="json"), indent=2)
     markdown = redact(render_report(report, histories, _places(folder, record)), secrets)

@@ -45,10 +45,10 @@ from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
 from orchestrator.wiring.runners import project_runner
+from orchestrator.wiring.sandboxes import begun_events, sandbox_for, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets, masks_of
 from orchestrator.wiring.sprints import (
     Chosen,
-    begun_event,
     continued_sprint,
     event_url,
     failed_before,
@@ -98,6 +98,7 @@ class Run:
     async def _go(self, content: BacklogContent, provider: RoutedProvider) -> RunResult:
         options = self._options
         library = await asyncio.to_thread(prompt_library, self._settings, self._environment)
+        self._sandbox = await sandbox_for(self._settings, self._environment)
         await asyncio.to_thread(self._folder.make)
         default = await asyncio.to_thread(default_repository)
         repository = await open_repository(options.repo or default)
@@ -196,7 +197,8 @@ class Run:
         failed = await self._recall(record, histories)
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(self._sink())
-            await sink.emit(begun_event(chosen, str(provider), self._clock.now()))
+            for event in begun_events(chosen, str(provider), self._sandbox.facts, self._clock.now()):
+                await sink.emit(event)
             writer = BacklogWriter(await self._backlog(), lambda text: self._tell(f"warning: {text}"))
             cells = await stack.enter_async_context(writer)
             slots = Slots(settings.concurrency.stories)
@@ -262,7 +264,7 @@ class Run:
     def _bodies(self, library: PromptLibrary, workspace: GitWorkspace, record: SprintRecord, lock_fd: int) -> Bodies:
         masks = masks_of(self._folder, self._secrets)
         folder = self._folder.environments(record.sprint)
-        runner = project_runner(self._settings, self._environment, folder, lock_fds=(lock_fd,))
+        runner = project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
         return story_body(library, workspace, runner, masks), plan_body(library, masks)
 
     def _engine(
@@ -285,7 +287,8 @@ class Run:
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
         stories = chosen.content.stories
-        report, path = save_report(self._folder, chosen.record, histories, stories, paused, self._secrets)
+        facts = sandbox_told(self._environment, self._folder, chosen.record.sprint)
+        report, path = save_report(self._folder, chosen.record, histories, stories, paused, self._secrets, facts)
         return RunResult(
             report=report,
             report_path=path,

@@ -8,24 +8,31 @@ from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.suite_runner import ProjectRunner
 from orchestrator.ports import SuiteRunner
 from orchestrator.settings import Environment, Settings
 
 
 def project_runner(
-    settings: Settings, environment: Environment, folder: Path, *, lock_fds: tuple[int, ...] = ()
+    settings: Settings,
+    environment: Environment,
+    folder: Path,
+    sandbox: Sandbox,
+    *,
+    lock_fds: tuple[int, ...] = (),
 ) -> SuiteRunner:
-    """What runs tests and commands; environments are kept in `folder` and, for Node, in `<folder>-node`.
+    """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
 
     `lock_fds` stay open as long as a command may still run.
     """
     path = command_path(environment)
     slots = asyncio.Semaphore(settings.concurrency.commands)
-    commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots)
+    commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
-    venvs = PythonEnvironments(folder, commands, settings.commands, variables)
-    packages = NodeEnvironments(folder.with_name(f"{folder.name}-node"), commands, settings.commands, variables)
+    venvs = PythonEnvironments(folder, commands, settings.commands, variables, settings.sandbox)
+    node = folder.with_name(f"{folder.name}-node")
+    packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)
     return ProjectRunner(pytest, NodeRunner(commands, packages, settings.test), packages, settings.test, path)
 

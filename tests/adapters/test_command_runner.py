@@ -12,15 +12,22 @@ import pytest
 
 from orchestrator.adapters.capped_output import CappedOutput
 from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.domain.testing import CommandResult
 from orchestrator.settings.model import CommandSettings
+from tests.sandboxes import PATH, TIERS, sandbox
 
-PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 LINUX = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 
 
-def limited(*, timeout_s: float = 20, **limits: int) -> LimitedCommandRunner:
-    return LimitedCommandRunner(CommandSettings(timeout_s=timeout_s, **limits), PATH)
+@pytest.fixture(params=TIERS, autouse=True)
+def box(request: pytest.FixtureRequest) -> Sandbox:
+    """Every test here runs in every tier."""
+    return sandbox(request.param)
+
+
+def limited(box: Sandbox, *, timeout_s: float = 20, **limits: int) -> LimitedCommandRunner:
+    return LimitedCommandRunner(CommandSettings(timeout_s=timeout_s, **limits), PATH, sandbox=box)
 
 
 async def shell(
@@ -47,9 +54,11 @@ def mark() -> str:
     return f"mark{uuid.uuid4().hex}"
 
 
-async def test_output_exit_code_and_environment_from_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_output_exit_code_and_environment_from_nothing(
+    box: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SOME_API_KEY", "hidden-value")
-    result = await shell(limited(), "echo out; echo err >&2; env; pwd; cat; exit 3", tmp_path, {"ADDED": "yes"})
+    result = await shell(limited(box), "echo out; echo err >&2; env; pwd; cat; exit 3", tmp_path, {"ADDED": "yes"})
     assert result.exit_code == 3
     assert result.limit is None
     lines = result.output.splitlines()
@@ -69,29 +78,31 @@ async def test_output_exit_code_and_environment_from_nothing(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("argv", [["no-such-program"], ["./absent"], [], ["a\0b"], ["x" * 300_000]])
-async def test_what_cannot_be_started_is_exit_code_127_with_a_reason(argv: list[str], tmp_path: Path) -> None:
-    result = await limited().run(argv, cwd=tmp_path)
+async def test_what_cannot_be_started_is_exit_code_127_with_a_reason(
+    box: Sandbox, argv: list[str], tmp_path: Path
+) -> None:
+    result = await limited(box).run(argv, cwd=tmp_path)
     assert result.exit_code == 127
     assert result.output
 
 
-async def test_missing_folder_is_127_and_a_file_without_permission_126(tmp_path: Path) -> None:
+async def test_missing_folder_is_127_and_a_file_without_permission_126(box: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
-    assert (await limited().run(["true"], cwd=tmp_path / "absent")).exit_code == 127
-    assert (await limited().run(["./data"], cwd=tmp_path)).exit_code == 126
+    assert (await limited(box).run(["true"], cwd=tmp_path / "absent")).exit_code == 127
+    assert (await limited(box).run(["./data"], cwd=tmp_path)).exit_code == 126
 
 
-async def test_a_signal_is_no_exit_code(tmp_path: Path) -> None:
-    result = await shell(limited(), "kill -ABRT $$", tmp_path)
+async def test_a_signal_is_no_exit_code(box: Sandbox, tmp_path: Path) -> None:
+    result = await shell(limited(box), "kill -ABRT $$", tmp_path)
     assert result.exit_code is None
     assert not result.ok
     assert "SIGABRT" in result.output
 
 
 @LINUX
-async def test_detached_survivors_are_gone_when_the_main_process_ends(tmp_path: Path, mark: str) -> None:
+async def test_detached_survivors_are_gone_when_the_main_process_ends(box: Sandbox, tmp_path: Path, mark: str) -> None:
     text = f"(setsid sh -c 'sleep 60; : {mark}' &) ; sh -c 'sleep 60 & sleep 60' & trap '' TERM; echo done"
-    result = await shell(limited(), text, tmp_path, {"MARK": mark})
+    result = await shell(limited(box), text, tmp_path, {"MARK": mark})
     assert result.ok
     assert result.output == "done\n"
     assert result.duration_s < 5, "survivors that hold the pipe do not delay the end"
@@ -99,9 +110,9 @@ async def test_detached_survivors_are_gone_when_the_main_process_ends(tmp_path: 
 
 
 @LINUX
-async def test_a_command_that_never_ends_and_ignores_signals(tmp_path: Path, mark: str) -> None:
+async def test_a_command_that_never_ends_and_ignores_signals(box: Sandbox, tmp_path: Path, mark: str) -> None:
     text = "trap '' TERM INT HUP; echo begun; (trap '' TERM; setsid sleep 60) & sleep 60; sleep 60"
-    result = await shell(limited(timeout_s=0.6), text, tmp_path, {"MARK": mark})
+    result = await shell(limited(box, timeout_s=0.6), text, tmp_path, {"MARK": mark})
     assert (result.limit, result.exit_code, result.output) == ("timeout", None, "begun\n")
     assert 0.6 <= result.duration_s < 5
     assert marked(mark) == []
@@ -109,23 +120,23 @@ async def test_a_command_that_never_ends_and_ignores_signals(tmp_path: Path, mar
 
 @LINUX
 @pytest.mark.parametrize("shape", ["while :; do sleep 60 & done", "f() { f | f & }; f; wait; sleep 30"])
-async def test_fork_bombs_are_bounded(shape: str, tmp_path: Path, mark: str) -> None:
-    result = await shell(limited(processes=30), shape, tmp_path, {"MARK": mark})
+async def test_fork_bombs_are_bounded(box: Sandbox, shape: str, tmp_path: Path, mark: str) -> None:
+    result = await shell(limited(box, processes=30), shape, tmp_path, {"MARK": mark})
     assert result.limit in {"processes", None}
     assert marked(mark) == []
 
 
 @LINUX
-async def test_memory_is_counted_over_the_whole_tree(tmp_path: Path, mark: str) -> None:
+async def test_memory_is_counted_over_the_whole_tree(box: Sandbox, tmp_path: Path, mark: str) -> None:
     hog = "import time; x = bytearray(60_000_000); time.sleep(60)"
     text = f'for i in 1 2 3; do {sys.executable} -c "{hog}" & done; wait'
-    result = await shell(limited(memory_mb=128), text, tmp_path, {"MARK": mark})
+    result = await shell(limited(box, memory_mb=128), text, tmp_path, {"MARK": mark})
     assert result.limit == "memory"
     assert marked(mark) == []
 
 
-async def test_endless_output_ends_the_command_and_keeps_head_and_tail(tmp_path: Path) -> None:
-    result = await shell(limited(output_kept_kb=2, output_killed_kb=64), "echo first; yes", tmp_path)
+async def test_endless_output_ends_the_command_and_keeps_head_and_tail(box: Sandbox, tmp_path: Path) -> None:
+    result = await shell(limited(box, output_kept_kb=2, output_killed_kb=64), "echo first; yes", tmp_path)
     assert result.limit == "output"
     assert result.exit_code is None
     assert result.output.startswith("first\ny\n")
@@ -135,9 +146,9 @@ async def test_endless_output_ends_the_command_and_keeps_head_and_tail(tmp_path:
 
 @LINUX
 @pytest.mark.parametrize("attack", ["kill -9 $PPID", "kill -STOP $PPID; kill -TERM $PPID", "kill -9 0"])
-async def test_attacks_on_the_launcher_leave_nothing(attack: str, tmp_path: Path, mark: str) -> None:
+async def test_attacks_on_the_launcher_leave_nothing(box: Sandbox, attack: str, tmp_path: Path, mark: str) -> None:
     text = f"setsid sleep 60 & {attack}; sleep 2"
-    run = asyncio.create_task(shell(limited(timeout_s=20), text, tmp_path, {"MARK": mark}))
+    run = asyncio.create_task(shell(limited(box, timeout_s=20), text, tmp_path, {"MARK": mark}))
     await asyncio.sleep(0.8)
     run.cancel()
     result = (await asyncio.gather(run, return_exceptions=True))[0]
@@ -146,8 +157,8 @@ async def test_attacks_on_the_launcher_leave_nothing(attack: str, tmp_path: Path
 
 
 @LINUX
-async def test_cancelling_ends_the_tree_before_it_goes_on(tmp_path: Path, mark: str) -> None:
-    run = asyncio.create_task(shell(limited(), "setsid sleep 60 & touch begun; sleep 60", tmp_path, {"MARK": mark}))
+async def test_cancelling_ends_the_tree_before_it_goes_on(box: Sandbox, tmp_path: Path, mark: str) -> None:
+    run = asyncio.create_task(shell(limited(box), "setsid sleep 60 & touch begun; sleep 60", tmp_path, {"MARK": mark}))
     while not (tmp_path / "begun").exists():
         await asyncio.sleep(0.02)
     assert marked(mark)
@@ -157,8 +168,8 @@ async def test_cancelling_ends_the_tree_before_it_goes_on(tmp_path: Path, mark: 
     assert marked(mark) == []
 
 
-async def test_many_at_once_stay_apart_and_slots_bound_them(tmp_path: Path) -> None:
-    runner = LimitedCommandRunner(CommandSettings(), PATH, slots=asyncio.Semaphore(2))
+async def test_many_at_once_stay_apart_and_slots_bound_them(box: Sandbox, tmp_path: Path) -> None:
+    runner = LimitedCommandRunner(CommandSettings(), PATH, slots=asyncio.Semaphore(2), sandbox=box)
     text = "mkdir run-$N; test $(ls -d run-* | wc -l) -le 2 || echo crowd; echo $N; sleep 0.1; rmdir run-$N; exit $N"
     results = await asyncio.gather(*(shell(runner, text, tmp_path, {"N": str(n)}) for n in range(6)))
     assert [(result.exit_code, result.output) for result in results] == [(n, f"{n}\n") for n in range(6)]
@@ -172,21 +183,25 @@ from orchestrator.settings.model import CommandSettings
 lock = open(sys.argv[1], "w")
 import fcntl
 fcntl.flock(lock, fcntl.LOCK_EX)
-runner = LimitedCommandRunner(CommandSettings(), sys.argv[3], lock_fds=(lock.fileno(),))
+from orchestrator.domain.sandbox import Tier
+from tests.sandboxes import sandbox
+box = sandbox(Tier(sys.argv[5]))
+runner = LimitedCommandRunner(CommandSettings(), sys.argv[3], lock_fds=(lock.fileno(),), sandbox=box)
 text = "ls /proc/self/fd | wc -l; setsid sleep 60 & sh -c 'sleep 60' & touch begun; sleep 60"
 asyncio.run(runner.run(["/bin/sh", "-c", text], cwd=Path(sys.argv[2]), env={"MARK": sys.argv[4]}))
 """
 
 
 @LINUX
-def test_kill_9_of_the_parent_ends_the_tree_and_frees_its_lock_last(tmp_path: Path, mark: str) -> None:
+def test_kill_9_of_the_parent_ends_the_tree_and_frees_its_lock_last(box: Sandbox, tmp_path: Path, mark: str) -> None:
     lock = tmp_path / "lock"
-    daemon = subprocess.Popen([sys.executable, "-c", DAEMON, str(lock), str(tmp_path), PATH, mark])
+    daemon = subprocess.Popen([sys.executable, "-c", DAEMON, str(lock), str(tmp_path), PATH, mark, box.facts.tier])
     try:
         until = time.monotonic() + 10
         while not (tmp_path / "begun").exists() and time.monotonic() < until:
             time.sleep(0.02)
-        assert len(marked(mark)) >= 4
+        # In a tier with a namespace of their own, what can be seen of their environment from here differs.
+        assert len(marked(mark)) >= 2
     finally:
         daemon.kill()
         daemon.wait()
@@ -195,17 +210,17 @@ def test_kill_9_of_the_parent_ends_the_tree_and_frees_its_lock_last(tmp_path: Pa
         assert [pid for pid in marked(mark) if b"sleep" in Path(f"/proc/{pid}/cmdline").read_bytes()] == []
 
 
-async def test_the_command_inherits_no_descriptor(tmp_path: Path) -> None:
+async def test_the_command_inherits_no_descriptor(box: Sandbox, tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
-        runner = LimitedCommandRunner(CommandSettings(), PATH, lock_fds=(lock.fileno(),))
+        runner = LimitedCommandRunner(CommandSettings(), PATH, lock_fds=(lock.fileno(),), sandbox=box)
         code = "import os; print([fd for fd in range(3, 200) if os.path.exists(f'/dev/fd/{fd}') and fd != 3])"
         result = await runner.run([sys.executable, "-c", code], cwd=tmp_path)
         assert result.output == "[]\n"
         assert os.get_inheritable(lock.fileno()) is False
 
 
-async def test_a_shared_scratch_folder_is_kept(tmp_path: Path) -> None:
-    result = await limited().run(["/bin/sh", "-c", "echo kept > $TMPDIR/file"], cwd=tmp_path, scratch=tmp_path)
+async def test_a_shared_scratch_folder_is_kept(box: Sandbox, tmp_path: Path) -> None:
+    result = await limited(box).run(["/bin/sh", "-c", "echo kept > $TMPDIR/file"], cwd=tmp_path, scratch=tmp_path)
     assert result.ok
     assert (tmp_path / "file").read_text() == "kept\n"
 

@@ -17,6 +17,7 @@ from orchestrator.ports import SuiteRunner
 from orchestrator.settings import Policies, load
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.team import story_body, story_payload
+from tests.sandboxes import TIERS, sandbox
 from tests.sprint.test_story import LIBRARY, codes, provider
 from tests.support import Team, delivery, git, make_repo, plain_environment
 
@@ -42,7 +43,7 @@ class Sprint:
 
     def run(self) -> list[StoryOutcome]:
         settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(self.folder)), self.folder)
-        runner = project_runner(settings, environment, self.folder / "environments")
+        runner = project_runner(settings, environment, self.folder / "environments", sandbox(TIERS[0]))
         return asyncio.run(self._run(runner, git(self.repo, "rev-parse", "HEAD")))
 
     async def _run(self, runner: SuiteRunner, base: str) -> list[StoryOutcome]:

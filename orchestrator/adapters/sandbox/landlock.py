@@ -1,0 +1,100 @@
+"""The tier `landlock`: for machines that allow no namespaces, as most containers. Most of the machine is closed."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from orchestrator.adapters.sandbox.confined import abi_version
+from orchestrator.adapters.sandbox.places import DEVICES, SYSTEM, etc, private_repository, tools
+from orchestrator.adapters.sandbox.seccomp import Sockets, program
+from orchestrator.adapters.sandbox.tier import Command, Confined
+from orchestrator.adapters.sandbox.uids import DAC_READ_SEARCH, SETPCAP, Owners, Slot, can_change_user, has
+from orchestrator.domain.sandbox import SandboxFacts, Tier
+
+OLDEST_ABI = 3
+"""Before it, a file that may not be written may still be emptied."""
+_SHARED_MEMORY = "/dev/shm"
+
+
+class LandlockSandbox:
+    """`path` is the PATH that commands get; `readable` what the user opens to them; `shared` opens TCP to them.
+
+    `as_user` None: commands get a user of their own where the machine allows it.
+    """
+
+    def __init__(
+        self, path: str, readable: tuple[Path, ...] = (), *, shared: bool = False, as_user: bool | None = None
+    ) -> None:
+        self._abi = abi_version()
+        self._shared = shared
+        self._as_user = can_change_user() if as_user is None else as_user
+        self._readable = (*map(Path, (*SYSTEM, *etc())), *tools(path), *readable)
+        self._owners = Owners()
+        self._closed = program(Sockets.TCP if shared else Sockets.NONE, shared_processes=True)
+        self._open = program(Sockets.USUAL, shared_processes=True)
+        self._may_look = has(DAC_READ_SEARCH, SETPCAP)
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """See the protocol."""
+        own, scoped = self._as_user, self._abi >= 6
+        missing = {
+            "private loopback": True,
+            "network (TCP is open: sandbox.loopback is shared)": self._shared,
+            "own user": not own,
+            ".git": not own,
+            "attributes of our user's files": not own,
+            "locks of multiprocessing": not own,
+            "signals to our user's processes": not own and not scoped,
+        }
+        holds = {
+            **dict.fromkeys(("limits", "environment", "process tree", "files"), True),
+            "network": not self._shared,
+            "other processes": own or scoped,
+            "system calls": True,
+            "own user": own,
+            ".git": own,
+        }
+        return SandboxFacts(
+            tier=Tier.LANDLOCK,
+            holds=tuple(name for name, there in holds.items() if there),
+            missing=tuple(name for name, there in missing.items() if there),
+        )
+
+    @contextlib.contextmanager
+    def confined(self, command: Command) -> Iterator[Confined]:
+        """See the protocol."""
+        fetch = command.access.fetch
+        with contextlib.ExitStack() as stack:
+            own: Slot | None = None
+            if self._as_user and not fetch:
+                own = stack.enter_context(self._owners.of(command.tree, command.scratch))
+            write = [str(command.tree), str(command.scratch), *([_SHARED_MEMORY] if own or fetch else [])]
+            readable = (*self._readable, *command.access.readable, *private_repository(command.tree))
+            policy = {
+                "read": ["/"] if fetch else [str(path) for path in readable],
+                "write": write,
+                "devices": list(DEVICES),
+                "abi": self._abi,
+                "tcp": fetch or self._shared,
+                "uid": None if own is None else own.uid,
+                "look": self._looks(command, own),
+                "seccomp": (self._open if fetch else self._closed).hex(),
+            }
+            held = () if own is None else (own.lock_fd,)
+            yield Confined(command.argv, command.env, {"landlock": policy, "own_user": own is not None}, held=held)
+
+    def _looks(self, command: Command, own: Slot | None) -> bool:
+        """Whether the command's user needs the right to pass folders on the way that are closed to it."""
+        if own is None or not self._may_look:
+            return False
+        needed = (command.tree, command.scratch, *self._readable, *command.access.readable)
+        return any(_is_closed(parent) for path in needed for parent in path.parents)
+
+
+def _is_closed(folder: Path) -> bool:
+    try:
+        return not os.stat(folder).st_mode & 0o001
+    except OSError:
+        return False

