@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,12 @@ def sandbox(tier: Tier, path: str = PATH) -> Sandbox:
     return box if box is not None else pytest.skip(f"{tier}: {reasons.get(tier)}")
 
 
+def best(path: str = PATH) -> Sandbox:
+    """The strongest tier that is there."""
+    return _available(path)[0][0]
+
+
 @cache
 def _available(path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
-    return asyncio.run(available(SandboxSettings(), path))
+    with ThreadPoolExecutor(1) as pool:  # also from within a test that has a loop
+        return pool.submit(lambda: asyncio.run(available(SandboxSettings(), path))).result()

@@ -15,7 +15,7 @@ from orchestrator.wiring.sprints import Chosen, begun_event, event_url
 
 async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
     """The tier that the settings ask for and this machine has. Raises ConfigError."""
-    return await open_sandbox(settings.sandbox, command_path(environment))
+    return await open_sandbox(settings.sandbox, command_path(environment), (environment.home,))
 
 
 def sandbox_told(environment: Environment, folder: StateFolder, sprint: str) -> SandboxFacts | None:

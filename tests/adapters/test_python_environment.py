@@ -9,40 +9,51 @@ import pytest
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.domain.sandbox import Tier
 from orchestrator.domain.testing import RunProblem
-from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.settings.model import CommandSettings, SandboxSettings, TestSettings
+from tests.sandboxes import CONFINED, sandbox
 
 PATH = "/usr/bin:/bin"
 OFFLINE = ("PIP_NO_INDEX", "PIP_FIND_LINKS")
 PYTEST = importlib.metadata.version("pytest")
 
 
-def wheel(folder: Path, name: str, version: str, code: str) -> None:
+def wheel(folder: Path, name: str, version: str, code: str, pth: str = "") -> None:
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
         archive.writestr(f"{name}/__init__.py", code)
+        if pth:
+            archive.writestr(f"{name}.pth", pth)
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
 
 
-def environments_in(folder: Path, links: Path) -> tuple[PythonEnvironments, LimitedCommandRunner]:
+def environments_in(
+    folder: Path, links: Path, box: Sandbox | None = None
+) -> tuple[PythonEnvironments, LimitedCommandRunner]:
     settings = CommandSettings(install_env=OFFLINE, timeout_s=60, install_timeout_s=100)
-    runner = LimitedCommandRunner(settings, PATH)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=box)
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "SOME_API_KEY": "hidden-value"}
     return PythonEnvironments(folder, runner, settings, variables), runner
 
 
-async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier, tmp_path: Path) -> None:
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()
     wheel(links, "tiny", "1.5", "VALUE = 5\n")
-    wheel(links, "tiny", "1.0", "VALUE = 0\n")
+    # A package whose file of paths runs whenever an interpreter starts beside it: also within the installer.
+    marker = tmp_path / "marker"
+    trick = f"import os, socket; os.access('{links}', os.R_OK) and open('{marker}', 'a').write('ran')\n"
+    wheel(links, "tiny", "1.0", "VALUE = 0\n", pth=trick)
     wheel(links, "pytest", PYTEST, "")
     (root / "requirements.txt").write_text("tiny\n-c limits.txt\nabsent; python_version < '3'\n")
     (root / "limits.txt").write_text("tiny[odd]<1.3\n")
-    environments, runner = environments_in(tmp_path / "environments", links)
+    environments, runner = environments_in(tmp_path / "environments", links, sandbox(tier))
 
     first, second = await asyncio.gather(environments.ensure(root, "US-1"), environments.ensure(root, "US-1"))
     assert first.problem is None, f"{first.problem}\n{first.output}"
@@ -51,7 +62,13 @@ async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tmp_path: 
     code = (
         "import tiny, importlib.util as u; print(tiny.VALUE, *(u.find_spec(n) is None for n in ('pytest', 'pydantic')))"
     )
-    assert (await runner.run([str(first.python), "-c", code], cwd=root)).output == "0 False True\n"
+    seen = await runner.run([str(first.python), "-c", code], cwd=root, access=first.access)
+    assert seen.output.endswith("0 False True\n")
+    changed = await runner.run(
+        [str(first.python), "-m", "pip", "uninstall", "-y", "tiny"], cwd=root, access=first.access
+    )
+    assert not changed.ok, "nobody takes away what is installed"
+    assert not marker.exists(), "what came with a package was never run where it could reach anything"
 
     links.rename(tmp_path / "gone")
     assert (await environments.ensure(root, "US-1")).python == first.python, "nothing changed, nothing is installed"
@@ -79,10 +96,20 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
             await environments.ensure(tmp_path, key)
 
 
+async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
+    runner, rules = LimitedCommandRunner(CommandSettings(), PATH), SandboxSettings(packages=("Flask_*", "six"))
+    environments = PythonEnvironments(tmp_path / "kept", runner, CommandSettings(), {}, rules)
+    (tmp_path / "requirements.txt").write_text("--pre\nsix>=1\nflask.login[x]==1 ; python_version > '3'\nevil-six\n")
+    refused = await environments.ensure(tmp_path, "US-1")
+    assert (refused.problem or "").count("is not on the list") == 1
+    assert "`evil-six`" in (refused.problem or "")
+
+
 @pytest.mark.soak
-async def test_a_suite_in_an_environment_from_the_package_index(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_path: Path) -> None:
     settings = CommandSettings()
-    runner = LimitedCommandRunner(settings, PATH)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier))
     environments = PythonEnvironments(tmp_path / "environments", runner, settings, {})
     suites = PytestRunner(runner, environments, TestSettings(), PATH)
     root = tmp_path / "root"
@@ -91,6 +118,8 @@ async def test_a_suite_in_an_environment_from_the_package_index(tmp_path: Path) 
     (root / "test_six.py").write_text("import six\ndef test_six():\n    assert six.PY3\n")
     report = await suites.run(root, files=["test_six.py"], expected_names=["test_six"], key="US-1")
     assert report.green, report.output
-    assert (await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")).ok
+    assert not (await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")).ok
+    for folder in (tmp_path / "environments" / "US-1" / "venv").glob("lib*/python*/site-packages/pytest"):
+        folder.rename(folder.with_name("gone"))
     broken = await suites.run(root, files=["test_six.py"], key="US-1")
     assert broken.problem is RunProblem.MISSING_RUNNER

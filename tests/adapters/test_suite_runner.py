@@ -11,10 +11,13 @@ from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.suite_runner import ProjectRunner
 from orchestrator.adapters.tests_in_tree import kinds_of_tests
+from orchestrator.domain.sandbox import Tier
 from orchestrator.domain.testing import CaseResult, RunProblem
 from orchestrator.settings.model import CommandSettings, TestSettings
+from tests.sandboxes import CONFINED, best, sandbox
 from tests.support import needs_node, needs_typescript
 
 NODE = shutil.which("node") or ""
@@ -29,9 +32,12 @@ def runner_in(
     command: str | None = None,
     timeout_s: float = 30,
     path: str = PATH,
+    box: Sandbox | None = None,
 ) -> ProjectRunner:
+    """In the strongest tier of this machine; with another PATH, in the plain one."""
+    box = box if box is not None or path != PATH else best(PATH)
     commands, tests = CommandSettings(timeout_s=60), TestSettings(timeout_s=timeout_s, command=command)
-    run = LimitedCommandRunner(commands, path)
+    run = LimitedCommandRunner(commands, path, sandbox=box)
     packages = NodeEnvironments(folder / "node", run, commands, {})
     pytest_runner = PytestRunner(run, PythonEnvironments(folder / "python", run, commands, {}), tests, path)
     return ProjectRunner(pytest_runner, NodeRunner(run, packages, tests), packages, tests, path)
@@ -212,12 +218,13 @@ async def test_refused_packages_stop_suite_and_command(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @needs_node
-async def test_a_suite_with_packages_from_the_registry(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_a_suite_with_packages_from_the_registry(tier: Tier, tmp_path: Path) -> None:
     manifest = json.dumps({"type": "module", "dependencies": {"is-odd": "^3.0.0"}})
     code = f"{HEAD}import isOdd from 'is-odd';\ntest('odd', () => assert.ok(isOdd(3)));\n"
     common = "const odd = require('is-odd');\nrequire('node:test').test('common', () => { if (!odd(1)) throw 1; });\n"
     root = tree(tmp_path, {"package.json": manifest, "tests/a.test.js": code, "tests/b.test.cjs": common})
-    runner = runner_in(tmp_path)
+    runner = runner_in(tmp_path, box=sandbox(tier))
     first = await runner.run(root, expected_names=["odd", "common"], key="story")
     assert first.green, first.output
     assert not (root / "node_modules").exists()

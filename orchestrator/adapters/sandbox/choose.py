@@ -25,7 +25,7 @@ _TODO = {
     Tier.LANDLOCK: f"install libseccomp, on a kernel with Landlock (ABI {OLDEST_ABI}, Linux 6.2) that is switched on",
 }
 _PR_SET_DUMPABLE = 4
-_passed: dict[tuple[SandboxSettings, str], tuple[Sandbox | None, dict[Tier, str]]] = {}
+_passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], tuple[Sandbox | None, dict[Tier, str]]] = {}
 """What was found in this process: the machine does not change under it."""
 
 
@@ -33,8 +33,8 @@ class NotOffered(Exception):
     """Why a tier is not there."""
 
 
-async def open_sandbox(settings: SandboxSettings, path: str) -> Sandbox:
-    """The tier for commands with this PATH; its self-test runs once per process. Raises ConfigError.
+async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path, ...] = ()) -> Sandbox:
+    """The tier for commands with this PATH in `places`; its self-test runs once per process. Raises ConfigError.
 
     From then on this process's memory and environment are closed to others of its user.
     """
@@ -42,9 +42,9 @@ async def open_sandbox(settings: SandboxSettings, path: str) -> Sandbox:
     await asyncio.to_thread(hide_process)
     if settings.mode == "plain":
         return PlainSandbox("asked for by name")
-    key = (settings, path)
+    key = (settings, path, places)
     if key not in _passed:
-        _passed[key] = await _strongest(settings, path)
+        _passed[key] = await _strongest(settings, path, places)
     found, reasons = _passed[key]
     if found is not None and RANK[found.facts.tier] >= RANK[least]:
         return found
@@ -65,7 +65,7 @@ async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox
     reasons: dict[Tier, str] = {}
     for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
         one = SandboxSettings.model_validate({**settings.model_dump(), "mode": tier.value, "require": None})
-        passed, why = await _strongest(one, path)
+        passed, why = await _strongest(one, path, ())
         reasons |= why
         found += [] if passed is None else [passed]
     return tuple(reversed(found)), reasons
@@ -90,9 +90,11 @@ def _least(settings: SandboxSettings) -> Tier:
     return required
 
 
-async def _strongest(settings: SandboxSettings, path: str) -> tuple[Sandbox | None, dict[Tier, str]]:
+async def _strongest(
+    settings: SandboxSettings, path: str, places: tuple[Path, ...]
+) -> tuple[Sandbox | None, dict[Tier, str]]:
     reasons: dict[Tier, str] = {}
-    for tier, offer in _offers(settings, path):
+    for tier, offer in _offers(settings, path, places):
         try:
             candidates = await asyncio.to_thread(offer)
         except NotOffered as error:
@@ -106,7 +108,9 @@ async def _strongest(settings: SandboxSettings, path: str) -> tuple[Sandbox | No
     return None, reasons
 
 
-def _offers(settings: SandboxSettings, path: str) -> Iterator[tuple[Tier, Callable[[], Sequence[Sandbox]]]]:
+def _offers(
+    settings: SandboxSettings, path: str, places: tuple[Path, ...]
+) -> Iterator[tuple[Tier, Callable[[], Sequence[Sandbox]]]]:
     readable = tuple(Path(name).expanduser().absolute() for name in settings.readable)
     shared = settings.loopback == "shared"
     if sys.platform == "darwin":
@@ -114,7 +118,7 @@ def _offers(settings: SandboxSettings, path: str) -> Iterator[tuple[Tier, Callab
     if settings.mode in {"auto", "namespaces"}:
         yield Tier.NAMESPACES, lambda: _namespaces(path, readable)
     if settings.mode in {"auto", "landlock"}:
-        yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared)
+        yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared, places)
 
 
 def _seatbelt(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
@@ -131,12 +135,12 @@ def _namespaces(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
     return [NamespaceSandbox(form, path, readable) for form in forms(bwrap)]
 
 
-def _landlock(path: str, readable: tuple[Path, ...], shared: bool) -> Sequence[Sandbox]:
+def _landlock(path: str, readable: tuple[Path, ...], shared: bool, places: tuple[Path, ...]) -> Sequence[Sandbox]:
     if sys.platform != "linux" or (abi := abi_version()) < OLDEST_ABI:
         version = f"ABI {abi}" if sys.platform == "linux" and abi else "none"
         raise NotOffered(f"the kernel's Landlock is too old or switched off ({version})")
     _require_seccomp()
-    return [LandlockSandbox(path, readable, shared=shared)]
+    return [LandlockSandbox(path, readable, shared=shared, places=places)]
 
 
 def _require_seccomp() -> None:

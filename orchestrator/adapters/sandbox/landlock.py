@@ -1,15 +1,23 @@
 """The tier `landlock`: for machines that allow no namespaces, as most containers. Most of the machine is closed."""
 
 import contextlib
-import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from orchestrator.adapters.sandbox.confined import abi_version
 from orchestrator.adapters.sandbox.places import DEVICES, SYSTEM, etc, private_repository, tools
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
-from orchestrator.adapters.sandbox.uids import DAC_READ_SEARCH, SETPCAP, Owners, Slot, can_change_user, has
+from orchestrator.adapters.sandbox.uids import (
+    DAC_READ_SEARCH,
+    SETPCAP,
+    Owners,
+    Slot,
+    can_change_user,
+    has,
+    is_closed,
+    is_shut_away,
+)
 from orchestrator.domain.sandbox import SandboxFacts, Tier
 
 OLDEST_ABI = 3
@@ -20,20 +28,28 @@ _SHARED_MEMORY = "/dev/shm"
 class LandlockSandbox:
     """`path` is the PATH that commands get; `readable` what the user opens to them; `shared` opens TCP to them.
 
-    `as_user` None: commands get a user of their own where the machine allows it.
+    `places` are folders in which trees will lie. `as_user` None: commands get a user of their own where the machine
+    allows it, and where that user can come to them.
     """
 
     def __init__(
-        self, path: str, readable: tuple[Path, ...] = (), *, shared: bool = False, as_user: bool | None = None
+        self,
+        path: str,
+        readable: tuple[Path, ...] = (),
+        *,
+        shared: bool = False,
+        places: tuple[Path, ...] = (),
+        as_user: bool | None = None,
     ) -> None:
         self._abi = abi_version()
         self._shared = shared
-        self._as_user = can_change_user() if as_user is None else as_user
         self._readable = (*map(Path, (*SYSTEM, *etc())), *tools(path), *readable)
+        self._may_look = has(DAC_READ_SEARCH, SETPCAP)
+        reachable = self._may_look or not _out_of_reach(places, self._readable)
+        self._as_user = (can_change_user() and reachable) if as_user is None else as_user
         self._owners = Owners()
         self._closed = program(Sockets.TCP if shared else Sockets.NONE, shared_processes=True)
         self._open = program(Sockets.USUAL, shared_processes=True)
-        self._may_look = has(DAC_READ_SEARCH, SETPCAP)
 
     @property
     def facts(self) -> SandboxFacts:
@@ -86,15 +102,17 @@ class LandlockSandbox:
             yield Confined(command.argv, command.env, {"landlock": policy, "own_user": own is not None}, held=held)
 
     def _looks(self, command: Command, own: Slot | None) -> bool:
-        """Whether the command's user needs the right to pass folders on the way that are closed to it."""
-        if own is None or not self._may_look:
+        """Whether the command's user needs the right to look into what is closed to it. Raises OSError."""
+        if own is None:
             return False
-        needed = (command.tree, command.scratch, *self._readable, *command.access.readable)
-        return any(_is_closed(parent) for path in needed for parent in path.parents)
+        readable = (*self._readable, *command.access.readable)
+        if not _out_of_reach((command.tree, command.scratch), readable):
+            return False
+        if not self._may_look:
+            raise PermissionError(f"{command.tree} or what it needs is closed to other users than root")
+        return True
 
 
-def _is_closed(folder: Path) -> bool:
-    try:
-        return not os.stat(folder).st_mode & 0o001
-    except OSError:
-        return False
+def _out_of_reach(own: Iterable[Path], readable: Iterable[Path]) -> bool:
+    readable = tuple(readable)
+    return any(map(is_shut_away, (*own, *readable))) or any(map(is_closed, readable))

@@ -11,12 +11,15 @@ from typing import NamedTuple
 from orchestrator.adapters.sandbox.places import SYSTEM, etc, outermost, private_repository, tools
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
-from orchestrator.adapters.sandbox.uids import SYS_ADMIN, Owners, Slot, can_change_user, has
+from orchestrator.adapters.sandbox.uids import SYS_ADMIN, Owners, Slot, can_change_user, has, is_closed
 from orchestrator.domain.sandbox import SandboxFacts, Tier
 
 _TMP_MB, _SHM_MB = 512, 512
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 _MAPPED_UID = 1000
 _APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+_LOOK = "CAP_DAC_READ_SEARCH"
+"""To read what root keeps from other users, among what the command can see at all."""
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
@@ -85,17 +88,18 @@ class NamespaceSandbox:
             user = _MAPPED_UID if own is None else own.uid
             texts = {"filter": self._filter, **_accounts(user, command.scratch)}
             fds = {name: _memory(stack, text) for name, text in texts.items()}
+            look = own is not None and any(map(is_closed, (*self._readable, *command.access.readable)))
             yield Confined(
-                argv=[self._form.bwrap, *self._options(command, fds), "--", *_inner(command, own)],
+                argv=[self._form.bwrap, *self._options(command, fds, look), "--", *_inner(command, own, look)],
                 env={**command.env, "PATH": _OUTER_PATH} if command.access.fetch else {"PATH": _OUTER_PATH},
                 policy={"own_user": own is not None, "signals_as_codes": True},
                 fds=tuple(fds.values()),
                 held=() if own is None else (own.lock_fd,),
             )
 
-    def _options(self, command: Command, fds: dict[str, int]) -> list[str]:
+    def _options(self, command: Command, fds: dict[str, int], look: bool) -> list[str]:
         changes = not self._form.mapped and not command.access.fetch
-        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP") if changes else ()
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", *((_LOOK,) if look else ())) if changes else ()
         ids = ("--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID))
         mapped = ("--unshare-user", *ids) if self._form.mapped else ()
         return [
@@ -110,11 +114,11 @@ class NamespaceSandbox:
         ]
 
     def _everything(self) -> list[str]:
-        proc = ("--proc", "/proc") if self._form.proc else ("--tmpfs", "/proc")
+        proc = _proc() if self._form.proc else ("--tmpfs", "/proc")
         return ["--ro-bind", "/", "/", "--dev", "/dev", *proc]
 
     def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
-        proc = ("--proc", "/proc") if self._form.proc else ()
+        proc = _proc() if self._form.proc else ()
         fresh = ("--perms", "1777", "--size")
         readable = outermost((*self._readable, *command.access.readable, *private_repository(command.tree)))
         return [
@@ -136,7 +140,7 @@ class NamespaceSandbox:
         ]
 
 
-def _inner(command: Command, own: Slot | None) -> tuple[str, ...]:
+def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     """The environment comes last: whatever it does to programs that start is done to the command alone."""
     if command.access.fetch:
         return ("/usr/bin/env", f"PATH={command.env.get('PATH', '')}", *_START, *command.argv)
@@ -144,8 +148,20 @@ def _inner(command: Command, own: Slot | None) -> tuple[str, ...]:
     inner = ("/usr/bin/env", "-i", *variables, *_START, *command.argv)
     if own is None:
         return inner
-    user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all")
-    return ("setpriv", *user, "--", *inner)
+    user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
+    kept = ",+dac_read_search" if look else ""
+    rights = (
+        f"--inh-caps=-all{kept}",
+        *((f"--ambient-caps=-all{kept}",) if look else ()),
+        f"--bounding-set=-all{kept}",
+    )
+    return ("setpriv", *user, *rights, "--", *inner)
+
+
+def _proc() -> tuple[str, ...]:
+    """A /proc that changes nothing: to root in a user namespace the kernel's settings belong as much as to root."""
+    risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
+    return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
 
 
 def _memory(stack: contextlib.ExitStack, text: bytes) -> int:

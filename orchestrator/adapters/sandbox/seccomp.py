@@ -24,6 +24,7 @@ _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX type into the terminal on behalf of whoever sits there."""
 _MODES = (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))
 _OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
+_ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _DGRAM, _TYPES = 2, 0xF
 
@@ -43,7 +44,8 @@ class Sockets(StrEnum):
 def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
     """The filter for the running kernel. Raises RuntimeError or ImportError where there is no libseccomp.
 
-    `shared_processes`: the command sees the machine's processes, so it may not change how others are scheduled.
+    `shared_processes`: the command sees the machine's processes and files, so it may not change how others are
+    scheduled, nor attributes of files, which Landlock does not guard.
     """
     module: ModuleType = importlib.import_module("pyseccomp")
     build = _Build(module)
@@ -59,12 +61,18 @@ def program(sockets: Sockets, *, shared_processes: bool) -> bytes:
         for bit in (0o4000, 0o2000):
             build.deny(errno.EPERM, name, build.masked(place, bit, bit))
     if shared_processes:
-        for name in _OF_OTHERS:
-            build.deny(errno.EPERM, name, build.other_than(0, 0))
-        for name in ("setpriority", "ioprio_set"):
-            build.deny(errno.EPERM, name, build.other_than(1, 0))
+        _of_others(build)
     _sockets(build, sockets)
     return build.exported()
+
+
+def _of_others(build: "_Build") -> None:
+    for name in _OF_OTHERS:
+        build.deny(errno.EPERM, name, build.other_than(0, 0))
+    for name in ("setpriority", "ioprio_set"):
+        build.deny(errno.EPERM, name, build.other_than(1, 0))
+    for name in _ATTRIBUTES:
+        build.deny(errno.EOPNOTSUPP, name)  # as a file system without them says, which programs are used to
 
 
 def _sockets(build: "_Build", sockets: Sockets) -> None:

@@ -95,6 +95,21 @@ def slot() -> Iterator[Slot]:
     raise OSError(f"more than {MOST} commands at once")
 
 
+def is_closed(path: Path) -> bool:
+    """Whether other users cannot read what lies there; what is not there is open."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    needed = 0o005 if stat.S_ISDIR(found.st_mode) else 0o004
+    return found.st_mode & needed != needed
+
+
+def is_shut_away(path: Path) -> bool:
+    """Whether other users cannot even come to it."""
+    return any(not parent.stat().st_mode & 0o001 for parent in path.parents if parent.exists())
+
+
 @contextlib.contextmanager
 def given(tree: Path, uid: int) -> Iterator[None]:
     """What is ours below `tree` belongs to `uid` meanwhile, but for `.git` on top of it.

@@ -1,0 +1,145 @@
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.sandbox import choose
+from orchestrator.adapters.sandbox.choose import open_sandbox
+from orchestrator.adapters.sandbox.seatbelt import SeatbeltSandbox
+from orchestrator.adapters.sandbox.selftest import self_test
+from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox
+from orchestrator.domain.sandbox import Access, SandboxFacts, Tier
+from orchestrator.errors import ConfigError
+from orchestrator.settings.model import CommandSettings, SandboxSettings
+from tests.sandboxes import CONFINED, PATH, sandbox
+
+
+def settings(**values: object) -> SandboxSettings:
+    return SandboxSettings.model_validate(values)
+
+
+@pytest.fixture
+def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither bubblewrap nor Landlock."""
+    monkeypatch.setattr(choose, "find_bwrap", lambda: None)
+    monkeypatch.setattr(choose, "abi_version", lambda: 0)
+    monkeypatch.setattr(choose, "_passed", {})
+    monkeypatch.setattr(sys, "platform", "linux")
+
+
+@pytest.mark.usefixtures("bare_machine")
+async def test_where_nothing_confines_a_run_is_refused_unless_plain_was_asked_for() -> None:
+    for values in (
+        {},
+        {"mode": "namespaces"},
+        {"mode": "landlock"},
+        {"require": "namespaces"},
+        {"require": "landlock"},
+    ):
+        with pytest.raises(ConfigError, match=r"cannot be confined .* What to do: install .*sandbox\.mode=plain"):
+            await open_sandbox(settings(**values), PATH)
+    asked = await open_sandbox(settings(mode="plain"), PATH)
+    fallen_back = await open_sandbox(settings(require="none"), PATH)
+    assert (asked.facts.tier, asked.facts.note) == (Tier.PLAIN, "asked for by name")
+    assert fallen_back.facts.tier is Tier.PLAIN
+    assert "bubblewrap is not there" in fallen_back.facts.note
+    assert "Landlock is too old" in fallen_back.facts.note
+
+
+@pytest.mark.parametrize(
+    "values", [{"mode": "plain", "require": "landlock"}, {"mode": "landlock", "require": "namespaces"}]
+)
+async def test_a_mode_below_what_is_required_is_refused(values: dict[str, str]) -> None:
+    with pytest.raises(ConfigError, match="change one of them"):
+        await open_sandbox(settings(**values), PATH)
+
+
+async def test_a_required_tier_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox(Tier.LANDLOCK)
+    monkeypatch.setattr(choose, "find_bwrap", lambda: None)
+    monkeypatch.setattr(choose, "_passed", {})
+    assert (await open_sandbox(settings(), PATH)).facts.tier is Tier.LANDLOCK
+    with pytest.raises(ConfigError, match="asks for namespaces and commands can be confined by landlock"):
+        await open_sandbox(settings(require="namespaces"), PATH)
+
+
+async def test_without_libseccomp_no_tier_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> bytes:
+        raise RuntimeError("Unable to find libseccomp")
+
+    monkeypatch.setattr(choose, "program", gone)
+    monkeypatch.setattr(choose, "_passed", {})
+    with pytest.raises(ConfigError, match="Unable to find libseccomp"):
+        await open_sandbox(settings(), PATH)
+
+
+async def test_the_self_test_tells_what_a_tier_does_not_hold() -> None:
+    """The plain tier under the flag of a stronger one is found out."""
+    pretended = SandboxFacts(tier=Tier.LANDLOCK)
+    told = await self_test(LimitedCommandRunner(CommandSettings(), PATH, sandbox=PlainSandbox()), pretended)
+    for word in ("writes outside", "reads a file", "environment", "signals", "loopback"):
+        assert word in told
+
+
+class Broken(PlainSandbox):
+    """As a machine on which bubblewrap is there and may not work."""
+
+    @contextmanager
+    def confined(self, command: Command) -> Iterator[Confined]:
+        yield Confined(("/bin/sh", "-c", "echo no permission >&2; exit 1"), command.env)
+
+
+async def test_the_self_test_tells_why_a_tier_cannot_run_anything() -> None:
+    told = await self_test(
+        LimitedCommandRunner(CommandSettings(), PATH, sandbox=Broken()), SandboxFacts(tier=Tier.LANDLOCK)
+    )
+    assert told == "a command cannot be run in it: no permission"
+
+
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_a_command_that_cannot_be_confined_is_not_run(tier: Tier, tmp_path: Path) -> None:
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier))
+    for env in (
+        {"LD_PRELOAD": str(tmp_path / "absent.so")},
+        {"BASH_ENV": "x", "ENV": "y", "PYTHONPATH": str(tmp_path)},
+    ):
+        assert (await runner.run(["/bin/sh", "-c", "echo fine"], cwd=tmp_path, env=env)).output.endswith("fine\n")
+    gone = await runner.run(["/bin/sh", "-c", "echo ran"], cwd=tmp_path / "absent")
+    assert (gone.exit_code, "ran" in gone.output) == (127, False)
+
+
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_what_a_command_wrote_is_ours_again_and_only_named_places_can_be_read(tier: Tier, tmp_path: Path) -> None:
+    tree, beside, closed = tmp_path / "tree", tmp_path / "beside", tmp_path / "closed"
+    for folder in (tree, beside, closed):
+        folder.mkdir()
+        (folder / "file").write_text("x")
+    closed.chmod(0o700)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier))
+    text = f"mkdir -p a/b; echo y > a/b/c; echo z >> file; cat {beside}/file; cat {closed}/file; : > {beside}/file"
+    refused = await runner.run(["/bin/sh", "-c", text], cwd=tree)
+    assert not refused.ok
+    assert "x" not in refused.output.replace("such file", "").split()
+    allowed = await runner.run(["/bin/sh", "-c", text], cwd=tree, access=Access(readable=(beside, closed)))
+    assert allowed.output.startswith("xx")
+    assert (beside / "file").read_text() == "x"
+    assert {path.stat().st_uid for path in (tree, *tree.rglob("*"))} == {tmp_path.stat().st_uid}
+    assert (tree / "a" / "b" / "c").read_text() == "y\n"
+    assert tree.stat().st_mode & 0o7777 == 0o755
+
+
+def test_the_profile_for_macos_names_the_folders_and_closes_the_rest(tmp_path: Path) -> None:
+    box = SeatbeltSandbox(PATH)
+    with box.confined(Command(("true",), tmp_path, tmp_path, {}, Access())) as confined:
+        words = list(confined.argv)
+    assert words[0] == "sandbox-exec"
+    assert words[-1] == "true"
+    rules = words[2].splitlines()
+    assert rules[:2] == ["(version 1)", "(deny default)"]
+    assert f'(allow file-write* (subpath "{tmp_path}"))' in rules
+    assert rules[-2:] == ["(deny network*)", f'(deny file-write* (subpath "{tmp_path}/.git"))']
+    assert words[2].count("(") == words[2].count(")")
+    assert box.facts.untested
