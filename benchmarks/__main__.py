@@ -8,10 +8,10 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, demo, engine, sql, stories, syntax
+from benchmarks import backlog, demo, engine, sandbox, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
-NAMES = ("engine", "git", "backlog", "demo", "sql", "syntax")
+NAMES = ("engine", "git", "backlog", "demo", "sandbox", "sql", "syntax")
 
 
 def _options() -> argparse.Namespace:
@@ -36,6 +36,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
         "demo": demo.run,
+        "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,
     }
