@@ -1,6 +1,7 @@
 """The sandbox that a command line's commands run in, and how it is told."""
 
 from datetime import datetime
+from pathlib import Path
 
 from orchestrator.adapters.event_store import EventReader
 from orchestrator.adapters.sandbox.choose import open_sandbox
@@ -15,7 +16,12 @@ from orchestrator.wiring.sprints import Chosen, begun_event, event_url
 
 async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
     """The tier that the settings ask for and this machine has. Raises ConfigError."""
-    return await open_sandbox(settings.sandbox, command_path(environment), (environment.home,))
+    sandbox = settings.sandbox.model_copy(update={"readable": _readable(settings, environment.base_dir)})
+    return await open_sandbox(sandbox, command_path(environment), (environment.home, environment.base_dir))
+
+
+def _readable(settings: Settings, base: Path) -> tuple[str, ...]:
+    return tuple(str(base / Path(name).expanduser()) for name in settings.sandbox.readable)
 
 
 def sandbox_told(environment: Environment, folder: StateFolder, sprint: str) -> SandboxFacts | None:

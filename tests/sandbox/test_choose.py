@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox import choose
+from orchestrator.adapters.sandbox import choose, places
 from orchestrator.adapters.sandbox.choose import open_sandbox
 from orchestrator.adapters.sandbox.seatbelt import SeatbeltSandbox
 from orchestrator.adapters.sandbox.selftest import self_test
@@ -143,3 +143,16 @@ def test_the_profile_for_macos_names_the_folders_and_closes_the_rest(tmp_path: P
     assert rules[-2:] == ["(deny network*)", f'(deny file-write* (subpath "{tmp_path}/.git"))']
     assert words[2].count("(") == words[2].count(")")
     assert box.facts.untested
+
+
+def test_an_application_below_a_folder_of_the_system_stays_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("usr/bin", "usr/src/app/state", "usr/src/other", "opt/tool"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(places, "SYSTEM", (f"{tmp_path}/usr", f"{tmp_path}/opt", f"{tmp_path}/lib"))
+    everything = {str(tmp_path / name) for name in ("usr", "opt", "lib")}
+    assert set(places.system()) == everything
+    found = {path.removeprefix(f"{tmp_path}/") for path in places.system((tmp_path / "usr/src/app",))}
+    assert found == {"usr/bin", "usr/src/other", "opt", "lib"}
+    assert set(places.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"

@@ -116,7 +116,7 @@ def _offers(
     if sys.platform == "darwin":
         yield Tier.SEATBELT, lambda: _seatbelt(path, readable)
     if settings.mode in {"auto", "namespaces"}:
-        yield Tier.NAMESPACES, lambda: _namespaces(path, readable)
+        yield Tier.NAMESPACES, lambda: _namespaces(path, readable, places)
     if settings.mode in {"auto", "landlock"}:
         yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared, places)
 
@@ -127,12 +127,12 @@ def _seatbelt(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
     return [SeatbeltSandbox(path, readable)]
 
 
-def _namespaces(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
+def _namespaces(path: str, readable: tuple[Path, ...], places: tuple[Path, ...]) -> Sequence[Sandbox]:
     bwrap = find_bwrap()
     if bwrap is None:
         raise NotOffered("bubblewrap is not there")
     _require_seccomp()
-    return [NamespaceSandbox(form, path, readable) for form in forms(bwrap)]
+    return [NamespaceSandbox(form, path, readable, places=places) for form in forms(bwrap)]
 
 
 def _landlock(path: str, readable: tuple[Path, ...], shared: bool, places: tuple[Path, ...]) -> Sequence[Sandbox]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from orchestrator.adapters.sandbox.confined import abi_version
-from orchestrator.adapters.sandbox.places import DEVICES, SYSTEM, etc, private_repository, tools
+from orchestrator.adapters.sandbox.places import DEVICES, etc, private_repository, system, tools
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
 from orchestrator.adapters.sandbox.uids import (
@@ -28,8 +28,8 @@ _SHARED_MEMORY = "/dev/shm"
 class LandlockSandbox:
     """`path` is the PATH that commands get; `readable` what the user opens to them; `shared` opens TCP to them.
 
-    `places` are folders in which trees will lie. `as_user` None: commands get a user of their own where the machine
-    allows it, and where that user can come to them.
+    `places` are folders in which trees lie, and what is ours: closed wherever they are. `as_user` None: commands get a
+    user of their own where the machine allows it, and where that user can come to them.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LandlockSandbox:
     ) -> None:
         self._abi = abi_version()
         self._shared = shared
-        self._readable = (*map(Path, (*SYSTEM, *etc())), *tools(path), *readable)
+        self._readable = (*map(Path, (*system(places), *etc())), *tools(path), *readable)
         self._may_look = has(DAC_READ_SEARCH, SETPCAP)
         reachable = self._may_look or not _out_of_reach(places, self._readable)
         self._as_user = (can_change_user() and reachable) if as_user is None else as_user
@@ -57,6 +57,7 @@ class LandlockSandbox:
         own, scoped = self._as_user, self._abi >= 6
         missing = {
             "private loopback": True,
+            "names of files elsewhere": True,
             "network (TCP is open: sandbox.loopback is shared)": self._shared,
             "own user": not own,
             ".git": not own,

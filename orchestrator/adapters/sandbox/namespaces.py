@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.adapters.sandbox.places import SYSTEM, etc, outermost, private_repository, tools
+from orchestrator.adapters.sandbox.places import etc, outermost, private_repository, system, tools
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
 from orchestrator.adapters.sandbox.uids import SYS_ADMIN, Owners, Slot, can_change_user, has, is_closed
@@ -54,11 +54,16 @@ def forms(bwrap: str) -> tuple[Form, ...]:
 
 
 class NamespaceSandbox:
-    """`path` is the PATH that commands get; `readable` what the user opens to them beside the usual."""
+    """`path` is the PATH that commands get; `readable` what the user opens to them beside the usual.
 
-    def __init__(self, form: Form, path: str, readable: tuple[Path, ...] = ()) -> None:
+    `places` are folders in which trees lie, and what is ours: closed wherever they are.
+    """
+
+    def __init__(
+        self, form: Form, path: str, readable: tuple[Path, ...] = (), *, places: tuple[Path, ...] = ()
+    ) -> None:
         self._form = form
-        self._system = _system_mounts()
+        self._system = _system_mounts(places)
         self._readable = (*tools(path), *readable)
         self._owners = Owners()
         self._filter = program(Sockets.USUAL, shared_processes=False)
@@ -178,12 +183,12 @@ def _accounts(uid: int, home: Path) -> dict[str, bytes]:
     return {"passwd": passwd.encode(), "group": f"root:x:0:\ncommand:x:{uid}:\n".encode()}
 
 
-def _system_mounts() -> list[str]:
+def _system_mounts(closed: tuple[Path, ...]) -> list[str]:
     found: list[str] = []
-    for folder in SYSTEM:
+    for folder in system(closed):
         if os.path.islink(folder):
             found += ["--symlink", os.readlink(folder), folder]
-        elif os.path.isdir(folder):
+        elif os.path.exists(folder):
             found += ["--ro-bind", folder, folder]
     files = (Path(file) for file in etc() if file not in {"/etc/passwd", "/etc/group"})
     return [*found, *_mounts("--ro-bind-try", tuple(files))]
@@ -195,7 +200,7 @@ def _mounts(option: str, paths: "dict[Path, None] | tuple[Path, ...]") -> list[s
     made: set[Path] = set()
     for path in paths:
         for parent in reversed(path.parents):
-            if parent not in made and str(parent) not in {"/", "/tmp"} and not parent.is_relative_to("/usr"):
+            if parent not in made and str(parent) not in {"/", "/tmp"}:
                 made.add(parent)
                 words += ["--perms", "0755", "--dir", str(parent)]
         words += [option, str(path), str(path)]

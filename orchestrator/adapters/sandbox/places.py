@@ -19,6 +19,19 @@ _MANAGED = ("shims",)
 """Folders of programs that are mere pointers into the rest of what lies around them."""
 
 
+def system(closed: Iterable[Path] = ()) -> tuple[str, ...]:
+    """The system's folders, without what holds something of `closed`: an application may live below /opt or /usr."""
+    return tuple(path for folder in SYSTEM for path in _open_below(folder, tuple(closed)))
+
+
+def _open_below(folder: str, closed: tuple[Path, ...]) -> Iterator[str]:
+    if os.path.islink(folder) or not any(path.is_relative_to(folder) for path in closed):
+        yield folder
+    elif Path(folder) not in closed and os.path.isdir(folder):
+        for name in sorted(os.listdir(folder)):
+            yield from _open_below(f"{folder}/{name}", closed)
+
+
 def etc() -> tuple[str, ...]:
     """The files of /etc that programs need to find their libraries, certificates, names and times."""
     java = sorted(path.name for path in Path("/etc").glob("java*") if path.is_dir())

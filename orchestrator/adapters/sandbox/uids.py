@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 FIRST, MOST = 20001, 512
 CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
+_PLACES = ("/run/lock", "/run")
 _SHARED_MEMORY = Path("/dev/shm")
 _STICKY = stat.S_ISVTX | 0o775
 
@@ -73,7 +74,8 @@ class Owners:
 @contextlib.contextmanager
 def slot() -> Iterator[Slot]:
     """A free user, for as long as the block runs; also free of other daemons on this machine. Raises OSError."""
-    folder = Path(tempfile.gettempdir()) / "orchestrator-users"
+    place = next((place for place in _PLACES if os.access(place, os.W_OK)), tempfile.gettempdir())
+    folder = Path(place) / "orchestrator-users"
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
     found = folder.lstat()
