@@ -4,7 +4,7 @@ import contextlib
 import importlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -187,21 +187,20 @@ def _system_mounts(closed: tuple[Path, ...]) -> list[str]:
     found: list[str] = []
     for folder in system(closed):
         if os.path.islink(folder):
-            found += ["--symlink", os.readlink(folder), folder]
+            found += [*_way_to(Path(folder)), "--symlink", os.readlink(folder), folder]
         elif os.path.exists(folder):
-            found += ["--ro-bind", folder, folder]
+            found += [*_way_to(Path(folder)), "--ro-bind", folder, folder]
     files = (Path(file) for file in etc() if file not in {"/etc/passwd", "/etc/group"})
     return [*found, *_mounts("--ro-bind-try", tuple(files))]
 
 
-def _mounts(option: str, paths: "dict[Path, None] | tuple[Path, ...]") -> list[str]:
-    """Each under its own name; folders on the way there are made open to the command's user."""
-    words: list[str] = []
-    made: set[Path] = set()
-    for path in paths:
-        for parent in reversed(path.parents):
-            if parent not in made and str(parent) not in {"/", "/tmp"}:
-                made.add(parent)
-                words += ["--perms", "0755", "--dir", str(parent)]
-        words += [option, str(path), str(path)]
-    return words
+def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
+    """Each under its own name."""
+    return [word for path in paths for word in (*_way_to(path), option, str(path), str(path))]
+
+
+def _way_to(path: Path) -> Iterator[str]:
+    """Folders on the way, open to the command's user; those that are there stay as they are."""
+    for parent in reversed(path.parents):
+        if str(parent) not in {"/", "/tmp"}:
+            yield from ("--perms", "0755", "--dir", str(parent))
