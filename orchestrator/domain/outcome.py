@@ -3,7 +3,6 @@
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Severity
 from orchestrator.domain.review import ReviewIssue, Verdict
-from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.status import StoryStatus, TaskStatus
 
 
@@ -162,10 +161,9 @@ class FormOutcome(Value):
 
 
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome)."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome), and
+    `sandbox` (SandboxFacts) once a run has told it."""
 
     sprint: str
     stories: tuple[StoryReport, ...]
     totals: dict[str, object]
-    sandbox: SandboxFacts | None = None
-    """In which tier the commands of the latest run were; None where no run has told."""

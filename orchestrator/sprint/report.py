@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from orchestrator.domain.outcome import CriterionOutcome, SprintReport, StoryOutcome, StoryReport, Tokens
+from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.coverage import coverage
@@ -26,6 +27,13 @@ def build_report(
     events = (event for story in record.story_ids for event in histories[story].events)
     told = totals(stories) | {"forms": [form.model_dump() for form in forms(events)]}
     return SprintReport(sprint=record.sprint, stories=stories, totals=told)
+
+
+def with_sandbox(report: SprintReport, facts: SandboxFacts | None) -> SprintReport:
+    """The report, and in which tier the commands of the latest run were (`totals.sandbox`), where that is known."""
+    if facts is None:
+        return report
+    return report.model_copy(update={"totals": {**report.totals, "sandbox": facts.model_dump(mode="json")}})
 
 
 def totals(stories: tuple[StoryReport, ...]) -> dict[str, object]:

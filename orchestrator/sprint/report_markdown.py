@@ -20,6 +20,7 @@ from orchestrator.domain.outcome import (
     Tokens,
 )
 from orchestrator.domain.review import ReviewIssue
+from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
@@ -75,10 +76,11 @@ def _forms(report: SprintReport) -> Iterator[str]:
 
 def _sandbox(report: SprintReport) -> Iterator[str]:
     """Where what a model wrote was run."""
-    facts = report.sandbox
-    if facts is not None:
-        told = {"Held": facts.holds, "Missing": facts.missing, "Not tested": facts.untested}
-        words = [f"{name}: {', '.join(parts)}." for name, parts in told.items() if parts]
+    told = report.totals.get("sandbox")
+    if told is not None:
+        facts = SandboxFacts.model_validate(told)
+        parts = {"Held": facts.holds, "Missing": facts.missing, "Not tested": facts.untested}
+        words = [f"{name}: {', '.join(held)}." for name, held in parts.items() if held]
         yield f"Commands ran in the sandbox tier `{facts.tier}`. {' '.join([*words, _cell(facts.note)])}".strip()
 
 

@@ -18,7 +18,8 @@ from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.pause import why_it_rests
-from orchestrator.sprint.report import build_report
+from orchestrator.sprint.report import build_report, with_sandbox
+from orchestrator.wiring.sandboxes import sandbox_told
 from orchestrator.wiring.sprints import event_url, histories_of, sprint_events
 
 
@@ -89,11 +90,12 @@ class Reader:
 
     def _view(self, record: SprintRecord) -> SprintView:
         histories = histories_of(self._environment, self._folder, record)
-        paused = why_it_rests(sprint_events(self._environment, self._folder, record))
+        events = sprint_events(self._environment, self._folder, record)
+        report = build_report(record, histories, record.titles, why_it_rests(events))
         return SprintView(
             record=record,
             histories=histories,
-            report=build_report(record, histories, record.titles, paused),
+            report=with_sandbox(report, sandbox_told(events)),
             running_pid=holder(self._folder.lock(record.sprint)),
         )
 

@@ -15,7 +15,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import Story
 from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.report import build_report
+from orchestrator.sprint.report import build_report, with_sandbox
 from orchestrator.sprint.report_markdown import Places, render_report
 
 
@@ -64,7 +64,7 @@ def save_report(
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
-    told = told.model_copy(update={"sandbox": sandbox})
+    told = with_sandbox(told, sandbox)
     report = SprintReport.model_validate(redacted(told.model_dump(mode="json"), secrets))
     text = json.dumps(report.model_dump(mode="json"), indent=2)
     markdown = redact(render_report(report, histories, _places(folder, record)), secrets)

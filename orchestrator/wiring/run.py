@@ -56,6 +56,7 @@ from orchestrator.wiring.sprints import (
     histories_of,
     new_sprint,
     require_rows,
+    sprint_events,
     sprints_elsewhere,
 )
 from orchestrator.wiring.team import PlanBody, StoryBody, plan_body, prompt_library, story_body
@@ -86,9 +87,8 @@ class Run:
     async def go(self) -> RunResult:
         """The whole run. Raises UserError before anything is spent."""
         content = await asyncio.to_thread(self._read)
-        provider = await asyncio.to_thread(
-            open_providers, self._options, self._settings, self._environment, self._clock
-        )
+        asked = (self._options, self._settings, self._environment, self._clock)
+        provider = await asyncio.to_thread(open_providers, *asked)
         try:
             forget_secrets()
             return await self._go(content, provider)
@@ -286,9 +286,9 @@ class Run:
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)
-        stories = chosen.content.stories
-        facts = sandbox_told(self._environment, self._folder, chosen.record.sprint)
-        report, path = save_report(self._folder, chosen.record, histories, stories, paused, self._secrets, facts)
+        facts = sandbox_told(sprint_events(self._environment, self._folder, chosen.record))
+        told = (chosen.content.stories, paused, self._secrets, facts)
+        report, path = save_report(self._folder, chosen.record, histories, *told)
         return RunResult(
             report=report,
             report_path=path,

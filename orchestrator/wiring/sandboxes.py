@@ -1,17 +1,16 @@
 """The sandbox that a command line's commands run in, and how it is told."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from orchestrator.adapters.event_store import EventReader
 from orchestrator.adapters.sandbox.choose import open_sandbox
 from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.sandbox import SANDBOX_CHOSEN, SandboxFacts, Tier
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.runners import command_path
-from orchestrator.wiring.sprints import Chosen, begun_event, event_url
+from orchestrator.wiring.sprints import Chosen, begun_event
 
 
 async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
@@ -24,13 +23,9 @@ def _readable(settings: Settings, base: Path) -> tuple[str, ...]:
     return tuple(str(base / Path(name).expanduser()) for name in settings.sandbox.readable)
 
 
-def sandbox_told(environment: Environment, folder: StateFolder, sprint: str) -> SandboxFacts | None:
-    """The tier of the sprint's latest run, as its log tells it; None for a log that does not. Blocks."""
-    reader = EventReader(event_url(environment, folder))
-    try:
-        told = [event.data["sandbox"] for _, event in reader.read(sprint) if event.name == SANDBOX_CHOSEN]
-    finally:
-        reader.close()
+def sandbox_told(events: Iterable[Event]) -> SandboxFacts | None:
+    """The tier of the latest run, as the sprint's events tell it; None where none does."""
+    told = [event.data["sandbox"] for event in events if event.name == SANDBOX_CHOSEN]
     return SandboxFacts.model_validate(told[-1]) if told else None
 
 

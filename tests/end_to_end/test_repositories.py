@@ -9,6 +9,8 @@ from orchestrator.cli.summary import summary_lines
 from orchestrator.errors import RepositoryError
 from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
 
+PLAIN = "sandbox.mode=plain"
+"""Where a command of the story has to reach the user's repository, which a confined one cannot."""
 HOOKS = ("pre-commit", "post-commit", "post-checkout", "post-merge", "reference-transaction", "update", "pre-receive")
 
 
@@ -123,7 +125,7 @@ def test_a_branch_that_moves_while_the_sprint_runs_costs_neither_report_nor_resu
     team.plan("ONE", task("ONE", 1, ["one.py"], f"git -C {repo} branch target side"))
     team.deliver("ONE", 1, {"one.py": "def value():\n    return 1\n"})
     team.suite("ONE", suite_text("ONE"))
-    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), repo=repo, push_to="target")
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", "ONE"), PLAIN, repo=repo, push_to="target")
     assert played.status("ONE") == "done"
     assert played.result.unpushed is not None
     assert "target" in played.result.unpushed
