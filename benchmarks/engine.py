@@ -25,6 +25,7 @@ from orchestrator.sprint.history import fold
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.run import Run
+from orchestrator.wiring.sandboxes import sandbox_for
 from orchestrator.wiring.sprints import Chosen
 from orchestrator.wiring.team import prompt_library
 
@@ -59,6 +60,7 @@ class MeteredRun(Run):
         self, chosen: Chosen, provider: ScriptedProvider, library: PromptLibrary, workspace: MemoryWorkspace
     ) -> Meter:
         """Drive the sprint and say what it took, the engine's start and end included."""
+        self._sandbox = await sandbox_for(self._settings, self._environment)
         with metered() as meter:
             await self._work(chosen, provider, library, workspace, lock_fd=-1)
         return meter
@@ -84,9 +86,9 @@ class Sprint:
         """Write the backlog and read it as a run would."""
         backlog = folder / "backlog.csv"
         samples.write_backlog(backlog, load_.stories)
-        # A review is one more call like the others: without, figures stay comparable.
+        # A review is one more call like the others, and no command is run: without, figures stay comparable.
         sizes = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
-        overrides = [*sizes, "review.enabled=false"]
+        overrides = [*sizes, "review.enabled=false", "sandbox.mode=plain"]
         settings, environment = load(None, overrides=overrides, variables={}, cwd=folder)
         state = StateFolder(environment.home)
         state.make()

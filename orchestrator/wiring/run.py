@@ -30,7 +30,7 @@ from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import ConfigError, RepositoryError
-from orchestrator.ports import Backlog, Clock, Provider
+from orchestrator.ports import Backlog, Clock, Provider, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.sprint.cells import known_cells
@@ -171,15 +171,9 @@ class Run:
         if known is not None and not known.cleared:
             self._tell(f"sprint {known.sprint} of {known.started_at:%Y-%m-%d %H:%M} goes on")
             return Chosen(record=known, continued=True, content=content)
-        record = new_sprint(
-            self._options,
-            content,
-            self._folder,
-            repo=repo,
-            base=base,
-            clock=self._clock,
-            elsewhere=sprints_elsewhere(self._environment, self._folder),
-        )
+        others, place = sprints_elsewhere(self._environment, self._folder), self._folder
+        clock = self._clock
+        record = new_sprint(self._options, content, place, repo=repo, base=base, clock=clock, elsewhere=others)
         self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
         return Chosen(record=record, continued=False, content=content)
 
@@ -263,9 +257,11 @@ class Run:
 
     def _bodies(self, library: PromptLibrary, workspace: GitWorkspace, record: SprintRecord, lock_fd: int) -> Bodies:
         masks = masks_of(self._folder, self._secrets)
+        return story_body(library, workspace, self._runner(record, lock_fd), masks), plan_body(library, masks)
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
         folder = self._folder.environments(record.sprint)
-        runner = project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
-        return story_body(library, workspace, runner, masks), plan_body(library, masks)
+        return project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
 
     def _engine(
         self, record: SprintRecord, provider: Provider, bodies: Bodies, sink: EventStore, gates: GateKeeper
