@@ -166,8 +166,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if process.returncode is not None:
             return
         with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
-            process.send_signal(signal.SIGCONT)
+            # Not by `send_signal`, which looks whether it has ended and so takes that from asyncio's own watcher.
+            os.kill(process.pid, number)
+            os.kill(process.pid, signal.SIGCONT)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), seconds)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from itertools import groupby
+from typing import Annotated
 
 import typer
 
@@ -10,17 +11,25 @@ from orchestrator.cli.logline import safe
 
 
 @told
-def doctor_command(config: ConfigOption = None, overrides: SetOption = None, as_json: JsonOption = False) -> None:
-    """Look at configuration, keys, programs, disk and database, and say what to do where something is amiss.
+def doctor_command(
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="Try about a hundred harmless hostile actions in every tier as well.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
 
-    Nothing is run, changed or sent; keys are told as present or absent. Exit code 1 when something would stop a run.
+    Nothing of a project is run, changed or sent; keys are told as present or absent. Exit code 1 when something would
+    stop a run, or a tier does not hold what it promises.
 
-    Example: orchestrator doctor --config config.yaml
+    Example: orchestrator doctor --sandbox
     """
     # Imported here: --help needs none of it.
     from orchestrator.wiring.doctor import examine
 
-    rows = asyncio.run(examine(config, overrides or ()))
+    rows = asyncio.run(examine(config, overrides or (), sandbox=sandbox))
     wrong = sum(not row.ok for row in rows)
     if as_json:
         print_json({"ok": not wrong, "rows": [row.model_dump(mode="json") for row in rows]})
@@ -34,5 +43,5 @@ def doctor_command(config: ConfigOption = None, overrides: SetOption = None, as_
                 print(f"        {'':<{width}}  expected: {safe(row.expected)}")
             if row.todo:
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
-    say(f"{wrong} of {len(rows)} would stop a run" if wrong else "nothing stands in the way of a run")
+    say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
     raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)

@@ -57,16 +57,3 @@ class Access(Value):
     def also(self, *paths: Path) -> "Access":
         """With these to read as well."""
         return self.model_copy(update={"readable": (*self.readable, *paths)})
-
-
-class BatteryRow(Value):
-    """One hostile action that was tried in the sandbox of this machine."""
-
-    name: str
-    group: str
-    """files, processes, network, resources, git, secrets."""
-    expected: str
-    happened: str
-    ok: bool
-    todo: str = ""
-    """What to do about it; empty when it is as it should be."""

@@ -1,9 +1,9 @@
-"""`doctor`: what a run would need, looked at without running anything: one row per question, each with what to do."""
+"""`doctor`: what a run would need, looked at before one is begun: one row per question, each with what to do."""
 
 import asyncio
 import sqlite3
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.event_store import EventReader
@@ -12,16 +12,17 @@ from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, load
+from orchestrator.wiring.doctor_sandbox import battery_rows, tier_rows
 from orchestrator.wiring.providers import PROVIDERS, Seat, key_problem, key_variable, policies_of, seats_of, stronger_of
 from orchestrator.wiring.runners import command_path
 from orchestrator.wiring.team import prompt_library
 
-RowSource = Callable[[], Awaitable[Sequence[DoctorRow]]]
-"""Something else that is looked at when it is asked for, with rows of its own."""
 
+async def examine(config: Path | None, overrides: Sequence[str], *, sandbox: bool = False) -> list[DoctorRow]:
+    """All rows; no key and no password is in any. Raises nothing for what it finds.
 
-async def examine(config: Path | None, overrides: Sequence[str], more: Sequence[RowSource] = ()) -> list[DoctorRow]:
-    """All rows, those of `more` behind ours; no key and no password is in any. Raises nothing for what it finds."""
+    With `sandbox`, hostile actions are tried in every tier of this machine as well: some seconds each.
+    """
     try:
         settings, environment = await asyncio.to_thread(load, config, overrides)
     except ConfigError as error:
@@ -31,7 +32,8 @@ async def examine(config: Path | None, overrides: Sequence[str], more: Sequence[
         *await asyncio.to_thread(_configuration, settings, environment),
         *_keys(settings, environment),
         *await asyncio.to_thread(_machine, environment),
-        *[row for source in more for row in await source()],
+        *await tier_rows(settings, environment),
+        *(await battery_rows(settings, environment) if sandbox else ()),
     ]
     known = secrets_of(environment.variables)
     return [row.model_copy(update={"happened": redact(row.happened, known)}) for row in rows]

@@ -1,6 +1,7 @@
 """`doctor` tells what a run would stumble over, what to do, and no secret."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.wiring.doctor import examine
 from tests.support import run_cli
 
 KEY = "plain-key-1234"
@@ -35,7 +34,14 @@ def looked(*args: str) -> tuple[int, dict[str, dict[str, Any]], str]:
 def test_a_machine_that_has_all_is_told_so_and_nothing_is_left_behind(here: Path) -> None:
     code, rows, _ = looked()
     assert code == 0, rows
-    assert {row["group"] for row in rows.values()} == {"configuration", "keys", "programs", "disk", "database"}
+    assert {row["group"] for row in rows.values()} == {
+        "configuration",
+        "keys",
+        "programs",
+        "disk",
+        "database",
+        "sandbox",
+    }
     assert {"settings", "personas", "prompts", "git", "python", "state folder", "database"} <= set(rows)
     assert list(here.iterdir()) == []
 
@@ -76,14 +82,22 @@ def test_people_read_it_too(here: Path) -> None:
     assert done.returncode == 1
     assert "wrong openai" in done.stdout
     assert "to do: name provider.model, and put the key into OPENAI_API_KEY" in done.stdout
-    assert "would stop a run" in done.stderr
+    assert "not as they should be" in done.stderr
     assert "Example: orchestrator doctor" in run_cli(["doctor", "--help"], here).stdout
 
 
-async def test_other_rows_come_behind_ours() -> None:
-    row = DoctorRow(name="x", group="more", expected="a", happened="b", ok=False, todo="c")
+@pytest.mark.skipif(sys.platform != "linux", reason="no tier was tried elsewhere")
+def test_the_tiers_of_this_machine_are_tried_when_asked_for(here: Path) -> None:
+    code, rows, _ = looked("--sandbox")
+    tiers = {name for name in ("namespaces", "landlock", "plain") if "ms for a command" in rows[name]["happened"]}
+    assert code == 0, [row for row in rows.values() if not row["ok"]]
+    assert "plain" in tiers
+    assert rows["commands"]["happened"].startswith(tuple(f"sandbox={tier} " for tier in tiers))
+    assert all(row["happened"] for row in rows.values())
+    assert list(here.iterdir()) == []
 
-    async def more() -> list[DoctorRow]:
-        return [row]
 
-    assert (await examine(None, (), [more]))[-1] == row
+def test_a_sandbox_that_is_not_there_stops_a_run(here: Path) -> None:
+    code, rows, _ = looked("--set", "sandbox.mode=plain", "--set", "sandbox.require=namespaces")
+    assert (code, rows["commands"]["ok"]) == (1, False)
+    assert "change one of them" in rows["commands"]["happened"]

@@ -10,13 +10,14 @@ from orchestrator.adapters.sandbox.battery_cases import CASES
 from orchestrator.adapters.sandbox.landlock import LandlockSandbox
 from orchestrator.adapters.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
 from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.sandbox import BatteryRow, Tier
+from orchestrator.domain.doctor import DoctorRow
+from orchestrator.domain.sandbox import Tier
 from tests.sandboxes import PATH, TIERS, sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no tier was tried elsewhere")
 
 
-def wrong(rows: tuple[BatteryRow, ...]) -> list[str]:
+def wrong(rows: tuple[DoctorRow, ...]) -> list[str]:
     return [f"{row.group}: {row.name}: {row.happened}" for row in rows if not row.ok]
 
 

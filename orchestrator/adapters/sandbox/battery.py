@@ -12,7 +12,8 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner, in_thread
 from orchestrator.adapters.sandbox.bait import SECRET, Bait, bait
 from orchestrator.adapters.sandbox.battery_cases import CASES, Case
 from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.sandbox import Access, BatteryRow, SandboxFacts, Tier
+from orchestrator.domain.doctor import DoctorRow
+from orchestrator.domain.sandbox import Access, SandboxFacts, Tier
 from orchestrator.domain.testing import CommandResult
 from orchestrator.settings.model import CommandSettings
 
@@ -55,7 +56,7 @@ while ! test -e ready; do :; done
 """
 
 
-async def run_battery(sandbox: Sandbox, path: str) -> tuple[BatteryRow, ...]:
+async def run_battery(sandbox: Sandbox, path: str) -> tuple[DoctorRow, ...]:
     """Every action that the tier is to stop, or to allow, with what happened. Takes a few seconds; harms nothing.
 
     In the plain tier only what limits stop is tried.
@@ -75,7 +76,7 @@ def expected_of(facts: SandboxFacts) -> tuple[Case, ...]:
     )
 
 
-async def _light(sandbox: Sandbox, path: str) -> Iterator[BatteryRow]:
+async def _light(sandbox: Sandbox, path: str) -> Iterator[DoctorRow]:
     cases = expected_of(sandbox.facts)
     async with in_threads(bait()) as laid:
         await asyncio.to_thread(_write, laid, cases)
@@ -92,21 +93,21 @@ def _write(laid: Bait, cases: tuple[Case, ...]) -> None:
     (laid.tree / "facts.json").write_text(json.dumps(told), encoding="utf-8")
 
 
-def _rows(cases: tuple[Case, ...], result: CommandResult, touched: tuple[str, ...]) -> Iterator[BatteryRow]:
+def _rows(cases: tuple[Case, ...], result: CommandResult, touched: tuple[str, ...]) -> Iterator[DoctorRow]:
     told = _told(result)
     for case in cases:
         happened = told.get(case.name, f"the probe did not come so far: {result.output.strip()[-200:] or result.limit}")
         ok = (happened == "done") is case.works and case.name in told
         todo = "" if ok else _WORK if case.works else _STRONGER
         expected = "done" if case.works else "refused"
-        yield BatteryRow(name=case.name, group=case.group, expected=expected, happened=happened, ok=ok, todo=todo)
+        yield DoctorRow(name=case.name, group=case.group, expected=expected, happened=happened, ok=ok, todo=todo)
     ok = not touched
     happened = "untouched" if ok else "; ".join(touched)[:500]
     name, todo = "what lies around, seen from outside", "" if ok else _STRONGER
-    yield BatteryRow(name=name, group="files", expected="untouched", happened=happened, ok=ok, todo=todo)
+    yield DoctorRow(name=name, group="files", expected="untouched", happened=happened, ok=ok, todo=todo)
     ok = SECRET not in result.output
     name, happened = "a secret in what is printed", "absent" if ok else "there"
-    yield BatteryRow(name=name, group="secrets", expected="absent", happened=happened, ok=ok, todo=todo)
+    yield DoctorRow(name=name, group="secrets", expected="absent", happened=happened, ok=ok, todo=todo)
 
 
 def _told(result: CommandResult) -> dict[str, Any]:
@@ -117,7 +118,7 @@ def _told(result: CommandResult) -> dict[str, Any]:
     return told if isinstance(told, dict) else {}
 
 
-async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> BatteryRow:
+async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> DoctorRow:
     settings = CommandSettings.model_validate({"timeout_s": 20, **case.settings})
     runner = LimitedCommandRunner(settings, path, sandbox=sandbox)
     async with in_threads(bait()) as laid:
@@ -127,10 +128,10 @@ async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> BatteryRow:
     happened = f"ended by the limit on {result.limit}" if result.limit else f"exit code {result.exit_code}"
     todo = "" if ok else "see the limits in `commands`; under heavy load of the machine try again"
     expected = f"ended by the limit on {case.limits[0]}"
-    return BatteryRow(name=case.name, group="resources", expected=expected, happened=happened, ok=ok, todo=todo)
+    return DoctorRow(name=case.name, group="resources", expected=expected, happened=happened, ok=ok, todo=todo)
 
 
-async def _left(sandbox: Sandbox, path: str) -> BatteryRow:
+async def _left(sandbox: Sandbox, path: str) -> DoctorRow:
     """A process that detaches itself is gone when its command is."""
     runner = LimitedCommandRunner(CommandSettings(timeout_s=20), path, sandbox=sandbox)
     async with in_threads(bait()) as laid:
@@ -140,4 +141,4 @@ async def _left(sandbox: Sandbox, path: str) -> BatteryRow:
     ok = result.ok and free.ok
     happened = "gone" if ok else f"still there, or it did not begin: {result.output.strip()[-200:]}"
     name, todo = "leaves a process behind", "" if ok else _STRONGER
-    return BatteryRow(name=name, group="processes", expected="gone", happened=happened, ok=ok, todo=todo)
+    return DoctorRow(name=name, group="processes", expected="gone", happened=happened, ok=ok, todo=todo)
