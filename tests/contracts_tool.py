@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from orchestrator.domain.analysis import ImprovementPlan
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
@@ -17,6 +18,7 @@ TYPES: dict[str, type[BaseModel]] = {
     "architecture": ArchitectureContract,
     "report": SprintReport,
     "event": Event,
+    "improvement_plan": ImprovementPlan,
 }
 """Stem → the type its schema is generated from."""
 ANSWERS = frozenset(WIRE_SCHEMAS)

@@ -48,6 +48,9 @@ TOLD = {
     "review": ("Review", "Said of a reviewer's answer, and of the diff that was reviewed."),
     "command": ("Commands and tests", "Said of what was run."),
     "test": ("Commands and tests", ""),
+    "stage": ("Analysis of a repository", "Said of a stage's answer, and of stages, in the plan and in plan.json."),
+    "triage": ("Analysis of a repository", ""),
+    "improve": ("Analysis of a repository", ""),
     "merge": ("Merge", "Said when a finished story comes to the sprint's result."),
     "secret": ("Secrets", "Said of what a prompt would have held."),
 }
@@ -280,6 +283,8 @@ MEANS = {
     **{f"test.{problem}": text for problem, text in PROBLEMS.items()},
     "command.failed": "a task's command ended with an error or hit a limit; its output is told",
     "review.comment": "what a reviewer wants changed in a task's change, as grave as the reviewer says",
+    "stage.shape": "a stage's answer is no object with a list of tasks",
+    "stage.failed": "a stage got no answer that could be used; the message says why",
     "contract.import": "a source imports a package that nothing allows",
     "delivery.sql": "SQL in a string of the database's code that no database of the project takes (major), or hardly"
     " means so, or a program puts together (minor)",

@@ -8,6 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from orchestrator.checks.breakdown import merge_missing
+from orchestrator.checks.stage_answer import read_stage
 from orchestrator.checks.suite import read_analysis
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown
 from orchestrator.domain.findings import Finding, blocking
@@ -41,6 +42,8 @@ def said(path: Path, value: Any) -> list[Finding]:
             story=STORY, files=tuple(FILES), texts=FILES, task_files=task_files(path) or None, worked=EXAMPLES[stem]
         )
         return list(judge(stem, json.dumps(value), around).findings)
+    if stem == "stage":
+        return read_stage(value, "security", {})[1]
     return list(read_analysis(value)[1]) if stem == "analysis" else []
 
 

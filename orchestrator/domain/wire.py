@@ -3,7 +3,7 @@
 Looser than the values built from them: normalisation and the checks turn these into Breakdown, Delivery, TestSuite.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -155,6 +155,30 @@ class AnalysisAnswer(AnswerValue):
     story_id: str | None = None
 
 
+class WireImprovement(AnswerValue):
+    """A task as an analysis writes it."""
+
+    title: str
+    description: str
+    priority: Literal["critical", "high", "medium", "low"]
+    file: str | None = None
+
+
+class StageAnswer(AnswerValue):
+    """The analyst's answer to purpose `stage`."""
+
+    summary: str
+    recommendations: list[str]
+    tasks: list[WireImprovement]
+
+
+class TriageAnswer(AnswerValue):
+    """The analyst's answer to purpose `triage`: ids of prompts, in the order they are to be asked."""
+
+    prompts: list[str]
+    reason: str | None = None
+
+
 WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "breakdown": BreakdownAnswer,
     "breakdown_missing": BreakdownMissingAnswer,
@@ -163,5 +187,7 @@ WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
     "delivery": DeliveryAnswer,
     "suite": SuiteAnswer,
     "analysis": AnalysisAnswer,
+    "stage": StageAnswer,
+    "triage": TriageAnswer,
 }
 """Stem of the file in contracts/ → the type it is generated from."""

@@ -1,0 +1,243 @@
+"""An analysis of a repository and the improvement plan that comes of it (spec 5)."""
+
+from datetime import datetime
+from enum import StrEnum
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.outcome import Tokens
+
+
+class TaskPriority(StrEnum):
+    """How soon a task should be done; there are exactly these four."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    @property
+    def rank(self) -> int:
+        """0 for critical, 3 for low."""
+        return list(TaskPriority).index(self)
+
+
+class Mark(StrEnum):
+    """Why a person should look at a task before it is done."""
+
+    NO_SUCH_FILE = "no_such_file"
+    """The file it names does not exist in the repository; it may be one to be made."""
+    NO_EVIDENCE = "no_evidence"
+    """Nothing that any stage says about it names something that stands in the repository or the PRD."""
+
+
+class ImprovementTask(Value):
+    """One task of an improvement plan; what stands from `number` on is known once all stages are brought together."""
+
+    title: str
+    """One line, never empty."""
+    description: str = ""
+    priority: TaskPriority = TaskPriority.MEDIUM
+    priority_stated: str = ""
+    """The word that stood where one of the four belongs; "" when one of them did, or nothing."""
+    file: str = ""
+    """A safe relative path, or "" when none was named."""
+    stage: str
+    """Id of the stage that came up with it first."""
+    also: tuple[str, ...] = ()
+    """Further stages that named the same title."""
+    depends_on: tuple[str, ...] = ()
+    """Titles of tasks it waits for, where the answer says so."""
+    number: int = 0
+    """From 1, in the order of the plan."""
+    near: tuple[int, ...] = ()
+    """Numbers of tasks whose titles are nearly the same."""
+    marks: tuple[Mark, ...] = ()
+    done: bool = False
+    """Whether a person ticked a task of this title in an earlier plan."""
+
+
+class StagePrompt(Value):
+    """One prompt of the library: what one stage of an analysis is asked."""
+
+    id: str
+    goal: str = ""
+    """For people: what the stage is about."""
+    stage: str = ""
+    """The part of a review it belongs to."""
+    category: str = ""
+    history: bool = False
+    """Whether it asks to be told what earlier stages found."""
+    text: str
+    file: str = ""
+    """Where it was read."""
+
+    @property
+    def name(self) -> str:
+        """How the stage is called in a plan."""
+        return self.goal or self.id
+
+
+class StageStatus(StrEnum):
+    """How one stage ended."""
+
+    ANSWERED = "answered"
+    PROSE = "prose"
+    """No value could be read in any answer: its text is the summary, and it gives no task."""
+    FAILED = "failed"
+    NOT_BEGUN = "not_begun"
+
+
+class StageReading(Value):
+    """What stands in one answer."""
+
+    summary: str = ""
+    recommendations: tuple[str, ...] = ()
+    tasks: tuple[ImprovementTask, ...] = ()
+
+
+class StageResult(Value):
+    """How one stage ended and what it gave."""
+
+    id: str
+    goal: str = ""
+    status: StageStatus
+    summary: str = ""
+    recommendations: tuple[str, ...] = ()
+    tasks: tuple[ImprovementTask, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    stop: bool = False
+    """Whether what failed concerns every stage (a refused key)."""
+
+    @property
+    def name(self) -> str:
+        """How the stage is called in a plan."""
+        return self.goal or self.id
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts for stopping the analysis."""
+        return self.status is StageStatus.FAILED
+
+
+class Triaged(Value):
+    """Which prompts a model picked; none when no answer could be used."""
+
+    picked: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class LeftOut(Value):
+    """A file that is not in the prompts, or not whole."""
+
+    path: str
+    size: int
+    """Bytes."""
+    why: str
+
+
+class Packed(Value):
+    """A repository as the prompts hold it."""
+
+    text: str
+    paths: tuple[str, ...] = ()
+    """Every file that was seen, ignored ones apart."""
+    shown: tuple[str, ...] = ()
+    """Files that stand in it whole."""
+    cut: tuple[LeftOut, ...] = ()
+    """Files of which the beginning stands in it."""
+    left_out: tuple[LeftOut, ...] = ()
+    masked: tuple[str, ...] = ()
+    """Files in which something that looks like a secret was taken out."""
+    tokens: int = 0
+    """About so many."""
+
+
+class AnalysisRecord(Value):
+    """An analysis as it was frozen at its first start; only `generations`, `picked` and `finished` change later."""
+
+    analysis: str
+    repo: str
+    """Absolute path."""
+    prd_file: str = ""
+    prd: str = ""
+    profile: str
+    prompts: tuple[StagePrompt, ...]
+    """The stages in order; with triage, what may be picked."""
+    triage: bool = False
+    fallback: tuple[str, ...] = ()
+    """Ids of the stages when triage picks none."""
+    picked: tuple[str, ...] | None = None
+    """What triage picked, once it has."""
+    contract: bool = True
+    """Whether the response contract is told."""
+    asked: str = ""
+    """What was asked for, in one text; the same command goes on with the same."""
+    generations: dict[str, int] = {}
+    """Stage → how often it was begun; absent means once."""
+    finished: bool = False
+    """Whether every stage answered and the plan was written."""
+    started_at: datetime
+
+    def workflow_id(self, stage: str) -> str:
+        """`<analysis>/<stage>`, with `@N` behind it when it was begun anew."""
+        generation = self.generations.get(stage, 1)
+        return f"{self.analysis}/{stage}" + (f"@{generation}" if generation > 1 else "")
+
+    @property
+    def stages(self) -> tuple[StagePrompt, ...]:
+        """The stages in order, as far as they are known."""
+        if not self.triage:
+            return self.prompts
+        known = {prompt.id: prompt for prompt in self.prompts}
+        return tuple(known[name] for name in self.picked or ())
+
+
+class StageReport(Value):
+    """One stage in an improvement plan."""
+
+    id: str
+    goal: str = ""
+    status: StageStatus
+    summary: str = ""
+    recommendations: tuple[str, ...] = ()
+    tasks: int = 0
+    """Tasks it gave, duplicates included."""
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How the stage is called in a plan."""
+        return self.goal or self.id
+
+
+class Codebase(Value):
+    """What of the repository the stages were shown."""
+
+    files: int
+    shown: int
+    cut: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    masked: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+class ImprovementPlan(Value):
+    """plan.json: everything an analysis gave, the tasks by priority and in the order of the stages."""
+
+    analysis: str
+    generated: datetime
+    profile: str
+    repo: str
+    prd_file: str = ""
+    prd_summary: str = ""
+    """How the PRD begins, in its own words."""
+    stages: tuple[StageReport, ...] = ()
+    tasks: tuple[ImprovementTask, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """About the analysis as a whole; those about one stage stand with it."""
+    codebase: Codebase
+    calls: int = 0
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = 0.0
+    """None when the price of a call is unknown."""
