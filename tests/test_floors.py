@@ -20,6 +20,7 @@ FLOORS = {
     "adapters": 5,
     "personas": 6,
     "sprint": 7,
+    "analysis": 7,
     "engine": 8,
     "wiring": 9,
     "server": 10,

@@ -7,6 +7,8 @@ from rapidfuzz import process
 from orchestrator.errors import ConfigError
 
 _SUFFIX = ".md"
+_LIBRARY = "library/"
+"""Below it stand the prompts of analyses, which are read by adapters/stage_prompts.py."""
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -27,6 +29,10 @@ def _read(path: Path) -> str:
         raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
 
 
+def _is_prompt(name: str) -> bool:
+    return name.endswith(_SUFFIX) and not name.startswith(_LIBRARY)
+
+
 def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     """Prompt name (`architect/breakdown`) → text. Line ends become `\\n`, a byte order mark is dropped.
 
@@ -36,7 +42,7 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     for folder in (packaged, override):
         if folder is not None and not folder.is_dir():
             raise ConfigError(f"the prompt folder {folder} does not exist")
-    chosen = {name: path for name, path in _files(packaged).items() if name.endswith(_SUFFIX)}
+    chosen = {name: path for name, path in _files(packaged).items() if _is_prompt(name)}
     if not chosen:
         raise ConfigError(f"the prompt folder {packaged} holds no {_SUFFIX} files")
     for name, path in (_files(override) if override is not None else {}).items():

@@ -58,6 +58,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "reviewer/review": frozenset(
         {"task_files", "allowed_dependencies", "story", "task", "diff", "previous", "feedback"}
     ),
+    "analyst/stage": frozenset({"prd", "codebase", "prompt", "history", "contract", "feedback"}),
+    "analyst/triage": frozenset({"prd", "codebase", "offered", "schema", "feedback"}),
     "repair": frozenset({"schema", "problem", "broken"}),
     "repair_part": frozenset({"schema", "problem", "part"}),
 }
@@ -66,6 +68,8 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
 NOTE_SLOTS: Mapping[str, frozenset[str]] = {
     "notes/another_way": frozenset({"failure"}),
     "notes/same_answer": frozenset(),
+    "notes/stage_contract": frozenset({"schema"}),
+    "notes/plan_instructions": frozenset(),
 }
 """Name of a text that is said in a slot of prompts when it applies → its own slots."""
 

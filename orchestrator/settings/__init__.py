@@ -1,10 +1,12 @@
 """Settings: the model and its loader."""
 
+from orchestrator.settings.analysis import AnalysisSettings
 from orchestrator.settings.load import Environment, forget_secrets, load, packaged, process_variables
 from orchestrator.settings.model import PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.settings.policies import Policies
 
 __all__ = [
+    "AnalysisSettings",
     "Environment",
     "Policies",
     "PriceSettings",

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from orchestrator.domain.redaction import is_secret_name
+from orchestrator.settings.analysis import AnalysisSettings
 from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
 from orchestrator.settings.section import Section as Section
 
@@ -280,4 +281,5 @@ class Settings(Section):
     commands: CommandSettings = CommandSettings()
     sandbox: SandboxSettings = SandboxSettings()
     prompts: PromptSettings = PromptSettings()
+    analysis: AnalysisSettings = AnalysisSettings()
     log: LogSettings = LogSettings()

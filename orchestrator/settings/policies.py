@@ -10,11 +10,11 @@ from orchestrator.settings.model import (
     GateSettings,
     PlanSettings,
     ReviewSettings,
-    Section,
     Settings,
     TestSettings,
     WireFormat,
 )
+from orchestrator.settings.section import Section
 
 
 class Policies(Section):

@@ -169,7 +169,7 @@ def test_a_bad_include_is_named(files: dict[str, str], said: str) -> None:
 def test_a_shared_text_that_is_replaced_is_replaced_everywhere() -> None:
     changed = {**packaged_files(), "shared/output": "Answer in JSON."}
     for name, text in expand(changed).items():
-        elsewhere = name.endswith(("_plan", "/review")) or name in NOTE_SLOTS
+        elsewhere = name.endswith(("_plan", "/review", "/stage")) or name in NOTE_SLOTS
         assert ("Answer in JSON." in text) is ("/" in name and not elsewhere)
     assert type(LIBRARY)(changed).version("tester/suite") != LIBRARY.version("tester/suite")
 

@@ -1,0 +1,98 @@
+"""Prompts of analyses as files: the packaged library and a folder of the user's own, plain Markdown as it is."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from orchestrator.domain.analysis import StagePrompt
+from orchestrator.errors import ConfigError
+
+_NO_PROMPTS = frozenset({"readme", "index", "contributing", "changelog", "license"})
+_FRONT = re.compile(r"\A---[ \t]*\n(?P<front>.*?\n)---[ \t]*\n", re.DOTALL)
+_KEYS = frozenset({"id", "goal", "stage", "category", "history"})
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+_DOTS = re.compile(r"\.{2,}")
+_ASKS_HISTORY = re.compile(
+    r"\b(previous|earlier|prior|preceding)\s+(analys[ei]s|stages?|findings|results|reviews?|steps)\b", re.IGNORECASE
+)
+MAX_CHARS = 200_000
+
+
+def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
+    """Id → prompt, for every Markdown file below `folder` that is no README or the like, in the order of the paths.
+
+    Without front matter a file's id is its name, and it is told earlier findings where it speaks of them. Raises
+    ConfigError for a folder or file that cannot be read, an empty prompt, and an id that stands twice.
+    """
+    if not folder.is_dir():
+        raise ConfigError(f"the prompt folder {folder} does not exist")
+    found: dict[str, StagePrompt] = {}
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _passed_over(path, folder):
+            continue
+        prompt = _prompt(path, path.relative_to(folder))
+        if prompt.id in found:
+            raise ConfigError(f"{path} and {found[prompt.id].file} are both the prompt {prompt.id}; rename one")
+        found[prompt.id] = prompt
+    if not found:
+        raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
+    return found
+
+
+def _passed_over(path: Path, folder: Path) -> bool:
+    parts = path.relative_to(folder).parts
+    return any(part.startswith((".", "_")) for part in parts) or path.stem.lower() in _NO_PROMPTS
+
+
+def _prompt(path: Path, relative: Path) -> StagePrompt:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    front, body = _split(text.replace("\r\n", "\n"), path)
+    if not body.strip():
+        raise ConfigError(f"the prompt {path} is empty")
+    if len(body) > MAX_CHARS:
+        raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
+    told = front.get("history")
+    return StagePrompt(
+        id=_id(_text(front, "id") or "-".join(relative.with_suffix("").parts), path),
+        goal=_text(front, "goal"),
+        stage=_text(front, "stage"),
+        category=_text(front, "category"),
+        history=told if isinstance(told, bool) else bool(_ASKS_HISTORY.search(body)),
+        text=body.strip("\n"),
+        file=str(path),
+    )
+
+
+def _split(text: str, path: Path) -> tuple[dict[str, object], str]:
+    """Front matter and body. What stands between rules at the top and names none of our fields belongs to the text."""
+    match = _FRONT.match(text)
+    if match is None:
+        return {}, text
+    try:
+        front = yaml.safe_load(match["front"])
+    except (yaml.YAMLError, ValueError):
+        front = None
+    if isinstance(front, dict) and not _KEYS.isdisjoint(front):
+        return front, text[match.end() :]
+    if re.search(r"^(id|goal|category)[ \t]*:", match["front"], re.MULTILINE):
+        raise ConfigError(f"the prompt {path}: its front matter is no valid YAML; put quotes around texts with `: `")
+    return {}, text
+
+
+def _text(front: dict[str, object], key: str) -> str:
+    value = front.get(key)
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _id(name: str, path: Path) -> str:
+    """The name as an id, which names folders of the state folder too."""
+    found = _DOTS.sub(".", _UNFIT.sub("-", name.strip())).strip(".-")[:64].strip(".-").removesuffix(".lock")
+    if not found:
+        raise ConfigError(f"the prompt {path}: its name has no letter or digit of A-Z, a-z, 0-9; give it an id")
+    return found

@@ -1,0 +1,1 @@
+"""From a repository to an improvement plan to a backlog."""

@@ -1,0 +1,99 @@
+"""Prompts of analyses as files, ours and anybody's."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.stage_prompts import load_stage_prompts
+from orchestrator.analysis.choice import Library, choose, offered
+from orchestrator.domain.analysis import StagePrompt
+from orchestrator.errors import ConfigError
+from orchestrator.settings import AnalysisSettings, packaged
+
+OURS = load_stage_prompts(packaged("system_prompts") / "library")
+
+
+def write(folder: Path, **files: str) -> Path:
+    for name, text in files.items():
+        (folder / f"{name}.md").write_text(text)
+    return folder
+
+
+def test_the_packaged_library_is_whole() -> None:
+    assert len(OURS) >= 12
+    categories = {prompt.category for prompt in OURS.values()}
+    assert categories >= {
+        *("architecture", "quality", "reliability", "security", "performance", "testing", "documentation"),
+        "dependencies",
+    }
+    assert all(prompt.goal and prompt.stage and len(prompt.text) > 200 for prompt in OURS.values())
+    assert all(prompt.id == Path(prompt.file).stem for prompt in OURS.values())
+    assert [prompt.id for prompt in OURS.values() if prompt.history] == ["plan_summary"]
+
+
+def test_every_profile_names_prompts_that_are_there() -> None:
+    settings = AnalysisSettings()
+    assert set(settings.profiles) >= {"quick_review", "full_review", "security", "tests", "architecture"}
+    for name in settings.profiles:
+        assert choose(Library(OURS, {}), settings, profile=name, stages=()).prompts
+    assert set(settings.profiles["full_review"]) == set(OURS)
+
+
+def test_plain_markdown_is_a_prompt_as_it_is(tmp_path: Path) -> None:
+    text = "---\n\n# Doors {{x}}\n\nExpected Output: a comprehensive report…\n\n---\n"
+    write(tmp_path, **{"01 Doors & more": text, "README": "no", "_draft": "no"})
+    (tmp_path / "sub").mkdir()
+    write(tmp_path / "sub", speed="---\ntitle: x\n---\nBased on the previous analysis, sum up.\r\nNow.")
+    found = load_stage_prompts(tmp_path)
+    assert list(found) == ["01-Doors-more", "sub-speed"]
+    assert found["01-Doors-more"].text == text.strip("\n")
+    assert (found["01-Doors-more"].goal, found["01-Doors-more"].name) == ("", "01-Doors-more")
+    assert [prompt.history for prompt in found.values()] == [False, True]
+    assert found["sub-speed"].text.startswith("---\ntitle: x\n---\nBased on")
+
+
+def test_front_matter_is_read(tmp_path: Path) -> None:
+    front = "---\nid: doors\ngoal: 'Doors: all'\nstage: risk\ncategory: security\nhistory: false\nother: 1\n---\n"
+    write(tmp_path, a=f"{front}Look at the previous analysis.\n")
+    (prompt,) = load_stage_prompts(tmp_path).values()
+    assert prompt == StagePrompt(
+        id="doors", goal="Doors: all", stage="risk", category="security", history=False,
+        text="Look at the previous analysis.", file=str(tmp_path / "a.md"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "holds no prompts"),
+        ({"a": "---\nid: x\n---\n\n"}, "is empty"),
+        ({"a": "---\ngoal: a: b: c\n---\nText"}, "no valid YAML"),
+        ({"a": "---\nid: same\n---\nText", "b": "---\nid: same\n---\nText"}, "both the prompt same"),
+        ({"\u65e5": "Text"}, "has no letter"),
+    ],
+)
+def test_what_cannot_be_used_is_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_stage_prompts(write(tmp_path, **files))
+
+
+def test_a_prompt_that_is_no_utf8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"caf\xe9")
+    with pytest.raises(ConfigError, match="not UTF-8"):
+        load_stage_prompts(tmp_path)
+
+
+def test_which_prompts_are_asked() -> None:
+    own = {"mine": StagePrompt(id="mine", text="x"), "security": StagePrompt(id="security", text="my own")}
+    settings = AnalysisSettings(profiles={"both": ("security", "testing", "mine", "testing")}, profile="both")
+    library = Library(OURS, own, "folder")
+    assert choose(library, settings, profile=None, stages=()) == ("folder", tuple(own.values()))
+    assert [prompt.text for prompt in choose(library, settings, profile="both", stages=()).prompts] == [
+        "my own", OURS["testing"].text, "x",
+    ]  # fmt: skip
+    assert choose(library, settings, profile=None, stages=("testing",)).profile == "custom"
+    assert choose(Library(OURS, {}), AnalysisSettings(), profile=None, stages=()).profile == "full_review"
+    always = AnalysisSettings(history="always")
+    assert all(prompt.history for prompt in offered(library, always))
+    with pytest.raises(ConfigError, match="names no prompt"):
+        choose(library, AnalysisSettings(profiles={"none": ()}), profile="none", stages=())
