@@ -1,0 +1,95 @@
+"""Tasks as stories that `run` takes."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.analysis.backlog import backlog_text, dependencies
+from orchestrator.checks.backlog import all_problems
+from orchestrator.domain.analysis import ImprovementTask, Mark
+from orchestrator.domain.criteria_text import parse_criteria
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.story import BacklogContent, Priority
+from orchestrator.domain.titles import one_line
+from orchestrator.settings import load, packaged
+from orchestrator.wiring.backlogs import read_backlog
+from tests.analysis.samples import plan, task
+from tests.support import plain_environment
+
+HEADER = next(csv.reader([(packaged("examples") / "init" / "backlog.csv").read_text().split("\n")[0]]))
+
+
+def read(folder: Path, suffix: str, *tasks: ImprovementTask) -> BacklogContent:
+    text, _ = backlog_text(plan(*tasks), suffix, HEADER)
+    path = folder / f"backlog{suffix}"
+    path.write_text(text, encoding="utf-8", newline="")
+    settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(folder / "state")), folder)
+    return read_backlog(path, settings, environment)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".yaml"])
+def test_every_field_comes_through(tmp_path: Path, suffix: str) -> None:
+    description = "It is open.\n- Words are bound; none is pasted\n- A quote is found, too"
+    content = read(
+        tmp_path,
+        suffix,
+        task('Bind: the "words", all', "critical", description=description, file="a/b.py", also=("testing",)),
+        task(
+            "Later", "low", near=(1,), priority_stated="P4", marks=(Mark.NO_EVIDENCE,), description="Depends on: task 1"
+        ),
+        task("Done", done=True),
+    )
+    assert all_problems(content) == ()
+    first, second, third = content.stories
+    assert (first.id, first.title, first.priority) == ("IMP-001", 'Bind: the "words", all', Priority.CRITICAL)
+    assert first.functional_requirements == f"{description}\nConcerns a/b.py"
+    assert first.acceptance_criteria == parse_criteria(description)
+    assert first.dependencies == ()
+    assert first.notes.startswith("Source stage: Security review (security), testing; task 1 of analysis AN-001")
+    assert second.dependencies == ("IMP-001",)
+    assert second.acceptance_criteria == ("Later",)
+    assert "Nearly the same as IMP-001" in second.notes
+    assert "Priority stated as: P4" in second.notes
+    assert "To be looked at" in second.notes
+    assert third.completed
+    assert not first.completed
+
+
+def test_the_csv_header_is_the_one_of_all_backlogs() -> None:
+    text, _ = backlog_text(plan(task("One")), ".csv", HEADER)
+    assert text.split("\n")[0] == ",".join(HEADER)
+
+
+def test_dependencies_are_those_that_are_stated_and_never_a_cycle() -> None:
+    tasks = plan(
+        task("Alpha", depends_on=("beta.", "Nothing of that kind", "Alpha")),
+        task("Beta", description="Depends on: Gamma, none\nText after: this"),
+        task("Gamma", depends_on=("Alpha",)),
+        task("Delta", depends_on=("task 1", "#3", "99")),
+    ).tasks
+    needs, said = dependencies(tasks)
+    assert needs == {1: (2,), 2: (3,), 3: (), 4: (1, 3)}
+    assert [finding.where.story for finding in said] == ["IMP-001", "IMP-001", "IMP-003", "IMP-004"]
+    assert not blocking(said)
+
+
+TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=80)
+
+
+@given(
+    st.lists(st.tuples(TEXT.map(one_line).filter(bool), TEXT), min_size=1, max_size=4),
+    st.sampled_from([".csv", ".yaml"]),
+)
+def test_any_text_gives_a_backlog_without_a_problem(
+    tmp_path_factory: pytest.TempPathFactory, held: list[tuple[str, str]], suffix: str
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    content = read(folder, suffix, *(task(title, description=text) for title, text in held))
+    assert len(content.stories) == len(held)
+    assert not blocking(all_problems(content))
+    for (title, _), story in zip(held, content.stories, strict=True):
+        assert story.title.strip() == title.strip()
+        assert story.acceptance_criteria
