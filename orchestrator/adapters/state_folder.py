@@ -6,10 +6,15 @@ import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.domain.analysis import AnalysisRecord, Packed
+from orchestrator.domain.base import Value
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError
+
+V = TypeVar("V", bound=Value)
 
 
 class StateFolder:
@@ -103,21 +108,36 @@ class StateFolder:
 
     def record(self, sprint: str) -> SprintRecord | None:
         """One sprint's record, or None."""
-        path = self.sprint(sprint) / "sprint.json"
-        try:
-            return SprintRecord.model_validate(json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-        except ValueError as error:
-            raise ConfigError(f"{path} holds no sprint record; move it away to start anew") from error
+        return _read(self.sprint(sprint) / "sprint.json", SprintRecord)
 
     def save(self, record: SprintRecord) -> None:
         """Write a record whole or not at all."""
-        self.sprint(record.sprint).mkdir(parents=True, exist_ok=True)
-        text = json.dumps(record.model_dump(mode="json"), indent=1)
-        replace_content(self.sprint(record.sprint) / "sprint.json", text.encode())
+        self._save(self.sprint(record.sprint) / "sprint.json", record)
+
+    def analysis(self, analysis: str) -> Path:
+        """Everything that belongs to one analysis alone."""
+        return self.home / "analyses" / analysis
+
+    def analyses(self) -> list[AnalysisRecord]:
+        """All analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
+        return sorted((record for record in found if record), key=lambda record: record.started_at)
+
+    def save_analysis(self, record: AnalysisRecord) -> None:
+        """Write a record whole or not at all."""
+        self._save(self.analysis(record.analysis) / "analysis.json", record)
+
+    def save_packed(self, analysis: str, packed: Packed) -> None:
+        """Keep what the prompts of an analysis hold of the repository."""
+        self._save(self.analysis(analysis) / "codebase.json", packed)
+
+    def packed(self, analysis: str) -> Packed | None:
+        """What `save_packed` kept, or None. Raises ConfigError when it cannot be read."""
+        return _read(self.analysis(analysis) / "codebase.json", Packed)
+
+    def _save(self, path: Path, value: Value) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path, json.dumps(value.model_dump(mode="json"), indent=1).encode())
 
     def save_report(self, sprint: str, text: str, markdown: str) -> Path:
         """Write report.md, then report.json, which a finished run is known by; returns the path of the latter."""
@@ -126,6 +146,18 @@ class StateFolder:
         replace_content(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
         replace_content(path, text.encode())
         return path
+
+
+def _read(path: Path, kind: type[V]) -> V | None:
+    try:
+        return kind.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        what = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}.get(kind, "packed repository")
+        raise ConfigError(f"{path} holds no {what}; move it away to start anew") from error
 
 
 def _slug(path: Path) -> str:

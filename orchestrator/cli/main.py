@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from orchestrator import __version__
+from orchestrator.cli.analyse import analyse_command
 from orchestrator.cli.answers import answers_app
 from orchestrator.cli.apply import apply_command
 from orchestrator.cli.check import check_app
@@ -66,6 +67,7 @@ for command_name, command in (
     ("reset", reset_command),
     ("extract", extract_command),
     ("apply", apply_command),
+    ("analyse", analyse_command),
 ):
     app.command(command_name)(command)
 app.add_typer(check_app, name="check")

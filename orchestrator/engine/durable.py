@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
+from orchestrator.domain.base import Value
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
@@ -20,7 +21,7 @@ from orchestrator.ports import Clock, EventSink, Step, TurnJournal
 
 APPLICATION_VERSION = "1"
 """Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
-WORKFLOW_NAME, PLAN_WORKFLOW_NAME = "story.v1", "plan.v1"
+WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "plan.v1", "analysis.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
 
 
@@ -46,9 +47,20 @@ StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
 """Reads a person's plan: (step, frozen input) → what stands in it. Deterministic between its steps."""
 
+AnalysisBody = Callable[[Step, dict[str, Any]], Awaitable[Value]]
+"""Asks one thing about a repository: (step, frozen input) → what came. Deterministic between its steps."""
+
+
+async def _no_stories(_step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+    raise RuntimeError("this engine runs no stories")
+
 
 async def _no_plans(_step: Step, _payload: dict[str, Any]) -> GivenPlan:
     raise RuntimeError("this engine reads no plans")
+
+
+async def _no_analysis(_step: Step, _payload: dict[str, Any]) -> Value:
+    raise RuntimeError("this engine asks nothing about repositories")
 
 
 class DurableEngine:
@@ -59,7 +71,7 @@ class DurableEngine:
         *,
         url: str,
         executor_id: str,
-        body: StoryBody,
+        body: StoryBody = _no_stories,
         turns: TurnTaker,
         journals: Journals,
         gates: GateKeeper,
@@ -67,9 +79,11 @@ class DurableEngine:
         clock: Clock,
         is_current: Callable[[str], bool],
         plan_body: PlanBody = _no_plans,
+        analysis_body: AnalysisBody = _no_analysis,
     ) -> None:
         self._url, self._executor_id = url, executor_id
-        self._body, self._plan_body, self._turns, self._journals = body, plan_body, turns, journals
+        self._body, self._plan_body, self._analysis_body = body, plan_body, analysis_body
+        self._turns, self._journals = turns, journals
         self._gates, self._sink, self._clock = gates, sink, clock
         self._is_current = is_current
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
@@ -89,7 +103,11 @@ class DurableEngine:
         async def plan(payload: dict[str, Any]) -> dict[str, Any]:
             return await self._run(self._plan_body, payload)
 
-        for name, workflow in ((WORKFLOW_NAME, story), (PLAN_WORKFLOW_NAME, plan)):
+        async def analysis(payload: dict[str, Any]) -> dict[str, Any]:
+            return await self._run(self._analysis_body, payload)
+
+        bodies = ((WORKFLOW_NAME, story), (PLAN_WORKFLOW_NAME, plan), (ANALYSIS_WORKFLOW_NAME, analysis))
+        for name, workflow in bodies:
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
@@ -118,6 +136,10 @@ class DurableEngine:
         """Like `run_story`, for the reading of a person's plan."""
         return GivenPlan.model_validate(await self._result(PLAN_WORKFLOW_NAME, workflow_id, payload))
 
+    async def run_analysis(self, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """Like `run_story`, for one thing asked about a repository: what the body's value is as JSON."""
+        return await self._result(ANALYSIS_WORKFLOW_NAME, workflow_id, payload)
+
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
         with SetWorkflowID(workflow_id):
             handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
@@ -140,7 +162,7 @@ class DurableEngine:
             config["db_engine_kwargs"] = {"connect_args": {"factory": _WalConnection}}
         return config
 
-    async def _run(self, body: StoryBody | PlanBody, payload: dict[str, Any]) -> dict[str, Any]:
+    async def _run(self, body: StoryBody | PlanBody | AnalysisBody, payload: dict[str, Any]) -> dict[str, Any]:
         payload = restored(payload)
         workflow_id = str(DBOS.workflow_id)
         if not self._is_current(workflow_id):

@@ -5,16 +5,40 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class ModelOptions:
+    """Who answers, as typed."""
+
+    provider: str | None = None
+    script: Path | None = None
+    call_log: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalyseOptions(ModelOptions):
+    """The options of `analyse`, as typed (spec 5)."""
+
+    repo: Path
+    prd: Path | None = None
+    profile: str | None = None
+    stages: tuple[str, ...] = ()
+    prompts: Path | None = None
+    out: Path
+    """Folder of the plan's files."""
+    to_backlog: Path | None = None
+    analysis: str | None = None
+    """Its id; else an unfinished one of the same repository and stages, or the next free one."""
+    replace: bool = False
+    """Whether a backlog that is there may be written over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(ModelOptions):
     """The options of `run`, as typed (DESIGN 7)."""
 
     backlog: Path
     repo: Path | None = None
     sprint: str | None = None
     stories: tuple[str, ...] = ()
-    provider: str | None = None
-    script: Path | None = None
-    call_log: Path | None = None
     push_to: str | None = None
     strict: bool = False
     plans: tuple[str, ...] = ()

@@ -10,13 +10,15 @@ from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
 from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
 from orchestrator.domain.exchange import Prompt, Reply
 from orchestrator.errors import ConfigError, PermanentProviderError
-from orchestrator.personas import alex, jordan, mike
+from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.ports import Clock, Provider
 from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
-from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.options import ModelOptions
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
-"""Beside the reviewers, who are named by the settings."""
+"""Of a sprint, beside the reviewers, who are named by the settings."""
+OTHERS = (analyst.NAME,)
+"""Who takes no part in sprints."""
 PROVIDERS: tuple[ProviderName, ...] = ("scripted", "anthropic", "openai")
 OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
     "anthropic": (".anthropic.com",),
@@ -78,14 +80,17 @@ class RoutedProvider:
         return ", ".join([str(self._default), *own, *strong])
 
 
-def open_providers(options: RunOptions, settings: Settings, environment: Environment, clock: Clock) -> RoutedProvider:
-    """The providers in use. Blocks, and takes seconds for a real one: call it in a thread.
+def open_providers(
+    options: ModelOptions, settings: Settings, environment: Environment, clock: Clock, *, alone: str | None = None
+) -> RoutedProvider:
+    """The providers in use: a sprint's, or that of the persona that works `alone`. Blocks, for seconds with a real one.
 
     Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
     """
-    seats = seats_of(settings, options.provider)
+    seats, strong = seats_of(settings, options.provider), stronger_of(settings, options.provider)
     default = _default_seat(settings, options.provider)
-    strong = stronger_of(settings, options.provider)
+    if alone is not None:
+        seats, strong = {alone: _seat(settings, alone, default, options.provider)}, {}
     used = {*seats.values(), *strong.values()}
     if options.script is not None and all(seat.provider != "scripted" for seat in used):
         raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
@@ -112,11 +117,11 @@ def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
     reviewer who is called like another persona.
     """
     for name in settings.review.reviewers:
-        if name in PERSONAS:
+        if name in (*PERSONAS, *OTHERS):
             raise ConfigError(
                 f"configuration review.reviewers: {name} is another persona; give the reviewer its own name"
             )
-    known = (*PERSONAS, *settings.review.reviewers)
+    known = (*PERSONAS, *OTHERS, *settings.review.reviewers)
     for name in settings.personas:
         if name not in known:
             raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, known)}")
@@ -161,6 +166,12 @@ def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireF
 def policies_of(settings: Settings, forced: str | None = None) -> Policies:
     """What a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
     return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
+
+
+def model_of(settings: Settings, persona: str, forced: str | None = None) -> str | None:
+    """The model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
+    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
+    return seat.model if seat.provider != "scripted" else None
 
 
 def _default_seat(settings: Settings, forced: str | None) -> Seat:
@@ -272,7 +283,7 @@ def _provider_class(name: ProviderName) -> type[ModelProvider]:
 
 
 def _scripted(
-    options: RunOptions, settings: Settings, environment: Environment, log: CallLog | None
+    options: ModelOptions, settings: Settings, environment: Environment, log: CallLog | None
 ) -> ScriptedProvider:
     configured = settings.provider.script
     script = options.script or (environment.base_dir / configured if configured else None)

@@ -1,0 +1,177 @@
+"""The analyst: a repository and what one stage asks → findings as tasks; and which stages are worth asking (spec 5)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from orchestrator.answers import Status
+from orchestrator.checks.stage_answer import read_stage, storable
+from orchestrator.checks.triage_answer import read_triage
+from orchestrator.domain.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
+from orchestrator.domain.events import Level
+from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.findings import Finding, Where, blocking, critical, major
+from orchestrator.domain.wire import StageAnswer, TriageAnswer
+from orchestrator.domain.words import counted
+from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.personas.ask import Asked, ask
+from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.prompts import context
+from orchestrator.prompts.analysis import render_offered
+
+NAME = "analyst"
+STAGE, TRIAGE, CONTRACT = "analyst/stage", "analyst/triage", "notes/stage_contract"
+MAX_TOLD = 50
+"""Findings of one stage that are told one by one."""
+MAX_PROSE = 20_000
+"""Characters of an answer without a value that are kept as a summary."""
+
+
+class Analyst:
+    """Bound to one stage of an analysis; `prd` and `codebase` are the same text for all of them."""
+
+    def __init__(self, desk: Desk, prd: str, codebase: str) -> None:
+        self._desk = desk
+        self._shared = {"prd": prd, "codebase": codebase}
+
+    async def stage(
+        self, prompt: StagePrompt, history: str, *, contract: bool, synonyms: Mapping[str, TaskPriority]
+    ) -> StageResult:
+        """What the stage gives. Never raises for what a provider or a model does: that is a result, too."""
+        await self._desk.step.emit("stage_started", f"{prompt.name} begins", persona=NAME, history=bool(history))
+        heard: list[Heard] = []
+
+        def read(value: Any) -> tuple[StageReading | None, Sequence[Finding]]:
+            return read_stage(value, prompt.id, synonyms)
+
+        async def keep(
+            reading: StageReading | None, said: Heard, _left: int
+        ) -> tuple[StageReading | None, Sequence[Finding], int]:
+            heard.append(said)
+            return reading, _cut(said), 0
+
+        told = context.fence(self._desk.schemas["stage"], "json") if contract else ""
+        request = Request(
+            persona=NAME,
+            purpose=Purpose.STAGE,
+            prompt=STAGE,
+            slots={
+                **self._shared,
+                "prompt": prompt.text.strip(),
+                "history": history,
+                "contract": self._desk.library.note(CONTRACT, schema=told) if contract else "",
+            },
+            answer=StageAnswer,
+            schema_name="stage",
+            shows_schema=False,
+            replies=1 + self._desk.policies.answer.max_attempts,
+        )
+        try:
+            result = _answered(prompt, await ask(self._desk, request, read=read, complete=keep))
+        except OrchestratorError as error:
+            result = _without_value(prompt, heard, error)
+        await self._tell(result)
+        return result
+
+    async def triage(self, offered: Sequence[StagePrompt]) -> Triaged:
+        """The prompts that a model picks among `offered`; none when it gives no usable answer."""
+        ids = [prompt.id for prompt in offered]
+        request = Request(
+            persona=NAME,
+            purpose=Purpose.TRIAGE,
+            prompt=TRIAGE,
+            slots={**self._shared, "offered": render_offered(offered)},
+            answer=TriageAnswer,
+            schema_name="triage",
+            replies=1 + self._desk.policies.answer.max_attempts,
+        )
+        try:
+            asked = await ask(self._desk, request, read=lambda value: read_triage(value, ids))
+            result = Triaged(picked=asked.value if asked.accepted else (), findings=asked.findings)
+        except OrchestratorError as error:
+            result = Triaged(findings=(_failed("triage", error),))
+        await self._desk.step.emit(
+            "prompts_picked",
+            f"triage picks {', '.join(result.picked)}"
+            if result.picked
+            else "triage picks nothing; the profile decides",
+            level=Level.WARN if result.findings else Level.INFO,
+            persona=NAME,
+            picked=list(result.picked),
+            findings=[finding.model_dump(mode="json") for finding in result.findings],
+        )
+        return result
+
+    async def _tell(self, result: StageResult) -> None:
+        for finding in result.findings[:MAX_TOLD]:
+            if not finding.severity.blocks:
+                await self._desk.step.emit(
+                    "task_normalised",
+                    finding.message,
+                    level=Level.WARN,
+                    persona=NAME,
+                    findings=[finding.model_dump(mode="json")],
+                )
+        how = {
+            StageStatus.ANSWERED: counted(len(result.tasks), "task"),
+            StageStatus.PROSE: "no JSON in any answer: its text is the summary, and it gives no task",
+        }
+        level = Level.WARN if result.findings else Level.INFO
+        await self._desk.step.emit(
+            "stage_finished",
+            f"{result.name}: {how.get(result.status) or blocking(result.findings)[0].message}",
+            level=Level.ERROR if result.failed else level,
+            persona=NAME,
+            result=result.model_dump(mode="json"),
+        )
+
+
+def _cut(heard: Heard) -> list[Finding]:
+    """What was cut off is asked for again; its whole tasks count when nothing better comes."""
+    if not heard.cut_off:
+        return []
+    return [major("answer.truncated", "the answer was cut off", fix="answer again, whole and shorter")]
+
+
+def _answered(prompt: StagePrompt, asked: Asked[StageReading]) -> StageResult:
+    """What the last answer holds; one that is not as asked and holds no task is a failure, whatever its summary."""
+    reading = asked.value
+    return StageResult(
+        id=prompt.id,
+        goal=prompt.goal,
+        status=StageStatus.ANSWERED if asked.accepted or reading.tasks else StageStatus.FAILED,
+        summary=reading.summary,
+        recommendations=reading.recommendations,
+        tasks=reading.tasks,
+        findings=asked.findings,
+    )
+
+
+def _without_value(prompt: StagePrompt, heard: Sequence[Heard], error: OrchestratorError) -> StageResult:
+    """The last prose that came is a summary; without any the stage has failed."""
+    prose = next((one.reply.text for one in reversed(heard) if _is_prose(one)), "")
+    stop = isinstance(error, ProviderError) and error.kind == "auth"
+    if not prose:
+        told = _failed(prompt.id, error)
+        return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.FAILED, findings=(told,), stop=stop)
+    message = f"{prompt.id}: no answer held JSON; the text of the last one is the summary, and no task is made of it"
+    fix = "read the summary; another model, or a prompt that asks for tasks, may give some"
+    return StageResult(
+        id=prompt.id,
+        goal=prompt.goal,
+        status=StageStatus.PROSE,
+        summary=context.cap(storable(prose).strip(), MAX_PROSE),
+        findings=(major("stage.prose", message, where=Where(task=prompt.id), fix=fix),),
+        stop=stop,
+    )
+
+
+def _is_prose(heard: Heard) -> bool:
+    """Whether the text speaks to people: no refusal, nothing cut off, and no JSON that could not be read."""
+    text = heard.reply.text.strip()
+    begun = text.removeprefix("```json").lstrip().startswith(("{", "["))
+    return bool(text) and heard.extraction.status is Status.REFUSED and not (heard.broken_off or heard.cut_off or begun)
+
+
+def _failed(stage: str, error: OrchestratorError) -> Finding:
+    fix = "remove the cause; the same command then asks this stage again"
+    return critical("stage.failed", f"{stage}: {error.message}", where=Where(task=stage), fix=fix)

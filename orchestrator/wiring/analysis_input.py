@@ -1,0 +1,157 @@
+"""What an analysis starts from: prompts, PRD, repository, and where results go. Nothing is asked or written."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from orchestrator.adapters.codebase import list_files, read_text
+from orchestrator.adapters.stage_prompts import load_stage_prompts
+from orchestrator.analysis.backlog import FORMATS
+from orchestrator.analysis.choice import Chosen, Library, choose, offered
+from orchestrator.analysis.ticks import is_plan
+from orchestrator.domain.analysis import Packed, StagePrompt
+from orchestrator.domain.redaction import redact
+from orchestrator.errors import ConfigError, RepositoryError
+from orchestrator.prompts.codebase import Mask, Source, pack
+from orchestrator.settings import Environment, Settings, packaged
+from orchestrator.wiring.options import AnalyseOptions
+
+PLAN, PLAN_JSON = "mvp_improvement_plan.md", "plan.json"
+PRD_SHARE = 4
+"""A quarter of the budget at most is the PRD's."""
+MAX_PRD = 1_000_000
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnalysisInput:
+    """One command's input, checked."""
+
+    repo: Path
+    prd: str
+    prd_file: str
+    chosen: Chosen
+    """The profile's stages; with triage those that count when it picks none."""
+    prompts: tuple[StagePrompt, ...]
+    """The stages, or all that triage may pick."""
+    asked: str
+    """Equal for commands that ask for the same."""
+
+
+def analysis_input(options: AnalyseOptions, settings: Settings, environment: Environment) -> AnalysisInput:
+    """Read and check everything a command names. Raises ConfigError, RepositoryError. Blocks."""
+    repo = options.repo.resolve()
+    if not repo.is_dir():
+        raise RepositoryError(f"there is no folder {options.repo}")
+    mask = secrets_mask(environment)
+    prd_path = _prd_path(options, settings, environment)
+    prd = mask(_prd(prd_path)) if prd_path is not None else ""
+    own = _own_folder(options, settings, environment)
+    library = Library(
+        packaged=load_stage_prompts(packaged("system_prompts") / "library"),
+        own=load_stage_prompts(own) if own is not None else {},
+        own_name=own.resolve().name if own is not None else "",
+    )
+    if options.profile is not None and options.stages:
+        raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
+    chosen = choose(library, settings.analysis, profile=options.profile, stages=options.stages)
+    prompts = offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts
+    said = [str(repo), prd, chosen.profile, *(prompt.model_dump_json(exclude={"file"}) for prompt in prompts)]
+    return AnalysisInput(
+        repo=repo,
+        prd=prd,
+        prd_file=str(prd_path or ""),
+        chosen=chosen,
+        prompts=prompts,
+        asked=hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest(),
+    )
+
+
+def secrets_mask(environment: Environment) -> Mask:
+    """Takes out what looks like a secret, and every secret of this process's environment."""
+    known = [value for name, value in environment.variables.items() if _SECRET_NAME.search(name.upper())]
+    return partial(redact, known=known)
+
+
+def packed_repository(
+    given: AnalysisInput, options: AnalyseOptions, settings: Settings, environment: Environment
+) -> Packed:
+    """The repository within the budget that the PRD leaves. Raises ConfigError. Blocks."""
+    ours = {options.out.resolve() / PLAN, options.out.resolve() / PLAN_JSON}
+    ours |= {path.resolve() for path in (options.to_backlog, options.script, options.call_log) if path is not None}
+    home = environment.home.resolve()
+    sources = [
+        Source(*seen)
+        for seen in list_files(given.repo, settings.analysis.ignore)
+        if (given.repo / seen.path) not in ours and home not in (given.repo / seen.path).parents
+    ]
+    if not sources:
+        raise ConfigError(f"{given.repo} holds no file that an analysis could read")
+    budget = settings.analysis.context_tokens
+    room = max(budget - min(len(given.prd) // 4, budget // PRD_SHARE), 500)
+    read = partial(read_text, given.repo)
+    return pack(sources, read, secrets_mask(environment), budget_tokens=room, prd=given.prd)
+
+
+def check_outputs(options: AnalyseOptions) -> None:
+    """Raises ConfigError for what could not be written in the end, or would be written over."""
+    if options.out.exists() and not options.out.is_dir():
+        raise ConfigError(f"--out {options.out} is no folder")
+    for path, ours in ((options.out / PLAN, is_plan), (options.out / PLAN_JSON, _is_plan_json)):
+        if path.exists() and not ours(_there(path)):
+            raise ConfigError(f"{path} is there and is no improvement plan; move it, or name another folder with --out")
+    backlog = options.to_backlog
+    if backlog is None:
+        return
+    if backlog.suffix.lower() not in FORMATS:
+        raise ConfigError(f"--to-backlog {backlog}: its name ends with .csv, .yaml or .yml")
+    if not backlog.absolute().parent.is_dir():
+        raise ConfigError(f"--to-backlog {backlog}: there is no folder {backlog.parent}")
+    if backlog.exists() and not options.replace:
+        raise ConfigError(f"the backlog {backlog} is there already; add --replace to write over it")
+
+
+def _there(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _is_plan_json(text: str) -> bool:
+    try:
+        held = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and {"analysis", "profile", "tasks"} <= held.keys()
+
+
+def _prd_path(options: AnalyseOptions, settings: Settings, environment: Environment) -> Path | None:
+    if options.prd is not None:
+        return options.prd
+    return environment.base_dir / settings.project.vision if settings.project.vision else None
+
+
+def _prd(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read the PRD {path}: {error.strerror}") from error
+    if len(data) > MAX_PRD:
+        raise ConfigError(f"the PRD {path} is longer than {MAX_PRD} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the PRD {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    if not text.strip():
+        raise ConfigError(f"the PRD {path} is empty")
+    return text
+
+
+def _own_folder(options: AnalyseOptions, settings: Settings, environment: Environment) -> Path | None:
+    if options.prompts is not None:
+        return options.prompts
+    return environment.base_dir / settings.analysis.prompts if settings.analysis.prompts else None

@@ -1,0 +1,135 @@
+"""What an analysis leaves: the plan as Markdown and JSON, and a backlog when one is asked for."""
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.analysis.aggregate import aggregate
+from orchestrator.analysis.backlog import backlog_text
+from orchestrator.analysis.evidence import World
+from orchestrator.analysis.ledger import Ledger
+from orchestrator.analysis.plan_markdown import render_plan
+from orchestrator.analysis.prd import prd_summary
+from orchestrator.analysis.ticks import ticked_titles
+from orchestrator.domain.analysis import (
+    AnalysisRecord,
+    Codebase,
+    ImprovementPlan,
+    Packed,
+    StageReport,
+    StageResult,
+    StageStatus,
+    Triaged,
+)
+from orchestrator.domain.findings import Finding, blocking, major
+from orchestrator.errors import ConfigError
+from orchestrator.ports import Clock
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Settings, packaged
+from orchestrator.wiring.analysis_input import PLAN, PLAN_JSON
+from orchestrator.wiring.options import AnalyseOptions
+
+INSTRUCTIONS = "notes/plan_instructions"
+Outcome = tuple[AnalysisRecord, Packed, Sequence[StageResult], Triaged, Ledger]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What an analysis left."""
+
+    plan: ImprovementPlan
+    plan_path: Path
+    """mvp_improvement_plan.md; plan.json lies beside it."""
+    backlog_path: Path | None = None
+    """The backlog, where one was asked for and there was a task."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every stage answered as asked, and there is a task to do."""
+        stages = self.plan.stages
+        sound = all(stage.status is StageStatus.ANSWERED and not blocking(stage.findings) for stage in stages)
+        return sound and bool(self.plan.tasks)
+
+
+def write_results(
+    options: AnalyseOptions, settings: Settings, library: PromptLibrary, outcome: Outcome, clock: Clock
+) -> Written:
+    """Write the files, each whole or not at all; boxes that were ticked in a plan that is there stay ticked.
+
+    Raises ConfigError for a file that cannot be written: what was paid for is kept, and the same command goes on.
+    """
+    plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
+    plan = _plan(outcome, clock, ticked_titles(_text(plan_path)))
+    backlog, header = options.to_backlog, _header()
+    if backlog is not None and plan.tasks:
+        text, said = backlog_text(plan, backlog.suffix.lower(), header)
+        plan = plan.model_copy(update={"findings": (*plan.findings, *said)})
+        _write(backlog, text)
+    _write(json_path, json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
+    _write(plan_path, render_plan(plan, settings.analysis.agent_name, library.note(INSTRUCTIONS)))
+    return Written(plan=plan, plan_path=plan_path, backlog_path=backlog if plan.tasks else None)
+
+
+def _plan(outcome: Outcome, clock: Clock, ticked: frozenset[str]) -> ImprovementPlan:
+    record, packed, results, triaged, ledger = outcome
+    tasks = aggregate(results, World(packed.paths, (packed.text, record.prd)), ticked)
+    return ImprovementPlan(
+        analysis=record.analysis,
+        generated=clock.now(),
+        profile=record.profile,
+        repo=record.repo,
+        prd_file=record.prd_file,
+        prd_summary=prd_summary(record.prd),
+        stages=tuple(_report(result) for result in results),
+        tasks=tasks,
+        findings=(*triaged.findings, *([] if tasks else [_empty(results)])),
+        codebase=Codebase(
+            files=len(packed.paths),
+            shown=len(packed.shown),
+            cut=packed.cut,
+            left_out=packed.left_out,
+            masked=packed.masked,
+            tokens=packed.tokens,
+        ),
+        calls=ledger.calls,
+        tokens=ledger.tokens,
+        cost_usd=ledger.cost_usd,
+    )
+
+
+def _report(result: StageResult) -> StageReport:
+    held = result.model_dump(exclude={"tasks", "stop"})
+    return StageReport.model_validate({**held, "tasks": len(result.tasks)})
+
+
+def _empty(results: Sequence[StageResult]) -> Finding:
+    """A plan without a task is never silent."""
+    answered = sum(result.status is StageStatus.ANSWERED for result in results)
+    message = f"the plan holds no task: {answered} of {len(results)} stages answered as asked"
+    fix = "read the summaries and what is said of the stages; ask another profile or another model"
+    return major("improve.no_tasks", message, fix=fix)
+
+
+def _header() -> list[str]:
+    text = (packaged("examples") / "init" / "backlog.csv").read_text(encoding="utf-8")
+    return next(csv.reader([text.split("\n", 1)[0]]))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}; nothing is lost, the same command goes on"
+        ) from error

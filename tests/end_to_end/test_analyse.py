@@ -1,0 +1,400 @@
+"""Whole analyses with a scripted analyst: from a repository to a plan to a backlog to merged stories."""
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.analysis import Mark
+from orchestrator.errors import ConfigError, RepositoryError, UserError
+from tests.adapters.http_server import Answer, completion, message, model_server
+from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
+from tests.support import Team, git, plain_environment, play, run_cli, suite_text
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = Path(__file__).with_name("full_review.jsonl")
+PROSE = "I looked at everything.\n\n# It is fine\n- [x] [HIGH] Nothing\n"
+
+
+def test_full_review_of_this_project(tmp_path: Path) -> None:
+    done = analyse(tmp_path, None, repo=ROOT, script=RECORDED, profile="full_review", to_backlog=tmp_path / "b.csv")
+    plan = done.written.plan
+    assert done.written.whole
+    assert len(plan.stages) == 15
+    assert len(done.calls) == len(set(done.asked)) == 16, "one stage answered in prose first"
+    ranks = [task.priority.rank for task in plan.tasks]
+    assert ranks == sorted(ranks)
+    assert ranks[0] == 0
+    assert len({task.title.lower() for task in plan.tasks}) == len(plan.tasks)
+    shared = next(task for task in plan.tasks if task.also)
+    assert shared.stage == "architecture"
+    assert any(task.near for task in plan.tasks)
+    assert any(task.priority_stated == "urgent" for task in plan.tasks)
+    marks = {task.title: task.marks for task in plan.tasks if task.marks}
+    assert marks == {
+        "Add a file that is not there": (Mark.NO_SUCH_FILE, Mark.NO_EVIDENCE),
+        "Make everything nicer": (Mark.NO_EVIDENCE,),
+    }
+    assert plan.codebase.tokens <= 60_000
+    assert plan.codebase.left_out
+    assert "## Instructions for Claude Code" in done.written.plan_path.read_text()
+    (history,) = done.prompts("plan_summary")
+    assert "Task, critical" in history.partition("## Previous analysis")[2]
+    dry = run_cli(["run", "b.csv", "--dry-run", "--json"], tmp_path)
+    assert dry.returncode == 0, dry.stderr
+    assert json.loads(dry.stdout)["stories"] == len(plan.tasks)
+
+
+def test_from_analysis_to_backlog_to_a_merged_sprint(tmp_path: Path) -> None:
+    first = {"title": "Fold the case of words", "description": "- `find_words` folds case", "priority": "high",
+             "file": "shelf/words.py"}  # fmt: skip
+    second = {
+        "title": "Say how many words",
+        "description": "It counts.",
+        "priority": "low",
+        "depends_on": [first["title"]],
+    }
+    done = analyse(
+        tmp_path, team_of({"code_quality": answer(first, second)}), stages=("code_quality",),
+        to_backlog=tmp_path / "backlog.yaml",
+    )  # fmt: skip
+    backlog = done.written.backlog_path
+    assert backlog is not None
+    dry = run_cli(["run", str(backlog), "--dry-run", "--json"], tmp_path)
+    assert (dry.returncode, json.loads(dry.stdout)["waves"]) == (0, [["IMP-001"], ["IMP-002"]])
+    team = Team()
+    for name in ("IMP-001", "IMP-002"):
+        team.good(name)
+    played = play(tmp_path / "sprint", team, backlog, repo=application(tmp_path))
+    assert [played.status(name) for name in ("IMP-001", "IMP-002")] == ["done", "done"]
+    assert "imp_001.py" in played.tree("result")
+    assert suite_text("IMP-001").strip() in played.text("result", "tests/test_imp_001.py")
+
+
+def test_prompts_are_the_same_up_to_the_stage_and_in_their_order(tmp_path: Path) -> None:
+    done = analyse(
+        tmp_path, team_of({"01-doors": answer("A"), "02-speed": answer("B"), "03-sum": answer("C")}),
+        prompts=own_prompts(tmp_path),
+    )  # fmt: skip
+    doors, speed, last = (done.prompts(name)[0] for name in ("01-doors", "02-speed", "03-sum"))
+    shared = doors[: doors.index("# Doors")]
+    assert speed.startswith(shared)
+    assert last.startswith(shared)
+    assert shared.index("finds books") < shared.index("def find_words")
+    assert OWN["02-speed.md"].strip() in speed
+    for prompt, own in ((doors, "# Doors"), (last, "# Sum up")):
+        assert prompt.index(own) < prompt.index("## Response format")
+        assert prompt.rstrip().endswith("an empty list is a good answer.")
+    assert "Previous analysis" not in doors
+    assert last.index("# Sum up") < last.index("## Previous analysis") < last.index("## Response format")
+    assert "Task, medium: B" in last
+    assert done.written.plan.profile == "mine"
+    assert [stage.name for stage in done.written.plan.stages] == ["01-doors", "02-speed", "03-sum"]
+
+
+def test_the_contract_and_the_history_can_be_switched(tmp_path: Path) -> None:
+    done = analyse(
+        tmp_path, team_of({"01-doors": answer("A"), "03-sum": answer("C")}),
+        "analysis.response_contract=false", "analysis.history=never",
+        prompts=own_prompts(tmp_path), stages=("01-doors", "03-sum"),
+    )  # fmt: skip
+    for name in ("01-doors", "03-sum"):
+        assert "Response format" not in done.prompts(name)[0]
+        assert "## Previous analysis" not in done.prompts(name)[0]
+
+
+def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path) -> None:
+    done = analyse(
+        tmp_path, team_of({"security": [PROSE, PROSE, PROSE], "testing": [PROSE, answer("Test it")]}),
+        stages=("security", "testing"),
+    )  # fmt: skip
+    assert done.statuses == {"security": "prose", "testing": "answered"}
+    assert [call for call in done.asked if call.startswith("security")] == [f"security stage {n}" for n in (1, 2, 3)]
+    report = done.written.plan.stages[0]
+    assert report.summary == PROSE.strip()
+    assert [finding.code for finding in report.findings] == ["stage.prose"]
+    assert done.titles == ["Test it"]
+    assert not done.written.whole
+    text = done.written.plan_path.read_text()
+    assert "> # It is fine" in text
+    assert "\n- [x]" not in text
+    assert "Corrections Required" in done.prompts("security")[-1]
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_prose_is_kept_also_when_nothing_more_can_be_asked(tmp_path: Path, turns: int) -> None:
+    done = analyse(
+        tmp_path, team_of({"security": [PROSE] * turns}), stages=("security",), to_backlog=tmp_path / "b.csv"
+    )
+    assert done.statuses == {"security": "prose"}
+    assert [finding.code for finding in done.written.plan.findings] == ["improve.no_tasks"]
+    assert "No tasks were identified" in done.written.plan_path.read_text()
+    assert done.written.backlog_path is None
+    assert not (tmp_path / "b.csv").exists()
+
+
+def test_what_is_broken_is_no_prose_and_what_was_cut_keeps_its_whole_tasks(tmp_path: Path) -> None:
+    cut = json.dumps(answer("Whole|high", "Half"))[:-40]
+    done = analyse(
+        tmp_path, team_of({"security": ['{"summary": "S", "tas'] * 3, "testing": [cut] * 3}),
+        stages=("security", "testing"),
+    )  # fmt: skip
+    assert done.statuses["security"] == "failed"
+    assert done.titles == ["Whole"]
+    assert "answer.truncated" in {finding.code for finding in done.written.plan.stages[1].findings}
+
+
+def test_warnings_name_the_stage_and_priorities_can_be_mapped(tmp_path: Path) -> None:
+    done = analyse(
+        tmp_path,
+        team_of(
+            {"security": answer("A|P1", "B|asap", {"title": 7}, {"title": "C", "priority": "low", "file": "../x"})}
+        ),
+        "analysis.priority_synonyms={p1: critical}",
+        stages=("security",),
+    )
+    assert [(task.title, task.priority, task.priority_stated) for task in done.written.plan.tasks] == [
+        ("A", "critical", "P1"), ("B", "medium", "asap"), ("C", "low", ""),
+    ]  # fmt: skip
+    told = [event for event in done.told_of("task_normalised") if event.story == "security"]
+    assert [event.data["findings"][0]["code"] for event in told] == ["stage.priority", "stage.no_title", "stage.file"]
+    assert all(event.level == "warn" and event.message.startswith("security: ") for event in told)
+
+
+def test_after_three_failures_in_a_row_no_further_stage_begins(tmp_path: Path) -> None:
+    done = analyse(tmp_path, Team(), profile="full_review")
+    assert list(done.statuses.values()) == ["failed"] * 3 + ["not_begun"] * 12
+    assert len(done.told_of("turn_failed")) == 3
+    text = done.written.plan_path.read_text()
+    assert "3 stages failed in a row" in text
+    assert "No tasks were identified" in text
+
+
+def test_a_refused_key_stops_at_once(tmp_path: Path) -> None:
+    team = Team()
+    team.say("analyst", "security", "stage", "", error="auth")
+    done = analyse(tmp_path, team, stages=("security", "testing"))
+    assert list(done.statuses.values()) == ["failed", "not_begun"]
+
+
+def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
+    stages = ("code_quality", "security", "testing")
+    team = team_of({"code_quality": answer("A"), "testing": answer("C")})
+    first = analyse(tmp_path, team, stages=stages)
+    assert list(first.statuses.values()) == ["answered", "failed", "answered"]
+    team.say("analyst", "security", "stage", answer("B|critical"))
+    second = analyse(tmp_path, team, stages=stages)
+    assert list(second.statuses.values()) == ["answered"] * 3
+    assert second.titles == ["B", "A", "C"]
+    assert second.asked == ["code_quality stage 1", "testing stage 1", "security stage 1"]
+    assert second.written.plan.analysis == first.written.plan.analysis == "AN-001"
+    third = analyse(tmp_path, team, stages=stages)
+    assert third.written.plan.analysis == "AN-002", "a finished one is not gone on with"
+
+
+def test_triage_picks_prompts_and_unknown_ids_are_dropped(tmp_path: Path) -> None:
+    team = team_of({"testing": answer("A"), "security": answer("B")})
+    team.say("analyst", "triage", "triage", {"prompts": ["testing", "speed_of_light", "security"]})
+    done = analyse(tmp_path, team, "analysis.triage=true")
+    assert list(done.statuses) == ["testing", "security"]
+    assert [finding.code for finding in done.written.plan.findings] == ["triage.unknown_prompt"]
+    (prompt,) = done.prompts("+triage")
+    assert "- `performance`: Performance" in prompt
+
+
+def test_triage_that_picks_nothing_leaves_the_choice_to_the_profile(tmp_path: Path) -> None:
+    team = team_of({"testing": answer("A"), "test_reliability": answer("B"), "error_handling": answer("C")})
+    for _ in range(3):
+        team.say("analyst", "triage", "triage", {"prompts": ["none of them"]})
+    done = analyse(tmp_path, team, "analysis.triage=true", profile="tests")
+    assert list(done.statuses) == ["testing", "test_reliability", "error_handling"]
+
+
+def test_ticks_stay_over_another_analysis(tmp_path: Path) -> None:
+    team = team_of({"security": answer("Close the door|high", "Other")})
+    path = analyse(tmp_path, team, stages=("security",)).written.plan_path
+    path.write_text(path.read_text().replace("- [ ] [HIGH]", "- [x] [HIGH]"))
+    done = analyse(tmp_path, team, stages=("security",), to_backlog=tmp_path / "b.yaml")
+    assert [task.done for task in done.written.plan.tasks] == [True, False]
+    assert "- [x] [HIGH] Close the door" in path.read_text()
+    assert json.loads(path.with_name("plan.json").read_text())["tasks"][0]["done"] is True
+    assert "completed" in (tmp_path / "b.yaml").read_text()
+
+
+def test_the_budget_of_calls_ends_a_stage(tmp_path: Path) -> None:
+    done = analyse(tmp_path, team_of({"security": ["{}"] * 3}), "budget.calls_per_story=2", stages=("security",))
+    assert len(done.calls) <= 2
+    assert "budget.calls_per_story" in done.written.plan.stages[0].findings[0].message
+
+
+def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
+    app = application(tmp_path)
+    done = analyse(tmp_path, team_of({"security": answer("A")}), stages=("security",))
+    plan = done.written.plan
+    assert (plan.calls, plan.tokens.input, plan.tokens.output, plan.cost_usd) == (1, 1000, 100, 0.0)
+    assert git(app, "status", "--porcelain") == ""
+
+
+def test_a_dry_run_tells_calls_and_tokens_and_writes_nothing(tmp_path: Path) -> None:
+    work, _, _ = analysis(tmp_path, None, "answer.max_attempts=1", "provider.max_attempts=2", profile="quick_review")
+    planned = work.dry_run().as_json()
+    assert planned["stages"] == ["code_quality", "security", "testing", "plan_summary"]
+    assert planned["calls"] == {"expected": 4, "maximal": 4 * (1 + 1 + 1) * 2}
+    assert planned["tokens"]["input"] > 4 * planned["tokens"]["shared"] > 0
+    assert (planned["files"], planned["shown"], planned["left_out"]) == (3, 3, [])
+    assert not (tmp_path / "state").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    application(tmp_path)
+    team_of({"security": answer("A|high"), "testing": PROSE}).write(tmp_path / "team.jsonl")
+    (tmp_path / "PRD.md").write_text("# Shelf\n")
+    words = ["analyse", "app", "--prd", "PRD.md", "--stages", "testing,security", "--script", "team.jsonl"]
+    done = run_cli([*words, "--to-backlog", "b.yaml", "--json"], tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "1 task (1 high)" in done.stderr
+    assert [stage["status"] for stage in json.loads(done.stdout)["stages"]] == ["prose", "answered"]
+    assert (tmp_path / "mvp_improvement_plan.md").exists()
+    assert (tmp_path / "b.yaml").exists()
+    refused = run_cli([*words, "--to-backlog", "b.yaml"], tmp_path)
+    assert refused.returncode == 2
+    assert "--replace" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"profile": "full_revue"}, "did you mean full_review"),
+        ({"stages": ("securty",)}, "did you mean security"),
+        ({"profile": "tests", "stages": ("security",)}, "give one of them"),
+        ({"prd": Path("/nowhere/PRD.md")}, "cannot read the PRD"),
+        ({"repo": Path("/nowhere")}, "there is no folder"),
+        ({"prompts": Path("/nowhere")}, "does not exist"),
+        ({"to_backlog": Path("backlog.txt")}, "its name ends with"),
+        ({"to_backlog": Path("/nowhere/b.csv")}, "there is no folder"),
+        ({"analysis": "a b"}, "ids are"),
+        ({"out": Path(__file__)}, "is no folder"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_spent(tmp_path: Path, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        analyse(tmp_path, team_of({}), **options)
+    assert not (tmp_path / "calls.jsonl").exists() or not (tmp_path / "calls.jsonl").read_text()
+
+
+def test_a_file_that_is_no_plan_is_never_written_over(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    for name, text in (("mvp_improvement_plan.md", "# My notes\n"), ("plan.json", "[]")):
+        (tmp_path / "out" / name).write_text(text)
+        with pytest.raises(ConfigError, match="no improvement plan"):
+            analyse(tmp_path, team_of({}), stages=("security",))
+        assert (tmp_path / "out" / name).read_text() == text
+        (tmp_path / "out" / name).unlink()
+
+
+def test_an_empty_folder_and_a_secret(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="no file"):
+        analyse(tmp_path, team_of({}), repo=tmp_path / "empty", stages=("security",))
+    key = "ghp_" + "a1B2" * 9
+    app = application(tmp_path, {**APP, ".env": f"K={key}\n", "shelf/keys.py": f"K = '{key}'\n"})
+    done = analyse(tmp_path, team_of({"security": answer("A")}), repo=app, stages=("security",))
+    assert key not in done.prompts("security")[0]
+    assert done.written.plan.codebase.masked == ("shelf/keys.py",)
+    assert [one.path for one in done.written.plan.codebase.left_out] == [".env"]
+
+
+def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
+    slow = Team()
+    slow.say("analyst", "security", "stage", answer("A"), latency_ms=400)
+    work, _, _ = analysis(tmp_path, slow, stages=("security",))
+    other, _, _ = analysis(tmp_path, slow, stages=("security",))
+
+    async def both() -> list[Any]:
+        first = asyncio.create_task(work.go())
+        lock = tmp_path / "state" / "analyses" / "AN-001" / "lock"
+        while not lock.exists():
+            await asyncio.sleep(0.01)
+        found = await asyncio.gather(other.go(), return_exceptions=True)
+        return [*found, await first]
+
+    refused, written = asyncio.run(both())
+    assert isinstance(refused, UserError)
+    assert written.whole
+
+
+def test_a_repository_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RepositoryError):
+        analyse(tmp_path, team_of({}), repo=tmp_path / "file")
+
+
+def test_a_kill_between_any_two_calls_repeats_none(tmp_path: Path) -> None:
+    """The process is killed as soon as it has paid for two of four stages; the same command goes on."""
+    stages = ("code_quality", "security", "testing", "plan_summary")
+    team = Team()
+    for stage in stages:
+        team.say("analyst", stage, "stage", answer(f"Do {stage}"), latency_ms=150)
+    application(tmp_path)
+    team.write(tmp_path / "team.jsonl")
+    log = tmp_path / "calls.jsonl"
+    words = ["analyse", "app", "--stages", ",".join(stages), "--script", "team.jsonl", "--call-log", "calls.jsonl"]
+    words += ["--set", "concurrency.turns=1"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "orchestrator", *words],
+        cwd=tmp_path, env=plain_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not _between_calls(process, log, tmp_path / ".orchestrator" / "replies", least=2):
+        time.sleep(0.005)
+    process.kill()
+    _, said = process.communicate()
+    assert process.returncode == -signal.SIGKILL, said
+    assert not (tmp_path / "plan.json").exists()
+    done = run_cli([*words, "--json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "analysis AN-001" in done.stderr
+    assert "goes on" in done.stderr
+    plan = json.loads(done.stdout)
+    assert [task["title"] for task in plan["tasks"]] == [f"Do {stage}" for stage in stages]
+    assert plan["calls"] == 4
+    calls = [json.loads(line)["story"] for line in log.read_text().splitlines()]
+    assert sorted(calls) == sorted(stages)
+
+
+def _between_calls(process: "subprocess.Popen[str]", log: Path, replies: Path, *, least: int) -> bool:
+    """Whether so many calls are paid for; the process then stands still where each of them is in the journal, too."""
+    paid = log.read_text().count("\n") if log.exists() else 0
+    if paid < least:
+        return False
+    process.send_signal(signal.SIGSTOP)
+    if len(list(replies.rglob("*-*.json"))) == log.read_text().count("\n"):
+        return True
+    process.send_signal(signal.SIGCONT)
+    return False
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_real_providers_answer_an_analysis(tmp_path: Path, name: str) -> None:
+    body = {"anthropic": message, "openai": completion}[name]
+    text = f"Here it is:\n{json.dumps(answer('Bind it|high'))}"
+    with model_server(Answer(body=body(PROSE)), Answer(body=body(text))) as server:
+        url = server.url if name == "anthropic" else f"{server.url}/v1"
+        done = analyse(
+            tmp_path, None, f"provider.name={name}", "provider.model=m", f"provider.base_url={url}",
+            "answer.repair_requests=0", stages=("security",), call_log=None,
+        )  # fmt: skip
+    assert done.titles == ["Bind it"]
+    assert done.written.plan.calls == 2
+    assert done.written.plan.cost_usd is None
+    assert len(server.asked) == 2
+    if name == "anthropic":
+        user = server.asked[0].body["messages"][0]["content"]
+        marked = ["def find_words" in block["text"] for block in user if "cache_control" in block]
+        assert marked == [True, False], "PRD and repository end at a breakpoint of the provider's cache"
