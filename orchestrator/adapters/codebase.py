@@ -3,6 +3,8 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +13,8 @@ from pathspec import GitIgnoreSpec
 from orchestrator.errors import ConfigError
 
 MAX_FILES = 50_000
+MAX_DEPTH = 60
+"""Folders within folders."""
 MAX_BYTES = 400_000
 """A longer file is not read at all."""
 ALWAYS = (
@@ -40,34 +44,55 @@ class Seen(NamedTuple):
     size: int
 
 
+class _Rules(NamedTuple):
+    """One ignore file: its patterns, and how a path below the folder reads from where the file stands."""
+
+    strip: str
+    add: str
+    spec: GitIgnoreSpec
+
+    def say(self, path: str) -> bool | None:
+        """Whether it leaves `path` out; None when it does not speak of it."""
+        return self.spec.check_file(self.add + path.removeprefix(self.strip)).include
+
+
 def list_files(folder: Path, ignore: Sequence[str] = ()) -> tuple[Seen, ...]:
     """Regular files below `folder` that no rule leaves out, sorted; at most MAX_FILES.
 
-    Rules are those of ALWAYS, of every .gitignore on the way and of .git/info/exclude, and `ignore`, which counts most;
-    no link is followed. Raises ConfigError when the folder cannot be read, or `ignore` holds what is no pattern.
+    Rules are those of ALWAYS, of .git/info/exclude, of every .gitignore from the repository's top down, and `ignore`,
+    which counts most; no link is followed. Raises ConfigError when the folder cannot be read, or `ignore` holds what is
+    no pattern.
     """
     try:
         own = GitIgnoreSpec.from_lines(ignore)
     except ValueError as error:
         raise ConfigError(f"configuration analysis.ignore: {error}") from error
-    base = GitIgnoreSpec.from_lines([*ALWAYS, *_lines(folder / ".git" / "info" / "exclude")])
-    found: list[Seen] = []
     try:
         os.scandir(folder).close()
     except OSError as error:
         raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
-    for seen in _walk(folder, "", [("", base)], own):
-        found.append(seen)
-        if len(found) >= MAX_FILES:
-            break
-    return tuple(sorted(found))
+    rules = [_Rules("", "", GitIgnoreSpec.from_lines(ALWAYS)), *_from_above(folder.resolve())]
+    return tuple(sorted(islice(_walk(folder, "", rules, _Rules("", "", own)), MAX_FILES)))
 
 
-def _walk(folder: Path, at: str, rules: list[tuple[str, GitIgnoreSpec]], own: GitIgnoreSpec) -> Iterator[Seen]:
+def _from_above(folder: Path) -> Iterator[_Rules]:
+    """Rules that the repository around the folder has for it, from its top down."""
+    top = next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    if top is None:
+        return
+    way = folder.relative_to(top).parts
+    below = "/".join((*way, ""))
+    yield _Rules("", below, GitIgnoreSpec.from_lines(_lines(top / ".git" / "info" / "exclude")))
+    for depth in range(len(way)):
+        lines = _lines(top.joinpath(*way[:depth]) / _IGNORE_FILE)
+        yield _Rules("", "/".join((*way[depth:], "")), GitIgnoreSpec.from_lines(lines))
+
+
+def _walk(folder: Path, at: str, rules: list[_Rules], own: _Rules) -> Iterator[Seen]:
     here = folder / at if at else folder
     lines = _lines(here / _IGNORE_FILE)
     if lines:
-        rules = [*rules, (f"{at}/" if at else "", GitIgnoreSpec.from_lines(lines))]
+        rules = [*rules, _Rules(f"{at}/" if at else "", "", GitIgnoreSpec.from_lines(lines))]
     try:
         with os.scandir(here) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
@@ -75,25 +100,19 @@ def _walk(folder: Path, at: str, rules: list[tuple[str, GitIgnoreSpec]], own: Gi
         return
     for entry in entries:
         path = f"{at}/{entry.name}" if at else entry.name
-        if not path.isprintable():
-            continue
         inner = entry.is_dir(follow_symlinks=False)
-        if _ignored(f"{path}/" if inner else path, rules, own):
+        if not path.isprintable() or _ignored(f"{path}/" if inner else path, rules, own):
             continue
-        if inner:
+        if inner and path.count("/") < MAX_DEPTH:
             yield from _walk(folder, path, rules, own)
         elif entry.is_file(follow_symlinks=False):
-            yield Seen(path, entry.stat(follow_symlinks=False).st_size)
+            with suppress(OSError):  # it is gone by now
+                yield Seen(path, entry.stat(follow_symlinks=False).st_size)
 
 
-def _ignored(path: str, rules: Sequence[tuple[str, GitIgnoreSpec]], own: GitIgnoreSpec) -> bool:
+def _ignored(path: str, rules: Sequence[_Rules], own: _Rules) -> bool:
     """The last rule that speaks of the path decides, as in git: deeper files go first, `own` before all."""
-    said = own.check_file(path).include
-    for prefix, spec in reversed(rules):
-        if said is not None:
-            break
-        said = spec.check_file(path.removeprefix(prefix)).include
-    return bool(said)
+    return bool(next((said for one in (own, *reversed(rules)) if (said := one.say(path)) is not None), False))
 
 
 def _lines(path: Path) -> list[str]:

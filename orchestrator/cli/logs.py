@@ -42,7 +42,7 @@ def logs_command(
     settings, environment = configured(config, overrides)
     reader = Reader(environment)
     if sprint is not None:
-        reader.sprint(sprint)
+        reader.expect_run(sprint)
     if story is not None and not follow:
         reader.expect_story(story, sprint)
     wanted = _filter(story, task, persona, _level(level, settings.log.level), _since(since))

@@ -154,7 +154,7 @@ class Packed(Value):
 
 
 class AnalysisRecord(Value):
-    """An analysis as it was frozen at its first start; only `generations`, `picked` and `finished` change later."""
+    """An analysis as it was frozen at its first start; only what stands behind `asked` changes later, and `picked`."""
 
     analysis: str
     repo: str
@@ -175,6 +175,8 @@ class AnalysisRecord(Value):
     """What was asked for, in one text; the same command goes on with the same."""
     generations: dict[str, int] = {}
     """Stage → how often it was begun; absent means once."""
+    wrote: dict[str, str] = {}
+    """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
     finished: bool = False
     """Whether every stage answered and the plan was written."""
     started_at: datetime

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 from orchestrator import __version__
@@ -36,7 +37,7 @@ from orchestrator.wiring.analysis_input import (
     check_outputs,
     packed_repository,
 )
-from orchestrator.wiring.analysis_output import Written, write_results
+from orchestrator.wiring.analysis_output import Outcome, Written, write_results
 from orchestrator.wiring.analysis_record import chosen_record, new_record
 from orchestrator.wiring.options import AnalyseOptions
 from orchestrator.wiring.providers import model_of, open_providers, policies_of
@@ -106,36 +107,36 @@ class Analysis:
         )
         try:
             await asyncio.to_thread(self._folder.make)
-            record, packed = await asyncio.to_thread(self._begun, given)
+            record, packed, continued = await asyncio.to_thread(self._begun, given)
             async with SprintLock(self._folder.analysis(record.analysis) / "lock"):
-                return await self._work(record, packed, provider, library)
+                return await self._work(record, packed, provider, library, continued)
         finally:
             await provider.close()
 
-    def _begun(self, given: AnalysisInput) -> tuple[AnalysisRecord, Packed]:
-        """The analysis this command goes on with, as it was frozen; else a new one."""
+    def _begun(self, given: AnalysisInput) -> tuple[AnalysisRecord, Packed, bool]:
+        """The analysis this command goes on with (then True), as it was frozen; else a new one."""
         known = chosen_record(self._folder, self._options.analysis, given.asked)
         packed = self._folder.packed(known.analysis) if known is not None else None
+        check_outputs(self._options, known.wrote if known is not None else None)
         if known is not None and packed is not None:
             self._tell(f"analysis {known.analysis} of {known.started_at:%Y-%m-%d %H:%M} goes on, as it was begun")
-            return known, packed
-        check_outputs(self._options)
+            return known, packed, True
         packed = packed_repository(given, self._options, self._settings, self._environment)
         record = new_record(self._folder, self._environment, self._options.analysis, given, self._settings, self._clock)
         self._folder.save_packed(record.analysis, packed)
         self._folder.save_analysis(record)
         what = "prompts for triage" if record.triage else "stages"
         self._tell(f"analysis {record.analysis}, {record.profile}: {len(record.prompts)} {what}")
-        return record, packed
+        return record, packed, False
 
     async def _work(
-        self, record: AnalysisRecord, packed: Packed, provider: Provider, library: PromptLibrary
+        self, record: AnalysisRecord, packed: Packed, provider: Provider, library: PromptLibrary, continued: bool
     ) -> Written:
         ledger = await asyncio.to_thread(self._ledger, record)
         record = await asyncio.to_thread(self._anew, record, ledger)
         async with AsyncExitStack() as stack:
             sink = await stack.enter_async_context(EventStore(self._url, on_event=self._listen))
-            for event in _begun_events(record, packed, bool(ledger.results), str(provider), self._clock):
+            for event in _begun_events(record, packed, continued, str(provider), self._clock):
                 await sink.emit(event)
             slots = Slots(self._settings.concurrency.stories)
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
@@ -150,16 +151,20 @@ class Analysis:
                 warm=record.triage,
             )
         ledger = await asyncio.to_thread(self._ledger, record)
-        written = await asyncio.to_thread(
-            write_results,
-            self._options,
-            self._settings,
-            library,
-            (record, packed, results, triaged, ledger),
-            self._clock,
-        )
+        return await asyncio.to_thread(self._written, library, (record, packed, results, triaged, ledger))
+
+    def _written(self, library: PromptLibrary, outcome: Outcome) -> Written:
+        """The files, and the record as it is in the end."""
+        record, _, results, *_ = outcome
+
+        def wrote(path: Path, content: str) -> None:
+            nonlocal record
+            record = record.model_copy(update={"wrote": {**record.wrote, str(path.absolute()): content}})
+            self._folder.save_analysis(record)
+
+        written = write_results(self._options, self._settings, library, outcome, self._clock, wrote)
         finished = all(result.status in {StageStatus.ANSWERED, StageStatus.PROSE} for result in results)
-        await asyncio.to_thread(self._folder.save_analysis, record.model_copy(update={"finished": finished}))
+        self._folder.save_analysis(record.model_copy(update={"finished": finished}))
         return written
 
     def _engine(

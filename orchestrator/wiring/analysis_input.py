@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -96,12 +97,20 @@ def packed_repository(
     return pack(sources, read, secrets_mask(environment), budget_tokens=room, prd=given.prd)
 
 
-def check_outputs(options: AnalyseOptions) -> None:
-    """Raises ConfigError for what could not be written in the end, or would be written over."""
+def content_hash(data: bytes) -> str:
+    """Of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_outputs(options: AnalyseOptions, wrote: Mapping[str, str] | None = None) -> None:
+    """Raises ConfigError for what could not be written in the end, or would be written over.
+
+    `wrote`: what the same analysis has written already, by path, with its hash.
+    """
     if options.out.exists() and not options.out.is_dir():
         raise ConfigError(f"--out {options.out} is no folder")
-    for path, ours in ((options.out / PLAN, is_plan), (options.out / PLAN_JSON, _is_plan_json)):
-        if path.exists() and not ours(_there(path)):
+    for path, is_ours in ((options.out / PLAN, is_plan), (options.out / PLAN_JSON, _is_plan_json)):
+        if path.exists() and not is_ours(_there(path)):
             raise ConfigError(f"{path} is there and is no improvement plan; move it, or name another folder with --out")
     backlog = options.to_backlog
     if backlog is None:
@@ -110,8 +119,16 @@ def check_outputs(options: AnalyseOptions) -> None:
         raise ConfigError(f"--to-backlog {backlog}: its name ends with .csv, .yaml or .yml")
     if not backlog.absolute().parent.is_dir():
         raise ConfigError(f"--to-backlog {backlog}: there is no folder {backlog.parent}")
-    if backlog.exists() and not options.replace:
+    ours = (wrote or {}).get(str(backlog.absolute()))
+    if backlog.exists() and not options.replace and _hash_of(backlog) != ours:
         raise ConfigError(f"the backlog {backlog} is there already; add --replace to write over it")
+
+
+def _hash_of(path: Path) -> str:
+    try:
+        return content_hash(path.read_bytes())
+    except OSError:
+        return ""
 
 
 def _there(path: Path) -> str:

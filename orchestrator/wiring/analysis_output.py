@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.ports import Clock
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Settings, packaged
-from orchestrator.wiring.analysis_input import PLAN, PLAN_JSON
+from orchestrator.wiring.analysis_input import PLAN, PLAN_JSON, content_hash
 from orchestrator.wiring.options import AnalyseOptions
 
 INSTRUCTIONS = "notes/plan_instructions"
@@ -55,11 +55,17 @@ class Written:
 
 
 def write_results(
-    options: AnalyseOptions, settings: Settings, library: PromptLibrary, outcome: Outcome, clock: Clock
+    options: AnalyseOptions,
+    settings: Settings,
+    library: PromptLibrary,
+    outcome: Outcome,
+    clock: Clock,
+    wrote: Callable[[Path, str], None],
 ) -> Written:
     """Write the files, each whole or not at all; boxes that were ticked in a plan that is there stay ticked.
 
-    Raises ConfigError for a file that cannot be written: what was paid for is kept, and the same command goes on.
+    `wrote` is told the backlog and its hash before it is written. Raises ConfigError for a file that cannot be written:
+    what was paid for is kept, and the same command goes on.
     """
     plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
     plan = _plan(outcome, clock, ticked_titles(_text(plan_path)))
@@ -67,6 +73,7 @@ def write_results(
     if backlog is not None and plan.tasks:
         text, said = backlog_text(plan, backlog.suffix.lower(), header)
         plan = plan.model_copy(update={"findings": (*plan.findings, *said)})
+        wrote(backlog, content_hash(text.encode("utf-8", "replace")))
         _write(backlog, text)
     _write(json_path, json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     _write(plan_path, render_plan(plan, settings.analysis.agent_name, library.note(INSTRUCTIONS)))

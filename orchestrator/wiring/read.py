@@ -54,10 +54,17 @@ class Reader:
             raise ConfigError(f"unknown story {story}{_nearest(str(story), known)}")
         return self._view(fitting[-1])
 
+    def expect_run(self, name: str) -> None:
+        """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
+        if name not in {record.analysis for record in self._folder.analyses()}:
+            self.sprint(name)
+
     def expect_story(self, story: str, sprint: str | None) -> None:
-        """Raises ConfigError naming the nearest when no sprint (or not the named one) ever had `story`."""
+        """Raises ConfigError naming the nearest when no sprint or analysis (or not the named one) ever had `story`."""
         records = [record for record in self._folder.records() if sprint in {None, record.sprint}]
         known = {name for record in records for name in record.story_ids}
+        analyses = [record for record in self._folder.analyses() if sprint in {None, record.analysis}]
+        known |= {prompt.id for record in analyses for prompt in record.prompts}
         if story not in known:
             raise ConfigError(f"unknown story {story}{_nearest(story, sorted(known))}")
 

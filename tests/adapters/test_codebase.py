@@ -46,6 +46,23 @@ def test_a_folder_that_is_no_repository_is_read_the_same_way(tmp_path: Path) -> 
     ]
 
 
+def test_a_folder_inside_a_repository_keeps_to_the_rules_above_it(tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo")
+    write(repo, {".gitignore": "dist/\n/app/web/local.py\n", "app/.gitignore": "/web/*.tmp\n!dist/\n"})
+    write(repo, {"app/web/.gitignore": "!kept.tmp\n", "app/web/a.py": "", "app/web/dist/x.js": "", "app/web/b.tmp": ""})
+    write(repo, {"app/web/kept.tmp": "", "app/web/local.py": "", "app/web/sub/local.py": ""})
+    said = git(repo, "-c", "core.excludesFile=/dev/null", "ls-files", "--others", "--exclude-standard", "app/web")
+    assert names(repo / "app" / "web") == sorted(path.removeprefix("app/web/") for path in said.splitlines())
+
+
+def test_a_tree_that_never_ends_is_left(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["d"] * 300)
+    deep.mkdir(parents=True)
+    (deep / "x.py").write_text("")
+    write(tmp_path, {"a.py": ""})
+    assert names(tmp_path) == ["a.py"]
+
+
 def test_own_rules_go_first(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "*.log\n", "a.log": "", "data/x.py": "", "main.py": ""})
     assert names(tmp_path, "data/", "!a.log") == [".gitignore", "a.log", "main.py"]

@@ -4,12 +4,15 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from orchestrator.answers import extract
 from orchestrator.checks.stage_answer import read_stage
 from orchestrator.checks.triage_answer import read_triage
 from orchestrator.domain.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.paths import unsafe_reason
 from orchestrator.domain.wire import StageAnswer
 
 
@@ -157,3 +160,23 @@ def test_triage_takes_known_ids_once_and_drops_others() -> None:
         picked, said = read_triage(json.loads(json.dumps(value)), offered)
         assert picked is None
         assert blocking(said)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+FIELDS = st.sampled_from(["title", "description", "priority", "file", "depends_on", "other"])
+TASKS = st.lists(st.dictionaries(FIELDS, ANYTHING, max_size=6) | ANYTHING, max_size=5)
+
+
+@given(ANYTHING | st.fixed_dictionaries({"summary": ANYTHING, "recommendations": ANYTHING, "tasks": TASKS | ANYTHING}))
+def test_no_answer_breaks_the_reading_and_every_task_is_sound(value: Any) -> None:
+    reading, said = read_stage(value, "s", {})
+    assert reading is not None or blocking(said)
+    for task in reading.tasks if reading is not None else ():
+        assert task.title == " ".join(task.title.split())
+        assert task.title.isprintable()
+        assert not task.file or unsafe_reason(task.file) is None
+        task.model_dump_json().encode()

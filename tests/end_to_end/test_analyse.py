@@ -13,6 +13,9 @@ import pytest
 
 from orchestrator.domain.analysis import Mark
 from orchestrator.errors import ConfigError, RepositoryError, UserError
+from orchestrator.settings import load
+from orchestrator.sprint.dry_run import dry_run
+from orchestrator.wiring.backlogs import read_backlog
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
 from tests.support import Team, git, plain_environment, play, run_cli, suite_text
@@ -46,9 +49,10 @@ def test_full_review_of_this_project(tmp_path: Path) -> None:
     assert "## Instructions for Claude Code" in done.written.plan_path.read_text()
     (history,) = done.prompts("plan_summary")
     assert "Task, critical" in history.partition("## Previous analysis")[2]
-    dry = run_cli(["run", "b.csv", "--dry-run", "--json"], tmp_path)
-    assert dry.returncode == 0, dry.stderr
-    assert json.loads(dry.stdout)["stories"] == len(plan.tasks)
+    settings, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state")), tmp_path)
+    content = read_backlog(tmp_path / "b.csv", settings, environment)
+    planned = dry_run(content, stories=None, settings=settings)
+    assert (planned.stories, planned.problems) == (len(plan.tasks), ())
 
 
 def test_from_analysis_to_backlog_to_a_merged_sprint(tmp_path: Path) -> None:
@@ -198,6 +202,20 @@ def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     assert third.written.plan.analysis == "AN-002", "a finished one is not gone on with"
 
 
+def test_a_backlog_is_written_again_only_as_long_as_it_is_the_analysis_own(tmp_path: Path) -> None:
+    stages, backlog = ("security", "testing"), tmp_path / "b.csv"
+    team = team_of({"security": answer("A")})
+    analyse(tmp_path, team, stages=stages, to_backlog=backlog)
+    team.say("analyst", "testing", "stage", answer("B"))
+    own = backlog.read_text()
+    backlog.write_text(own.replace("Backlog", "Done"))
+    with pytest.raises(ConfigError, match="--replace"):
+        analyse(tmp_path, team, stages=stages, to_backlog=backlog)
+    backlog.write_text(own)
+    analyse(tmp_path, team, stages=stages, to_backlog=backlog)
+    assert "IMP-002,B" in backlog.read_text()
+
+
 def test_triage_picks_prompts_and_unknown_ids_are_dropped(tmp_path: Path) -> None:
     team = team_of({"testing": answer("A"), "security": answer("B")})
     team.say("analyst", "triage", "triage", {"prompts": ["testing", "speed_of_light", "security"]})
@@ -263,9 +281,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert [stage["status"] for stage in json.loads(done.stdout)["stages"]] == ["prose", "answered"]
     assert (tmp_path / "mvp_improvement_plan.md").exists()
     assert (tmp_path / "b.yaml").exists()
-    refused = run_cli([*words, "--to-backlog", "b.yaml"], tmp_path)
-    assert refused.returncode == 2
-    assert "--replace" in refused.stderr
+    logs = run_cli(["logs", "--sprint", "AN-001", "--story", "security", "--json"], tmp_path)
+    assert "stage_finished" in logs.stdout
 
 
 @pytest.mark.parametrize(

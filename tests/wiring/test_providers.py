@@ -76,6 +76,20 @@ def test_the_command_lines_provider_answers_everybody(tmp_path: Path) -> None:
     }
 
 
+def test_the_analyst_has_a_seat_that_no_sprint_needs(tmp_path: Path) -> None:
+    overrides = ["provider.script=team.jsonl", "personas.analyst={provider: openai, model: m}"]
+    settings, environment = load(None, overrides, plain_environment(), tmp_path)
+    (tmp_path / "team.jsonl").write_text("")
+    assert "analyst" not in seats_of(settings)
+    clock = SystemClock()
+    assert str(open_providers(RunOptions(backlog=tmp_path), settings, environment, clock)) == "scripted"
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        open_providers(RunOptions(backlog=tmp_path), settings, environment, clock, alone="analyst")
+    taken, _ = load(None, ["review.reviewers=[analyst]"], plain_environment(), tmp_path)
+    with pytest.raises(ConfigError, match="another persona"):
+        seats_of(taken)
+
+
 def test_reviewers_have_seats_by_their_configured_names_while_there_is_review(tmp_path: Path) -> None:
     named = (*REAL, "review.reviewers=[reviewer, security]", "personas.security={provider: openai, model: gpt-b}")
     assert seats(tmp_path, *named)["security"] == "openai gpt-b"
