@@ -46,6 +46,8 @@ def load_prompts(packaged: Path, override: Path | None) -> dict[str, str]:
     if not chosen:
         raise ConfigError(f"the prompt folder {packaged} holds no {_SUFFIX} files")
     for name, path in (_files(override) if override is not None else {}).items():
+        if name.startswith(_LIBRARY):
+            continue
         if name not in chosen:
             nearest = process.extractOne(name, sorted(chosen))
             hint = f"; did you mean {nearest[0]}?" if nearest else ""

@@ -1,5 +1,6 @@
 """An analysis of a repository and the improvement plan that comes of it (spec 5)."""
 
+import hashlib
 from datetime import datetime
 from enum import StrEnum
 
@@ -71,6 +72,11 @@ class StagePrompt(Value):
     text: str
     file: str = ""
     """Where it was read."""
+
+    @property
+    def version(self) -> str:
+        """Hash of its text (16 hexadecimal digits), for records."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
     def name(self) -> str:

@@ -63,6 +63,7 @@ class Analyst:
             answer=StageAnswer,
             schema_name="stage",
             shows_schema=False,
+            filled_with=prompt.version,
             replies=1 + self._desk.policies.answer.max_attempts,
         )
         try:

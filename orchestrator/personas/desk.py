@@ -36,6 +36,8 @@ class Question:
     task: str | None = None
     stronger: bool = False
     """Whether the persona's stronger model is asked."""
+    filled_with: str = ""
+    """Hash of a prompt of its own that fills a slot of this one: a part of its version."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +225,7 @@ class Desk:
             key=TurnKey(persona=question.persona, story=self.story, task=question.task, purpose=purpose),
             segments=self.library.render(name, await self._without_secrets(question, slots)),
             name=name,
-            version=self.library.version(name),
+            version="+".join(filter(None, (self.library.version(name), question.filled_with))),
             schema_name=schema_name,
             stronger=question.stronger,
         )

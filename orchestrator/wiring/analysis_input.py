@@ -21,6 +21,7 @@ from orchestrator.settings import Environment, Settings, packaged
 from orchestrator.wiring.options import AnalyseOptions
 
 PLAN, PLAN_JSON = "mvp_improvement_plan.md", "plan.json"
+LIBRARY = "library"
 PRD_SHARE = 4
 """A quarter of the budget at most is the PRD's."""
 MAX_PRD = 1_000_000
@@ -47,12 +48,14 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
     repo = options.repo.resolve()
     if not repo.is_dir():
         raise RepositoryError(f"there is no folder {options.repo}")
+    if all((repo / name).exists() for name in ("HEAD", "objects", "refs")):
+        raise RepositoryError(f"{options.repo} is the inside of a repository: name a folder with its files checked out")
     mask = secrets_mask(environment)
     prd_path = _prd_path(options, settings, environment)
     prd = mask(_prd(prd_path)) if prd_path is not None else ""
     own = _own_folder(options, settings, environment)
     library = Library(
-        packaged=load_stage_prompts(packaged("system_prompts") / "library"),
+        packaged=_packaged_prompts(settings, environment),
         own=load_stage_prompts(own) if own is not None else {},
         own_name=own.resolve().name if own is not None else "",
     )
@@ -69,6 +72,13 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
         prompts=prompts,
         asked=hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest(),
     )
+
+
+def _packaged_prompts(settings: Settings, environment: Environment) -> dict[str, StagePrompt]:
+    """The library, with what stands in `library/` of `prompts.dir` in place of single prompts, or beside them."""
+    found = load_stage_prompts(packaged("system_prompts") / LIBRARY)
+    override = environment.base_dir / settings.prompts.dir / LIBRARY if settings.prompts.dir else None
+    return found | (load_stage_prompts(override) if override is not None and override.is_dir() else {})
 
 
 def secrets_mask(environment: Environment) -> Mask:

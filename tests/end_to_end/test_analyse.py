@@ -347,10 +347,25 @@ def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
     assert written.whole
 
 
-def test_a_repository_that_is_a_file(tmp_path: Path) -> None:
+def test_a_repository_that_is_a_file_or_bare(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(RepositoryError):
-        analyse(tmp_path, team_of({}), repo=tmp_path / "file")
+    for path in (tmp_path / "file", application(tmp_path) / ".git"):
+        with pytest.raises(RepositoryError):
+            analyse(tmp_path, team_of({}), repo=path)
+
+
+def test_single_prompts_of_the_library_are_replaced_and_their_version_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "prompts" / "library"
+    folder.mkdir(parents=True)
+    (folder / "security.md").write_text("Look at the doors alone.")
+    done = analyse(
+        tmp_path, team_of({"security": answer("A"), "testing": answer("B")}), "prompts.dir=prompts",
+        stages=("security", "testing"),
+    )  # fmt: skip
+    assert "Look at the doors alone." in done.prompts("security")[0]
+    versions = {event.data["prompt_version"] for event in done.told_of("turn_finished")}
+    assert len(versions) == 2
+    assert all("+" in version for version in versions)
 
 
 def test_a_kill_between_any_two_calls_repeats_none(tmp_path: Path) -> None:
