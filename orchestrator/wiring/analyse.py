@@ -1,10 +1,9 @@
 """`analyse`: a repository in, an improvement plan and a backlog out; durable like a sprint."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
@@ -15,20 +14,24 @@ from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.analysis.estimate import AnalysisEstimate, estimate
 from orchestrator.analysis.ledger import Ledger, fold
 from orchestrator.analysis.loop import run_stages
-from orchestrator.domain.analysis import AnalysisRecord, Packed, StagePrompt, StageResult, StageStatus, Triaged
-from orchestrator.domain.base import Value
+from orchestrator.domain.analysis import (
+    AnalysisRecord,
+    Packed,
+    StageStatus,
+    Triaged,
+)
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.exchange import Purpose
+from orchestrator.domain.masking import Masks
+from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.personas.analyst import CONTRACT, NAME, Analyst
-from orchestrator.personas.desk import Desk
-from orchestrator.ports import Clock, Provider, Step
-from orchestrator.prompts.analysis import render_history, render_prd
+from orchestrator.personas.analyst import CONTRACT, NAME
+from orchestrator.ports import Clock, Provider
+from orchestrator.prompts.analysis import render_prd
 from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Environment, Policies, Settings
+from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.sprint.slots import Slots
 from orchestrator.wiring.analysis_input import (
     PRD_SHARE,
@@ -39,32 +42,12 @@ from orchestrator.wiring.analysis_input import (
 )
 from orchestrator.wiring.analysis_output import Outcome, Written, write_results
 from orchestrator.wiring.analysis_record import chosen_record, new_record
+from orchestrator.wiring.analysis_stages import Asked, analysis_body, triage_id
 from orchestrator.wiring.options import AnalyseOptions
 from orchestrator.wiring.providers import model_of, open_providers, policies_of
+from orchestrator.wiring.secrecy import masks_of
 from orchestrator.wiring.sprints import event_url
 from orchestrator.wiring.team import prompt_library, schema_texts
-
-AnalysisBody = Callable[[Step, dict[str, Any]], Awaitable[Value]]
-TRIAGE = "triage"
-"""Stands where a stage's id stands, for the request that picks the stages."""
-
-
-def analysis_body(library: PromptLibrary, prd: str, codebase: str, settings: Settings) -> AnalysisBody:
-    """What the engine runs for each stage, and for triage; `prd` and `codebase` are what all prompts begin with."""
-    schemas, analysis = schema_texts(), settings.analysis
-
-    async def body(step: Step, payload: dict[str, Any]) -> Value:
-        policies = Policies.model_validate(payload["policies"])
-        desk = Desk(step=step, library=library, policies=policies, story=payload["story"], schemas=schemas)
-        analyst = Analyst(desk, prd, codebase)
-        prompts = [StagePrompt.model_validate(prompt) for prompt in payload["prompts"]]
-        if payload["purpose"] == Purpose.TRIAGE:
-            return await analyst.triage(prompts)
-        return await analyst.stage(
-            prompts[0], payload["history"], contract=payload["contract"], synonyms=analysis.priority_synonyms
-        )
-
-    return body
 
 
 class Analysis:
@@ -83,12 +66,14 @@ class Analysis:
         self._tell, self._listen = tell, listen
         self._folder = StateFolder(environment.home)
         self._clock: Clock = SystemClock()
+        self._secrets = secrets_of(environment.variables)
 
     def dry_run(self) -> AnalysisEstimate:
         """What it would ask. Needs no provider, key or network, and writes nothing. Raises UserError. Blocks."""
         given = analysis_input(self._options, self._settings, self._environment)
         check_outputs(self._options)
-        packed = packed_repository(given, self._options, self._settings, self._environment)
+        plain = Masks(known=self._secrets)
+        packed = packed_repository(given, self._options, self._settings, self._environment, plain)
         library = prompt_library(self._settings, self._environment)
         contract = library.note(CONTRACT, schema=schema_texts()["stage"])
         besides = contract if self._settings.analysis.response_contract else ""
@@ -106,6 +91,7 @@ class Analysis:
             open_providers, self._options, self._settings, self._environment, self._clock, alone=NAME
         )
         try:
+            forget_secrets()
             await asyncio.to_thread(self._folder.make)
             record, packed, continued = await asyncio.to_thread(self._begun, given)
             async with SprintLock(self._folder.analysis(record.analysis) / "lock"):
@@ -121,8 +107,12 @@ class Analysis:
         if known is not None and packed is not None:
             self._tell(f"analysis {known.analysis} of {known.started_at:%Y-%m-%d %H:%M} goes on, as it was begun")
             return known, packed, True
-        packed = packed_repository(given, self._options, self._settings, self._environment)
-        record = new_record(self._folder, self._environment, self._options.analysis, given, self._settings, self._clock)
+        masks = masks_of(self._folder, self._secrets)
+        packed = packed_repository(given, self._options, self._settings, self._environment, masks)
+        for path in packed.masked:
+            self._tell(f"warning: {path} holds what looks like a secret; it is masked in prompts")
+        name = self._options.analysis
+        record = new_record(self._folder, self._environment, name, given, self._settings, self._clock, masks)
         self._folder.save_packed(record.analysis, packed)
         self._folder.save_analysis(record)
         what = "prompts for triage" if record.triage else "stages"
@@ -133,15 +123,16 @@ class Analysis:
         self, record: AnalysisRecord, packed: Packed, provider: Provider, library: PromptLibrary, continued: bool
     ) -> Written:
         ledger = await asyncio.to_thread(self._ledger, record)
-        record = await asyncio.to_thread(self._anew, record, ledger)
+        record, forced = await asyncio.to_thread(self._anew, record, ledger), self._options.provider
         async with AsyncExitStack() as stack:
-            sink = await stack.enter_async_context(EventStore(self._url, on_event=self._listen))
+            sink = await stack.enter_async_context(EventStore(self._url, on_event=self._listen, secrets=self._secrets))
             for event in _begun_events(record, packed, continued, str(provider), self._clock):
                 await sink.emit(event)
             slots = Slots(self._settings.concurrency.stories)
             gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
-            engine = await stack.enter_async_context(self._engine(record, packed, provider, library, sink, gates))
-            asked = _Asked(engine, record, policies_of(self._settings, self._options.provider))
+            masks = await asyncio.to_thread(masks_of, self._folder, self._secrets)
+            engine = self._engine(record, packed, provider, library, sink, gates, masks)
+            asked = Asked(await stack.enter_async_context(engine), record, policies_of(self._settings, forced))
             record, triaged = await self._triaged(asked, record)
             results = await run_stages(
                 record.stages,
@@ -162,7 +153,7 @@ class Analysis:
             record = record.model_copy(update={"wrote": {**record.wrote, str(path.absolute()): content}})
             self._folder.save_analysis(record)
 
-        written = write_results(self._options, self._settings, library, outcome, self._clock, wrote)
+        written = write_results(self._options, self._settings, library, outcome, self._clock, wrote, self._secrets)
         finished = all(result.status in {StageStatus.ANSWERED, StageStatus.PROSE} for result in results)
         self._folder.save_analysis(record.model_copy(update={"finished": finished}))
         return written
@@ -175,8 +166,9 @@ class Analysis:
         library: PromptLibrary,
         sink: EventStore,
         gates: GateKeeper,
+        masks: Masks,
     ) -> DurableEngine:
-        current = {_triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)}
+        current = {triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)}
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self._folder.engine_database),
             executor_id=f"analyse-{record.analysis}",
@@ -186,10 +178,16 @@ class Analysis:
             sink=sink,
             clock=self._clock,
             is_current=lambda workflow_id: workflow_id in current,
-            analysis_body=analysis_body(library, self._prd_text(record.prd), packed.text, self._settings),
+            analysis_body=analysis_body(
+                library,
+                self._prd_text(record.prd),
+                packed.text,
+                self._settings.analysis.priority_synonyms,
+                masks,
+            ),
         )
 
-    async def _triaged(self, asked: "_Asked", record: AnalysisRecord) -> tuple[AnalysisRecord, Triaged]:
+    async def _triaged(self, asked: Asked, record: AnalysisRecord) -> tuple[AnalysisRecord, Triaged]:
         """The record with the stages that a model picked, or the profile's when it picked none."""
         if not record.triage:
             return record, Triaged()
@@ -225,39 +223,6 @@ class Analysis:
 
     def _prd_text(self, prd: str) -> str:
         return render_prd(prd, self._settings.analysis.context_tokens // PRD_SHARE)
-
-
-class _Asked:
-    """What is asked through the engine: once and for all per workflow."""
-
-    def __init__(self, engine: DurableEngine, record: AnalysisRecord, policies: Policies) -> None:
-        self._engine, self._record = engine, record
-        self._policies = policies.model_dump(mode="json")
-
-    async def stage(self, prompt: StagePrompt, earlier: Sequence[StageResult]) -> StageResult:
-        """One stage; what it is told of earlier ones is frozen with it."""
-        payload = self._payload(prompt.id, Purpose.STAGE, [prompt])
-        payload |= {"history": render_history(earlier), "contract": self._record.contract}
-        return StageResult.model_validate(await self._engine.run_analysis(self._record.workflow_id(prompt.id), payload))
-
-    async def triage(self, offered: Sequence[StagePrompt]) -> Triaged:
-        """The stages that a model picks."""
-        payload = self._payload(TRIAGE, Purpose.TRIAGE, offered)
-        return Triaged.model_validate(await self._engine.run_analysis(_triage_id(self._record), payload))
-
-    def _payload(self, story: str, purpose: Purpose, prompts: Sequence[StagePrompt]) -> dict[str, Any]:
-        return {
-            "sprint": self._record.analysis,
-            "story": story,
-            "purpose": str(purpose),
-            "prompts": [prompt.model_dump(mode="json") for prompt in prompts],
-            "policies": self._policies,
-        }
-
-
-def _triage_id(record: AnalysisRecord) -> str:
-    """No id of a prompt begins with a plus sign."""
-    return f"{record.analysis}/+{TRIAGE}"
 
 
 def _begun_events(

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +13,9 @@ from orchestrator.analysis.backlog import FORMATS
 from orchestrator.analysis.choice import Chosen, Library, choose, offered
 from orchestrator.analysis.ticks import is_plan
 from orchestrator.domain.analysis import Packed, StagePrompt
-from orchestrator.domain.redaction import redact
+from orchestrator.domain.masking import Masks
 from orchestrator.errors import ConfigError, RepositoryError
-from orchestrator.prompts.codebase import Mask, Source, pack
+from orchestrator.prompts.codebase import Source, pack
 from orchestrator.settings import Environment, Settings, packaged
 from orchestrator.wiring.options import AnalyseOptions
 
@@ -25,7 +24,6 @@ LIBRARY = "library"
 PRD_SHARE = 4
 """A quarter of the budget at most is the PRD's."""
 MAX_PRD = 1_000_000
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +32,7 @@ class AnalysisInput:
 
     repo: Path
     prd: str
+    """As it was read: secrets are still in it."""
     prd_file: str
     chosen: Chosen
     """The profile's stages; with triage those that count when it picks none."""
@@ -50,9 +49,8 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
         raise RepositoryError(f"there is no folder {options.repo}")
     if all((repo / name).exists() for name in ("HEAD", "objects", "refs")):
         raise RepositoryError(f"{options.repo} is the inside of a repository: name a folder with its files checked out")
-    mask = secrets_mask(environment)
     prd_path = _prd_path(options, settings, environment)
-    prd = mask(_prd(prd_path)) if prd_path is not None else ""
+    prd = _prd(prd_path) if prd_path is not None else ""
     own = _own_folder(options, settings, environment)
     library = Library(
         packaged=_packaged_prompts(settings, environment),
@@ -81,16 +79,10 @@ def _packaged_prompts(settings: Settings, environment: Environment) -> dict[str,
     return found | (load_stage_prompts(override) if override is not None and override.is_dir() else {})
 
 
-def secrets_mask(environment: Environment) -> Mask:
-    """Takes out what looks like a secret, and every secret of this process's environment."""
-    known = [value for name, value in environment.variables.items() if _SECRET_NAME.search(name.upper())]
-    return partial(redact, known=known)
-
-
 def packed_repository(
-    given: AnalysisInput, options: AnalyseOptions, settings: Settings, environment: Environment
+    given: AnalysisInput, options: AnalyseOptions, settings: Settings, environment: Environment, masks: Masks
 ) -> Packed:
-    """The repository within the budget that the PRD leaves. Raises ConfigError. Blocks."""
+    """The repository within the budget that the PRD leaves, without secrets. Raises ConfigError. Blocks."""
     ours = {options.out.resolve() / PLAN, options.out.resolve() / PLAN_JSON}
     ours |= {path.resolve() for path in (options.to_backlog, options.script, options.call_log) if path is not None}
     home = environment.home.resolve()
@@ -104,7 +96,7 @@ def packed_repository(
     budget = settings.analysis.context_tokens
     room = max(budget - min(len(given.prd) // 4, budget // PRD_SHARE), 500)
     read = partial(read_text, given.repo)
-    return pack(sources, read, secrets_mask(environment), budget_tokens=room, prd=given.prd)
+    return pack(sources, read, lambda text: masks.masked(text).text, budget_tokens=room, prd=given.prd)
 
 
 def content_hash(data: bytes) -> str:

@@ -25,6 +25,7 @@ from orchestrator.domain.analysis import (
     Triaged,
 )
 from orchestrator.domain.findings import Finding, blocking, major
+from orchestrator.domain.redaction import redacted
 from orchestrator.errors import ConfigError
 from orchestrator.ports import Clock
 from orchestrator.prompts.render import PromptLibrary
@@ -61,14 +62,17 @@ def write_results(
     outcome: Outcome,
     clock: Clock,
     wrote: Callable[[Path, str], None],
+    secrets: Sequence[str] = (),
 ) -> Written:
     """Write the files, each whole or not at all; boxes that were ticked in a plan that is there stay ticked.
 
-    `wrote` is told the backlog and its hash before it is written. Raises ConfigError for a file that cannot be written:
-    what was paid for is kept, and the same command goes on.
+    None of them holds what looks like a secret, nor one of `secrets`. `wrote` is told the backlog and its hash before
+    it is written. Raises ConfigError for a file that cannot be written: what was paid for is kept, and the same command
+    goes on.
     """
     plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
-    plan = _plan(outcome, clock, ticked_titles(_text(plan_path)))
+    told = _plan(outcome, clock, ticked_titles(_text(plan_path)))
+    plan = ImprovementPlan.model_validate(redacted(told.model_dump(mode="json"), secrets))
     backlog, header = options.to_backlog, _header()
     if backlog is not None and plan.tasks:
         text, said = backlog_text(plan, backlog.suffix.lower(), header)

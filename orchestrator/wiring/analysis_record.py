@@ -6,6 +6,7 @@ from orchestrator.adapters.event_store import EventReader
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.analysis import AnalysisRecord
 from orchestrator.domain.backlog_text import id_problem
+from orchestrator.domain.masking import Masks
 from orchestrator.errors import ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment, Settings
@@ -40,6 +41,7 @@ def new_record(
     given: AnalysisInput,
     settings: Settings,
     clock: Clock,
+    masks: Masks,
 ) -> AnalysisRecord:
     """The record of an analysis that begins now, under `name` or the next free id. Raises ConfigError."""
     if name is not None and (problem := id_problem(name)):
@@ -51,7 +53,7 @@ def new_record(
         analysis=_claimed(folder, name, taken),
         repo=str(given.repo),
         prd_file=given.prd_file,
-        prd=given.prd,
+        prd=masks.masked(given.prd).text,
         profile=given.chosen.profile,
         prompts=given.prompts,
         triage=settings.analysis.triage,

@@ -322,10 +322,14 @@ def test_an_empty_folder_and_a_secret(tmp_path: Path) -> None:
         analyse(tmp_path, team_of({}), repo=tmp_path / "empty", stages=("security",))
     key = "ghp_" + "a1B2" * 9
     app = application(tmp_path, {**APP, ".env": f"K={key}\n", "shelf/keys.py": f"K = '{key}'\n"})
-    done = analyse(tmp_path, team_of({"security": answer("A")}), repo=app, stages=("security",))
-    assert key not in done.prompts("security")[0]
+    told = f"Take {key} out of shelf/keys.py"
+    done = analyse(tmp_path, team_of({"security": answer(told)}), repo=app, stages=("security",))
+    assert "MASKED_SECRET_" in done.prompts("security")[0]
     assert done.written.plan.codebase.masked == ("shelf/keys.py",)
     assert [one.path for one in done.written.plan.codebase.left_out] == [".env"]
+    assert any("shelf/keys.py holds what looks like a secret" in line for line in done.told)
+    kept = [*done.folder.joinpath("out").iterdir(), *done.folder.joinpath("state").rglob("*.prompt.md")]
+    assert not [path for path in kept if key in path.read_text()]
 
 
 def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
