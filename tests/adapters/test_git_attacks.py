@@ -13,6 +13,7 @@ import pytest
 from orchestrator.adapters.git_scan import MAX_DEPTH, GitMark
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.mirror import Mirror
+from orchestrator.adapters.sandbox.tier import PlainSandbox
 from orchestrator.domain.paths import is_git_name, unsafe_reason
 from orchestrator.domain.testing import RunProblem
 from tests.adapters.git_samples import change, git, note, snapshot, user_repo
@@ -241,7 +242,8 @@ def test_a_tree_that_is_to_wear_us_out_is_told(tmp_path: Path) -> None:
 
 
 async def test_a_command_or_a_suite_that_touches_git_has_failed_whatever_it_says(tmp_path: Path) -> None:
-    root, runner = tree(tmp_path, {".git": "gitdir: /nowhere\n", "test_a.py": PYTHON}), runner_in(tmp_path)
+    root = tree(tmp_path, {".git": "gitdir: /nowhere\n", "test_a.py": PYTHON})
+    runner = runner_in(tmp_path, box=PlainSandbox())  # a tier that confines lets nobody write into .git at all
     assert (await runner.command(root, "true", key="story")).ok
     result = await runner.command(root, "mkdir -p sub/.GIT", key="story")
     assert (result.exit_code, result.output.splitlines()[-1]) == (1, f"[{NESTED} `sub/.GIT`]")
@@ -250,3 +252,6 @@ async def test_a_command_or_a_suite_that_touches_git_has_failed_whatever_it_says
     report = await runner.run(root, files=["test_a.py"], key="story")
     assert (report.problem, report.green) == (RunProblem.TAMPERED, False)
     assert "`.git` of the tree was replaced or changed" in report.output
+    (root / ".git").write_text("gitdir: /nowhere\n")
+    confined = await runner_in(tmp_path).run(root, files=["test_a.py"], key="story")
+    assert not confined.green
