@@ -11,6 +11,8 @@ import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
+from tests.zygote import zygote
+
 settings.register_profile("shared", deadline=None)  # a machine shared with others is slow at times, which is no failure
 settings.load_profile("shared")
 
@@ -58,6 +60,14 @@ def own_environment() -> Iterator[None]:
     if dict(os.environ) != before:
         os.environ.clear()
         os.environ.update(before)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def zygote_ends() -> Iterator[None]:
+    """The process that tests fork commands from is ended with them."""
+    yield
+    if zygote.cache_info().currsize:
+        zygote().close()
 
 
 @pytest.fixture(autouse=True, scope="session")

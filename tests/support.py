@@ -25,6 +25,7 @@ from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.reports import RunResult
 from orchestrator.wiring.run import Run
 from tests.events_tool import untrue
+from tests.zygote import zygote
 
 COLUMNS = (
     "Story_ID", "Title", "Dependencies", "Acceptance_Criteria", "Priority", "Sprint_ID", "Execution_Status",
@@ -318,13 +319,17 @@ def play(
 def run_cli(
     args: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, timeout_s: float = 100
 ) -> subprocess.CompletedProcess[str]:
-    """`python -m orchestrator ARGS` in its own process, with a plain environment."""
-    return subprocess.run(
-        [sys.executable, "-m", "orchestrator", *args],
-        cwd=cwd,
-        env=dict(env or plain_environment()),
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    """`python -m orchestrator ARGS` in its own process, with a plain environment and nothing to read."""
+    if any(name.startswith("PYTHON") and name != "PYTHONPATH" for name in env or ()):  # read at an interpreter's start
+        command = [sys.executable, "-m", "orchestrator", *args]
+        return subprocess.run(
+            command, cwd=cwd, env=dict(env or {}), capture_output=True, text=True, timeout=timeout_s, check=False
+        )
+    process = zygote().start("orchestrator", args, cwd=cwd, env=env or plain_environment())
+    try:
+        out, err = process.communicate(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(list(args), process.poll() or 0, out, err)

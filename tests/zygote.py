@@ -129,6 +129,7 @@ def main() -> None:
             os._exit(0)
         out, err, told = fds
         if (pid := os.fork()) == 0:
+            asked.detach()
             _become(json.loads(request), out, err)
         os.close(out)
         os.close(err)

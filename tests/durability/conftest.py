@@ -1,11 +1,8 @@
-"""The same sprint without any disturbance, run once; and the zygote's end."""
-
-from collections.abc import Iterator
+"""The same sprint without any disturbance, run once."""
 
 import pytest
 
 from tests.durability.driver import Aftermath, Bench
-from tests.zygote import zygote
 
 
 @pytest.fixture(scope="session")
@@ -14,10 +11,3 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     ended = bench.finish()
     assert ended.code == 0, ended
     return bench.aftermath(ended.code)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _zygote_ends() -> Iterator[None]:
-    yield
-    if zygote.cache_info().currsize:
-        zygote().close()
