@@ -7,13 +7,13 @@ under a name nobody could foresee, that has to fail. When it is not reported as 
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.safe_files import write_below
 from orchestrator.adapters.tree_reading import read_text
 from orchestrator.domain.base import Value
-from orchestrator.domain.testing import CaseResult, TestReport
+from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
 
 _PYTHON = """
 
@@ -74,6 +74,11 @@ class Proof(Value):
     text: str
     """What is written behind the suite's own text."""
 
+    def case(self, file: str) -> ReportedCase:
+        """How the runner of `file` reports it."""
+        place = file.removesuffix(".py").replace("/", ".") if file.endswith(".py") else file
+        return ReportedCase(name=self.name, id=f"{place}::{self.name}", file=file, result=CaseResult.FAILED)
+
     def holds(self, report: TestReport, others: Sequence[str]) -> bool:
         """Whether this test, run by itself, was reported as not passed, and none of the `others`: they were not run."""
         results = {case.name: case.result for case in report.cases if case.result is not CaseResult.SKIPPED}
@@ -105,6 +110,11 @@ class Copies:
     def extend(self, file: str, more: str) -> None:
         """Write `more` behind what a file held."""
         write_below(self._root, [(file, (self.texts[file] + more).encode())])
+
+    def extend_all(self, more: Mapping[str, str]) -> None:
+        """`extend` for each file."""
+        for file, text in more.items():
+            self.extend(file, text)
 
     def put_back(self) -> None:
         """Make the files what they were."""

@@ -120,7 +120,7 @@ def _argv(
         *("-o", "junit_family=xunit1", "-p", "no:cacheprovider", "--color=no"),
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
-        *(("-k", "", "-m", "") if only else ()),
+        *(("-k", "", "-m", "", "--maxfail=0") if only else ()),
         *("--", *(f"{root}/{one}" for one in chosen)),
     ]
 

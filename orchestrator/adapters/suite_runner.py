@@ -16,7 +16,7 @@ from orchestrator.adapters.suite_report import unseen
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
+from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
 
@@ -101,10 +101,9 @@ class ProjectRunner:
         """The green report, if a test that must fail fails in its place."""
         names = [case.name for case in report.cases]
         proof = proof_for(file, copies.texts.get(file, ""), names)
-        case = ReportedCase(name=proof.name, id=_id_of(file, proof.name), file=file, result=CaseResult.FAILED)
         try:
             await asyncio.to_thread(copies.extend, file, proof.text)
-            shown = await self._runners[kind].run(root, files=[file], only=[case], key=key)
+            shown = await self._runners[kind].run(root, files=[file], only=[proof.case(file)], key=key)
             if proof.holds(shown, names):
                 return report
             told = "a test that must fail, added to the suite, was not reported as failed"
@@ -114,6 +113,29 @@ class ProjectRunner:
         finally:
             with contextlib.suppress(WorkspaceError):
                 await asyncio.to_thread(copies.put_back)
+
+    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
+        """See `ports.SuiteRunner.unproved`."""
+        root = await asyncio.to_thread(root.resolve)
+        names: dict[str, list[str]] = {}
+        for case in cases:
+            names.setdefault(case.file, []).append(case.name)
+        copies = await asyncio.to_thread(Copies, root, tuple(file for file in names if file))
+        proofs = {file: proof_for(file, text, names[file]) for file, text in copies.texts.items()}
+        added = [proof.case(file) for file, proof in proofs.items()]
+        held: set[str] = set()
+        try:
+            await asyncio.to_thread(copies.extend_all, {file: proof.text for file, proof in proofs.items()})
+            for kind in dict.fromkeys(map(_kind, added)):
+                own = [case for case in added if _kind(case) == kind]
+                shown = await self._runners[kind].run(root, only=own, key=key)
+                held |= {case.file for case in own if proofs[case.file].holds(shown, names[case.file])}
+        except WorkspaceError:
+            held = set()
+        finally:
+            with contextlib.suppress(WorkspaceError):
+                await asyncio.to_thread(copies.put_back)
+        return tuple(sorted(names.keys() - held))
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
@@ -147,11 +169,6 @@ def _copies(root: Path, files: Sequence[str] | None) -> Copies:
 
 def _kind(case: ReportedCase) -> str:
     return PYTEST if case.file.endswith(".py") else NODE
-
-
-def _id_of(file: str, name: str) -> str:
-    """How the runner of a file reports a test of this name that stands in nothing else."""
-    return f"{file.removesuffix('.py').replace('/', '.')}::{name}" if file.endswith(".py") else f"{file}::{name}"
 
 
 def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:

@@ -60,6 +60,13 @@ class SuiteRunner(Protocol):
         """
         ...
 
+    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
+        """Files of these cases in which a test that must fail, added to each, is not reported as failed; sorted.
+
+        What such a file shows is not to be believed. The files are as they were afterwards.
+        """
+        ...
+
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """Run a shell command below `root`, the environment of `key` first on PATH; `timeout_s` replaces the limit."""
         ...

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.gitfacts import MergeResult
-from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage
 from orchestrator.sprint.flaky import flaky_findings
 from orchestrator.sprint.older_tests import Tests, holds_tests, told, vanished
@@ -60,7 +60,7 @@ class Regression:
         key = f"{self._stage.brief.sprint}-merge"
         self._report = report = await self._run(folder, (), key)
         red = "" if report.green else await self._red(folder, key, report)
-        if red:
+        if red := red or await self._faked(folder, key, report):
             return red
         before = await self._before()
         if isinstance(before, str):
@@ -69,6 +69,23 @@ class Regression:
         gone = vanished(before, report, self._changed)
         self._vanished = tuple(test for test in gone if test not in self._may_go)
         return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
+
+    async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
+        """Why older tests that passed are not believed: a test that must fail in their files does so no more, or "".
+
+        The story's own files were proved on its branch; a file that proves nothing on the result either is let off.
+        """
+        passed = [case for case in report.cases if case.result is CaseResult.PASSED]
+        older = [case for case in passed if case.file and case.file not in self._suite.files]
+        files = set(await self._stage.runner.unproved(folder, older, key=key)) if older else set()
+        if files:
+            there = [case for case in older if case.file in files]
+            base = f"{self._stage.brief.sprint}-base"
+            files -= set(
+                await self._stage.workspace.result_tree(lambda tree: self._stage.runner.unproved(tree, there, key=base))
+            )
+        told = ", ".join(sorted(files))
+        return f"a test that must fail, added to {told}, was not reported as failed: it shows nothing" if files else ""
 
     async def _run(self, folder: Path, only: Sequence[ReportedCase], key: str) -> TestReport:
         names = () if only else self._suite.expected_names

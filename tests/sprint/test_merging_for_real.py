@@ -154,3 +154,55 @@ def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Pat
     assert (first.status, second.status) == (StoryStatus.DONE, StoryStatus.NEEDS_ATTENTION)
     assert "merge.red" in codes(second)
     assert "test_value" in next(one.message for one in second.findings if one.code == "merge.red")
+
+
+HIDES = """import sys
+
+reports = sys.modules.get("_pytest.reports")
+if reports is not None:
+    old = reports.TestReport.from_item_and_call
+
+    def kind(item, call):
+        if "test_old" in item.nodeid:
+            call.excinfo = None
+        return old(item, call)
+
+    reports.TestReport.from_item_and_call = kind
+
+
+def price():
+    return 2
+"""
+
+
+OLD = """import pytest
+
+import shop
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_old(times):
+    assert shop.price() == {price}
+
+
+class TestOld:
+    def test_old(self):
+        assert shop
+"""
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Path, hides: bool) -> None:
+    old = OLD.format(price=1 if hides else 2)
+    base = {
+        "shop.py": "def price():\n    return 1\n",
+        "tests/test_old.py": old,
+        "pytest.ini": "[pytest]\naddopts = -x\n",
+    }
+    sprint = Sprint(tmp_path, base, "US-1")
+    code = HIDES if hides else HIDES[HIDES.index("def price") :]
+    sprint.deliver("US-1", {"shop.py": code}, "import shop\n\n\ndef test_price():\n    assert shop.price() == 2\n")
+    (story,) = sprint.run()
+    assert story.status is (StoryStatus.NEEDS_ATTENTION if hides else StoryStatus.DONE), story.findings
+    told = [finding.message for finding in story.findings if finding.code == "merge.red"]
+    assert ["added to tests/test_old.py, was not reported as failed" in message for message in told] == [True] * hides
