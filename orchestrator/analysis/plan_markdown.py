@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from orchestrator.analysis.ticks import HEADING
+from orchestrator.analysis.ticks import COMMENT, ESCAPED_COMMENT, HEADING
 from orchestrator.domain.analysis import (
     Codebase,
     ImprovementPlan,
@@ -41,6 +41,7 @@ def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
         *(_stages(plan.stages) if _executed(plan.stages) else ["No stages were executed."]),
         "## Tasks",
         *(_groups(plan.tasks) if plan.tasks else ["No tasks were identified."]),
+        *_ticks_left(plan.ticks_left),
         "## What the stages were shown",
         _codebase(plan.codebase),
         f"## Instructions for {' '.join(agent.split())}",
@@ -74,6 +75,14 @@ def _groups(tasks: Sequence[ImprovementTask]) -> Iterator[str]:
         if group:
             yield f"### {priority.capitalize()} ({len(group)})"
             yield "\n".join(_task(task) for task in group)
+
+
+def _ticks_left(titles: Sequence[str]) -> Iterator[str]:
+    """Ticks that wait for a stage: they stand in the plan so that the next one finds them."""
+    if titles:
+        yield f"### Ticked before ({len(titles)})"
+        yield "Not every stage answered: a task of these that is named later stays ticked."
+        yield "\n".join(f"- [x] {_line(title)}" for title in titles)
 
 
 def _task(task: ImprovementTask) -> str:
@@ -119,7 +128,7 @@ def _quoted(text: str) -> str:
 
 def _line(text: str) -> str:
     """On one line, and no start of a comment or a box of its own."""
-    return " ".join(text.split()).replace("<!--", "&lt;!--")
+    return " ".join(text.split()).replace(COMMENT, ESCAPED_COMMENT)
 
 
 def _code(text: str) -> str:

@@ -1,5 +1,6 @@
 """`analyse`: a repository read stage by stage, an improvement plan, a backlog."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -139,8 +140,8 @@ def _summary(written: "Written") -> Iterator[str]:
     yield _totals(plan)
     yield f"Plan: {written.plan_path} (and plan.json beside it)"
     if written.backlog_path is not None:
-        name = written.backlog_path
-        yield f"Backlog: {name}; `orchestrator run {name} --repo {plan.repo} --dry-run` shows what it comes to"
+        command = shlex.join(["orchestrator", "run", str(written.backlog_path), "--repo", plan.repo, "--dry-run"])
+        yield f"Backlog: {written.backlog_path}; `{command}` shows what it comes to"
 
 
 def _totals(plan: ImprovementPlan) -> str:

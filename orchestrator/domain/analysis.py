@@ -242,6 +242,8 @@ class ImprovementPlan(Value):
     """How the PRD begins, in its own words."""
     stages: tuple[StageReport, ...] = ()
     tasks: tuple[ImprovementTask, ...] = ()
+    ticks_left: tuple[str, ...] = ()
+    """What was ticked in the plan before and is no task now, while a stage that may name it again has not answered."""
     findings: tuple[Finding, ...] = ()
     """About the analysis as a whole; those about one stage stand with it."""
     codebase: Codebase

@@ -105,7 +105,8 @@ class Analysis:
         packed = self._folder.packed(known.analysis) if known is not None else None
         check_outputs(self._options, known.wrote if known is not None else None)
         if known is not None and packed is not None:
-            self._tell(f"analysis {known.analysis} of {known.started_at:%Y-%m-%d %H:%M} goes on, as it was begun")
+            begun = f"{known.started_at:%Y-%m-%d %H:%M}"
+            self._tell(f"analysis {known.analysis} of {begun} goes on, as it was begun; --id with a new ID reads anew")
             return known, packed, True
         masks = masks_of(self._folder, self._secrets)
         packed = packed_repository(given, self._options, self._settings, self._environment, masks)

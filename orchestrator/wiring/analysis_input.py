@@ -24,6 +24,8 @@ LIBRARY = "library"
 PRD_SHARE = 4
 """A quarter of the budget at most is the PRD's."""
 MAX_PRD = 1_000_000
+SHOWN_BY = frozenset({"context_tokens", "ignore", "response_contract", "triage"})
+"""Settings that say what prompts show: who changes one, to keep a folder out or to fit a smaller model, begins anew."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,8 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
         raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
     chosen = choose(library, settings.analysis, profile=options.profile, stages=options.stages)
     prompts = offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts
-    said = [str(repo), prd, chosen.profile, *(prompt.model_dump_json(exclude={"file"}) for prompt in prompts)]
+    held = settings.analysis.model_dump_json(include=SHOWN_BY)
+    said = [str(repo), prd, chosen.profile, held, *(prompt.model_dump_json(exclude={"file"}) for prompt in prompts)]
     return AnalysisInput(
         repo=repo,
         prd=prd,

@@ -13,7 +13,7 @@ from orchestrator.analysis.evidence import World
 from orchestrator.analysis.ledger import Ledger
 from orchestrator.analysis.plan_markdown import render_plan
 from orchestrator.analysis.prd import prd_summary
-from orchestrator.analysis.ticks import ticked_titles
+from orchestrator.analysis.ticks import ticked_titles, ticks_left
 from orchestrator.domain.analysis import (
     AnalysisRecord,
     Codebase,
@@ -71,7 +71,7 @@ def write_results(
     goes on.
     """
     plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
-    told = _plan(outcome, clock, ticked_titles(_text(plan_path)))
+    told = _plan(outcome, clock, _text(plan_path))
     plan = ImprovementPlan.model_validate(redacted(told.model_dump(mode="json"), secrets))
     backlog, header = options.to_backlog, _header()
     if backlog is not None and plan.tasks:
@@ -84,9 +84,11 @@ def write_results(
     return Written(plan=plan, plan_path=plan_path, backlog_path=backlog if plan.tasks else None)
 
 
-def _plan(outcome: Outcome, clock: Clock, ticked: frozenset[str]) -> ImprovementPlan:
+def _plan(outcome: Outcome, clock: Clock, before: str) -> ImprovementPlan:
+    """`before`: the plan that is written over."""
     record, packed, results, triaged, ledger = outcome
-    tasks = aggregate(results, World(packed.paths, (packed.text, record.prd)), ticked)
+    tasks = aggregate(results, World(packed.paths, (packed.text, record.prd)), ticked_titles(before))
+    answered = all(result.status is StageStatus.ANSWERED for result in results)
     return ImprovementPlan(
         analysis=record.analysis,
         generated=clock.now(),
@@ -96,6 +98,7 @@ def _plan(outcome: Outcome, clock: Clock, ticked: frozenset[str]) -> Improvement
         prd_summary=prd_summary(record.prd),
         stages=tuple(_report(result) for result in results),
         tasks=tasks,
+        ticks_left=() if answered else ticks_left(before, (task.title for task in tasks)),
         findings=(*triaged.findings, *([] if tasks else [_empty(results)])),
         codebase=Codebase(
             files=len(packed.paths),

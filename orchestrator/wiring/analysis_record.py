@@ -27,7 +27,8 @@ def chosen_record(folder: StateFolder, name: str | None, asked: str) -> Analysis
     known = next((one for one in records if one.analysis == name), None)
     if known is not None and known.asked != asked:
         raise ConfigError(
-            f"analysis {name} was begun with another repository, PRD, profile or prompts; give it another id"
+            f"analysis {name} was begun with another repository, PRD, profile, prompts or analysis settings; give it "
+            "another id"
         )
     if known is not None and known.finished:
         raise ConfigError(f"analysis {name} is finished; leave --id out to begin another one")

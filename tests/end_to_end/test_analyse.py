@@ -202,6 +202,27 @@ def test_the_same_command_asks_only_for_what_failed(tmp_path: Path) -> None:
     assert third.written.plan.analysis == "AN-002", "a finished one is not gone on with"
 
 
+def test_other_settings_of_what_prompts_show_begin_anew(tmp_path: Path) -> None:
+    application(tmp_path, {**APP, "private/names.py": "OWNER = 'zebra'\n"})
+    first = analyse(tmp_path, team_of({"security": ""}), stages=("security",))
+    assert "zebra" in first.prompts("security")[-1]
+    again = analyse(tmp_path, team_of({"security": answer("A")}), 'analysis.ignore=["private/"]', stages=("security",))
+    assert again.written.plan.analysis == "AN-002"
+    assert "zebra" not in (tmp_path / "state/replies/AN-002/security/1.prompt.md").read_text()
+
+
+def test_ticks_stay_over_a_plan_of_which_a_stage_failed(tmp_path: Path) -> None:
+    stages, whole = ("security", "testing"), {"security": answer("Close <!-- the door", "Lock"), "testing": answer("T")}
+    path = analyse(tmp_path, team_of(whole), stages=stages).written.plan_path
+    path.write_text(path.read_text().replace("- [ ] [MEDIUM] Close", "- [x] [MEDIUM] Close"))
+    failed = analyse(tmp_path, team_of({**whole, "security": ""}), stages=stages)
+    assert failed.titles == ["T"]
+    assert "### Ticked before (1)" in path.read_text()
+    done = analyse(tmp_path, team_of(whole), stages=stages)
+    assert [task.title for task in done.written.plan.tasks if task.done] == ["Close <!-- the door"]
+    assert "Ticked before" not in path.read_text()
+
+
 def test_a_backlog_is_written_again_only_as_long_as_it_is_the_analysis_own(tmp_path: Path) -> None:
     stages, backlog = ("security", "testing"), tmp_path / "b.csv"
     team = team_of({"security": answer("A")})
@@ -275,12 +296,13 @@ def test_the_command_line(tmp_path: Path) -> None:
     team_of({"security": answer("A|high"), "testing": PROSE}).write(tmp_path / "team.jsonl")
     (tmp_path / "PRD.md").write_text("# Shelf\n")
     words = ["analyse", "app", "--prd", "PRD.md", "--stages", "testing,security", "--script", "team.jsonl"]
-    done = run_cli([*words, "--to-backlog", "b.yaml", "--json"], tmp_path)
+    done = run_cli([*words, "--to-backlog", "my b.yaml", "--json"], tmp_path)
     assert done.returncode == 1, done.stderr
     assert "1 task (1 high)" in done.stderr
+    assert "`orchestrator run 'my b.yaml' --repo " in done.stderr
     assert [stage["status"] for stage in json.loads(done.stdout)["stages"]] == ["prose", "answered"]
     assert (tmp_path / "mvp_improvement_plan.md").exists()
-    assert (tmp_path / "b.yaml").exists()
+    assert (tmp_path / "my b.yaml").exists()
     logs = run_cli(["logs", "--sprint", "AN-001", "--story", "security", "--json"], tmp_path)
     assert "stage_finished" in logs.stdout
 
