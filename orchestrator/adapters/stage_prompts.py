@@ -1,6 +1,8 @@
 """Prompts of analyses as files: the packaged library and a folder of the user's own, plain Markdown as it is."""
 
+import hashlib
 import re
+import unicodedata
 from pathlib import Path
 
 import yaml
@@ -20,15 +22,17 @@ MAX_CHARS = 200_000
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
-    """Id → prompt, for every Markdown file below `folder` that is no README or the like, in the order of the paths.
+    """Id → prompt, for every Markdown file below `folder` that is no README or the like, in the order of the paths,
+    2 before 10.
 
-    Without front matter a file's id is its name, and it is told earlier findings where it speaks of them. Raises
-    ConfigError for a folder or file that cannot be read, an empty prompt, and an id that stands twice.
+    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
+    findings where it speaks of them. Raises ConfigError for a folder or file that cannot be read, an empty prompt, and
+    an id that stands twice.
     """
     if not folder.is_dir():
         raise ConfigError(f"the prompt folder {folder} does not exist")
     found: dict[str, StagePrompt] = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*"), key=_natural):
         if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _passed_over(path, folder):
             continue
         prompt = _prompt(path, path.relative_to(folder))
@@ -58,9 +62,11 @@ def _prompt(path: Path, relative: Path) -> StagePrompt:
     if len(body) > MAX_CHARS:
         raise ConfigError(f"the prompt {path} is longer than {MAX_CHARS} characters")
     told = front.get("history")
+    name = _text(front, "id") or "-".join(relative.with_suffix("").parts)
+    known, whole = _id(name, path)
     return StagePrompt(
-        id=_id(_text(front, "id") or "-".join(relative.with_suffix("").parts), path),
-        goal=_text(front, "goal"),
+        id=known,
+        goal=_text(front, "goal") or ("" if whole else name),
         stage=_text(front, "stage"),
         category=_text(front, "category"),
         history=told if isinstance(told, bool) else bool(_ASKS_HISTORY.search(body)),
@@ -90,9 +96,19 @@ def _text(front: dict[str, object], key: str) -> str:
     return "" if value is None else " ".join(str(value).split())
 
 
-def _id(name: str, path: Path) -> str:
-    """The name as an id, which names folders of the state folder too."""
-    found = _DOTS.sub(".", _UNFIT.sub("-", name.strip())).strip(".-")[:64].strip(".-").removesuffix(".lock")
+def _id(name: str, path: Path) -> tuple[str, bool]:
+    """The name as an id, which names folders of the state folder too, and whether all its letters stand in it."""
+    plain = unicodedata.normalize("NFC", name.strip())
+    found = _DOTS.sub(".", _UNFIT.sub("-", plain)).strip(".-")[:64].strip(".-").removesuffix(".lock")
+    whole = not any(letter.isalnum() and not letter.isascii() for letter in plain)
+    if not whole:
+        found = f"{found or 'prompt'}"[:55].rstrip(".-") + f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
     if not found:
-        raise ConfigError(f"the prompt {path}: its name has no letter or digit of A-Z, a-z, 0-9; give it an id")
-    return found
+        raise ConfigError(f"the prompt {path}: its name has no letter or digit; give it an id")
+    return found, whole
+
+
+def _natural(path: Path) -> tuple[list[list[tuple[bool, int, str]]], Path]:
+    """Names in the order people number them, numbers first."""
+    parts = [re.findall(r"(\d+)|(\D+)", part) for part in path.parts]
+    return [[(not digits, int(digits or 0), text) for digits, text in part] for part in parts], path

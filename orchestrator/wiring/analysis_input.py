@@ -24,7 +24,7 @@ LIBRARY = "library"
 PRD_SHARE = 4
 """A quarter of the budget at most is the PRD's."""
 MAX_PRD = 1_000_000
-SHOWN_BY = frozenset({"context_tokens", "ignore", "response_contract", "triage"})
+SHOWN_BY = {"context_tokens", "ignore", "response_contract", "triage"}
 """Settings that say what prompts show: who changes one, to keep a folder out or to fit a smaller model, begins anew."""
 
 

@@ -1,5 +1,6 @@
 """Prompts of analyses as files, ours and anybody's."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,21 @@ def test_plain_markdown_is_a_prompt_as_it_is(tmp_path: Path) -> None:
     assert found["sub-speed"].text.startswith("---\ntitle: x\n---\nBased on")
 
 
+def test_names_of_any_language_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    size, greeting, japan = "2 gr\u00f6\u00dfe", "2 gr\u00fc\u00dfe", "\u65e5\u672c"
+    names = {"10 sum": "c", size: "b", greeting: "b", "1 doors": "a", japan: "d"}
+    found = list(load_stage_prompts(write(tmp_path, **names)).values())
+    assert [prompt.text for prompt in found] == ["a", "b", "b", "c", "d"]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]{1,64}", prompt.id) for prompt in found)
+    assert [prompt.name for prompt in found] == [
+        "1-doors",
+        "2 gr\u00f6\u00dfe",
+        "2 gr\u00fc\u00dfe",
+        "10-sum",
+        "\u65e5\u672c",
+    ]
+
+
 def test_front_matter_is_read(tmp_path: Path) -> None:
     front = "---\nid: doors\ngoal: 'Doors: all'\nstage: risk\ncategory: security\nhistory: false\nother: 1\n---\n"
     write(tmp_path, a=f"{front}Look at the previous analysis.\n")
@@ -69,7 +85,7 @@ def test_front_matter_is_read(tmp_path: Path) -> None:
         ({"a": "---\nid: x\n---\n\n"}, "is empty"),
         ({"a": "---\ngoal: a: b: c\n---\nText"}, "no valid YAML"),
         ({"a": "---\nid: same\n---\nText", "b": "---\nid: same\n---\nText"}, "both the prompt same"),
-        ({"\u65e5": "Text"}, "has no letter"),
+        ({"+": "Text"}, "has no letter"),
     ],
 )
 def test_what_cannot_be_used_is_named(tmp_path: Path, files: dict[str, str], said: str) -> None:
