@@ -18,6 +18,11 @@ def is_plan(text: str) -> bool:
     return any(line.strip() == HEADING for line in text.splitlines()[:5])
 
 
+def holds_tasks(text: str) -> bool:
+    """Whether a box stands in the plan."""
+    return _BOX.search(text) is not None
+
+
 def ticked_titles(text: str) -> frozenset[str]:
     """Titles with a ticked box, as `same_title` has them."""
     return frozenset(form for line in _ticked(text) for form in _forms(line))

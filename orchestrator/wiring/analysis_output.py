@@ -13,7 +13,7 @@ from orchestrator.analysis.evidence import World
 from orchestrator.analysis.ledger import Ledger
 from orchestrator.analysis.plan_markdown import render_plan
 from orchestrator.analysis.prd import prd_summary
-from orchestrator.analysis.ticks import ticked_titles, ticks_left
+from orchestrator.analysis.ticks import holds_tasks, ticked_titles, ticks_left
 from orchestrator.domain.analysis import (
     AnalysisRecord,
     Codebase,
@@ -34,6 +34,7 @@ from orchestrator.wiring.analysis_input import PLAN, PLAN_JSON, content_hash
 from orchestrator.wiring.options import AnalyseOptions
 
 INSTRUCTIONS = "notes/plan_instructions"
+_SAID = frozenset({StageStatus.ANSWERED, StageStatus.PROSE})
 Outcome = tuple[AnalysisRecord, Packed, Sequence[StageResult], Triaged, Ledger]
 
 
@@ -64,14 +65,16 @@ def write_results(
     wrote: Callable[[Path, str], None],
     secrets: Sequence[str] = (),
 ) -> Written:
-    """Write the files, each whole or not at all; boxes that were ticked in a plan that is there stay ticked.
+    """Write the files, each whole or not at all; boxes that were ticked in a plan that is there stay ticked, and when
+    no stage answered a plan with tasks stays as it is.
 
     None of them holds what looks like a secret, nor one of `secrets`. `wrote` is told the backlog and its hash before
     it is written. Raises ConfigError for a file that cannot be written: what was paid for is kept, and the same command
     goes on.
     """
     plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
-    told = _plan(outcome, clock, _text(plan_path))
+    before = _text(plan_path)
+    told = _plan(outcome, clock, before)
     plan = ImprovementPlan.model_validate(redacted(told.model_dump(mode="json"), secrets))
     backlog, header = options.to_backlog, _header()
     if backlog is not None and plan.tasks:
@@ -79,9 +82,17 @@ def write_results(
         plan = plan.model_copy(update={"findings": (*plan.findings, *said)})
         wrote(backlog, content_hash(text.encode("utf-8", "replace")))
         _write(backlog, text)
+    if holds_tasks(before) and not any(stage.status in _SAID for stage in plan.stages):
+        plan = plan.model_copy(update={"findings": (*plan.findings, _stays(plan_path))})
+        return Written(plan=plan, plan_path=plan_path)
     _write(json_path, json.dumps(plan.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n")
     _write(plan_path, render_plan(plan, settings.analysis.agent_name, library.note(INSTRUCTIONS)))
     return Written(plan=plan, plan_path=plan_path, backlog_path=backlog if plan.tasks else None)
+
+
+def _stays(path: Path) -> Finding:
+    message = f"no stage answered: {path} stays as it was before"
+    return major("improve.plan_stays", message, fix="remove the cause; the same command then writes it anew")
 
 
 def _plan(outcome: Outcome, clock: Clock, before: str) -> ImprovementPlan:
