@@ -18,7 +18,13 @@ from orchestrator.domain.words import printable
 
 PREFIX = "IMP"
 FORMATS = (".csv", ".yaml", ".yml")
-_WAITS = re.compile(r"^\W*(?:depends on|dependencies|dependency|after)\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_WAITS = re.compile(r"^[^\w\n]*(?:depends on|dependencies|dependency)\s*:\s*(.+)$", re.IGNORECASE | re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CRITERIA = re.compile(
+    r"^[^\w\n]*(?:acceptance criteria|criteria|done when|it is done when)\b[^\w\n]*$", re.I | re.MULTILINE
+)
+_ITEM = re.compile(r"^[ \t]*(?:[-*+\u2022]|(?:AC[ -]?)?\(?\d{1,3}[.):])[ \t]+\S", re.I | re.MULTILINE)
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 _NUMBERED = re.compile(r"(?:task\s*)?#?(\d{1,4})", re.IGNORECASE)
 
 
@@ -90,12 +96,25 @@ def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -
         "Title": task.title,
         "Functional_Requirements": "\n".join(part for part in (description, place) if part),
         "Dependencies": [f"{PREFIX}-{one:03d}" for one in needs],
-        "Acceptance_Criteria": list(parse_criteria(_WAITS.sub("", description)) or (task.title,)),
+        "Acceptance_Criteria": list(_criteria(_WAITS.sub("", description)) or (task.title,)),
         "Priority": task.priority.capitalize(),
         "Status": "Backlog",
         "Notes": "; ".join(notes),
     }
     return {**story, "Execution_Status": "completed"} if task.done else story
+
+
+def _criteria(description: str) -> tuple[str, ...]:
+    """The items of its lists, of those under a heading that says so when there is one, else its paragraphs.
+
+    What stands in a fence is code, and a semicolon in prose ends nothing.
+    """
+    text = _FENCED.sub("\n\n", description)
+    text = next((part for part in reversed(_CRITERIA.split(text)[1:]) if part.strip()), text)
+    listed = _ITEM.search(text) is not None
+    pieces = parse_criteria(text) if listed else (" ".join(part.split()) for part in _PARAGRAPHS.split(text))
+    found = tuple(filter(None, pieces))
+    return tuple(piece for piece in found if not piece.endswith(":")) or found
 
 
 def _csv(stories: Sequence[Mapping[str, Any]], header: Sequence[str]) -> str:

@@ -58,6 +58,26 @@ def test_every_field_comes_through(tmp_path: Path, suffix: str) -> None:
     assert not first.completed
 
 
+@pytest.mark.parametrize(
+    ("description", "criteria"),
+    [
+        ("Cached; see `a;b`\nand more.", ["Cached; see `a;b` and more."]),
+        ("Bad:\n```py\nx = 1\nf(x)\n```\nMake it\ngood.", ["Make it good."]),
+        ("Steps:\n1. Add.\n2. Use.\n\n**Acceptance criteria:**\n- Fast\n- Small", ["Fast", "Small"]),
+        ("So:\n- a\n- b", ["a", "b"]),
+        ("Before: slow\n\nAfter: fast", ["Before: slow", "After: fast"]),
+        ("```\nonly code\n```", ["Title"]),
+        ("Depends on:" + "\n" * 50_000 + "x", ["Title"]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", [".csv", ".yaml"])
+def test_criteria_are_items_or_paragraphs_and_never_code(
+    tmp_path: Path, suffix: str, description: str, criteria: list[str]
+) -> None:
+    (story,) = read(tmp_path, suffix, task("Title", description=description)).stories
+    assert list(story.acceptance_criteria) == criteria
+
+
 def test_the_csv_header_is_the_one_of_all_backlogs() -> None:
     text, _ = backlog_text(plan(task("One")), ".csv", HEADER)
     assert text.split("\n")[0] == ",".join(HEADER)
