@@ -11,6 +11,8 @@ from orchestrator.domain.titles import same_title
 _PATH = re.compile(r"[\w@.+-]+(?:/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z][\w]{0,9}")
 _QUOTED = re.compile(r"`([^`\n]{3,120})`|\"([^\"\n]{4,120})\"|\u201c([^\u201d\n]{4,120})\u201d")
 _NAME = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b|\b[A-Za-z_]\w{2,}(?=\()")
+_NO_WORD = re.compile(r"\S{300,}")
+"""Longer than any path or name: left out, for the patterns above take the square of a word's length."""
 _ABOUT = 70
 """How alike a title and a sentence must be to speak of the same thing."""
 
@@ -32,6 +34,7 @@ class World:
 
     def shown_in(self, text: str) -> bool:
         """Whether `text` names something that is there: a path, or a name or quotation that stands in a text."""
+        text = _NO_WORD.sub(" ", text)
         for match in _PATH.finditer(text):
             path = match[0].strip(".").removeprefix("./")
             if self.has(path) or path in self._names:

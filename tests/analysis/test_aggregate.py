@@ -92,6 +92,12 @@ def test_evidence_may_stand_in_what_a_stage_says_of_it() -> None:
     assert marks(about=about, said="Elsewhere shelf/cli.py has no help.") == (Mark.NO_EVIDENCE,)
 
 
+@pytest.mark.parametrize("part", ["a", "a_", "aB", "a.b"])
+def test_a_word_without_end_is_no_evidence_and_no_trouble(part: str) -> None:
+    assert not WORLD.shown_in(part * 100_000)
+    assert WORLD.shown_in(f"{part * 100_000} see shelf/words.py")
+
+
 def test_a_tick_of_an_earlier_plan_counts_by_title() -> None:
     found = aggregate([stage("a", task("Fix Login"), task("Other"))], WORLD, frozenset({"fix login"}))
     assert [one.done for one in found] == [True, False]
