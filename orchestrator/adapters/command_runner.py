@@ -90,6 +90,8 @@ class LimitedCommandRunner:
             "PATH": self._path,
             "HOME": str(scratch),
             "TMPDIR": str(scratch),
+            "USER": "command",
+            "LOGNAME": "command",
             "LANG": "C.UTF-8",
             "CI": "1",
             "HUSKY": "0",

@@ -19,7 +19,7 @@ from orchestrator.settings.model import CommandSettings
 
 PROBE = Path(__file__).with_name("battery_probe.py")
 _OWN = frozenset(
-    {"PATH", "HOME", "TMPDIR", "LANG", "CI", "PWD", "OLDPWD", "SHLVL", "_", "HUSKY", "LC_CTYPE"}
+    {"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG", "CI", "PWD", "OLDPWD", "SHLVL", "_", "HUSKY", "LC_CTYPE"}
     | {"PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT", "PYTHONDONTWRITEBYTECODE"}
 )
 """Variables that commands have as well, with values of their own."""

@@ -155,6 +155,9 @@ CASES = (
     Case("starts programs and reads what they print", "work", "programs()", works=True, plain=True),
     Case("runs threads", "work", "threads()", works=True, plain=True),
     Case("makes temporary files", "work", "temporary()", works=True, plain=True),
+    Case("asks how many processors there are", "work", "open('/proc/cpuinfo').read()", works=True, without="/proc"),
+    Case("asks for the name of its user", "work", "user()", works=True, plain=True),
+    Case("finds its user's home", "work", "home()", works=True, without="name of its user"),
     Case("talks to itself over a pair of sockets", "work", "pair()", works=True, plain=True),
     Case("runs a server and asks it", "work", "server()", works=True, plain=True, without="private loopback"),
 )

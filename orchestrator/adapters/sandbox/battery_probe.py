@@ -8,8 +8,10 @@ JSON object goes to standard output: name → "done", or why it was not.
 
 import ctypes
 import fcntl
+import getpass
 import json
 import os
+import pwd
 import resource
 import signal
 import socket
@@ -132,6 +134,16 @@ def pair() -> None:
     refused(other.recv(1) != b"x")
 
 
+def user() -> None:
+    """As programs ask."""
+    refused(getpass.getuser() != "command")
+
+
+def home() -> None:
+    """By the machine's accounts, not by the environment."""
+    os.stat(pwd.getpwuid(os.getuid()).pw_dir)
+
+
 def server() -> None:
     """As tests of servers do."""
     with (
@@ -161,7 +173,7 @@ def tried(deed: str, facts: dict[str, Any]) -> str:
 def _came_of(deed: str, facts: dict[str, Any]) -> str:
     try:
         exec(deed, {**globals(), "facts": facts, "out": facts["outside"]})
-    except (OSError, ValueError, StopIteration, IndexError, subprocess.SubprocessError) as error:
+    except (OSError, ValueError, StopIteration, LookupError, subprocess.SubprocessError) as error:
         return f"{type(error).__name__}: {error}"[:120]
     return "done"
 

@@ -23,6 +23,9 @@ from orchestrator.domain.sandbox import SandboxFacts, Tier
 OLDEST_ABI = 3
 """Before it, a file that may not be written may still be emptied."""
 _SHARED_MEMORY = "/dev/shm"
+_MACHINE = tuple(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version"))
+"""What this machine is and does as a whole: programs ask how many workers they may have. Nothing of a process."""
+_PROCESSORS = "/sys/devices/system/cpu"
 
 
 class LandlockSandbox:
@@ -43,7 +46,7 @@ class LandlockSandbox:
     ) -> None:
         self._abi = abi_version()
         self._shared = shared
-        self._readable = (*map(Path, (*system(places), *etc())), *tools(path), *readable)
+        self._readable = (*map(Path, (*system(places), *etc(), *_MACHINE, _PROCESSORS)), *tools(path), *readable)
         self._may_look = has(DAC_READ_SEARCH, SETPCAP)
         reachable = self._may_look or not _out_of_reach(places, self._readable)
         self._as_user = (can_change_user() and reachable) if as_user is None else as_user
@@ -57,6 +60,7 @@ class LandlockSandbox:
         own, scoped = self._as_user, self._abi >= 6
         missing = {
             "private loopback": True,
+            "name of its user": True,
             "names of files elsewhere": True,
             "network (TCP is open: sandbox.loopback is shared)": self._shared,
             "own user": not own,

@@ -131,7 +131,7 @@ class NamespaceSandbox:
             *proc,
             *("--dev", "/dev", *fresh, str(_SHM_MB << 20), "--tmpfs", "/dev/shm"),
             *(*fresh, str(_TMP_MB << 20), "--tmpfs", "/tmp"),
-            *("--ro-bind-data", str(fds["passwd"]), "/etc/passwd", "--ro-bind-data", str(fds["group"]), "/etc/group"),
+            *(word for name in ("passwd", "group") for word in _readable_file(fds[name], f"/etc/{name}")),
             *_mounts("--ro-bind-try", readable),
         ]
 
@@ -167,6 +167,11 @@ def _proc() -> tuple[str, ...]:
     """A /proc that changes nothing: to root in a user namespace the kernel's settings belong as much as to root."""
     risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
     return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
+
+
+def _readable_file(fd: int, path: str) -> tuple[str, ...]:
+    """Without its permissions said, it is root's alone."""
+    return ("--perms", "0644", "--ro-bind-data", str(fd), path)
 
 
 def _memory(stack: contextlib.ExitStack, text: bytes) -> int:
