@@ -1,6 +1,7 @@
 """The tier `landlock`: for machines that allow no namespaces, as most containers. Most of the machine is closed."""
 
 import contextlib
+import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -48,7 +49,7 @@ class LandlockSandbox:
         self._shared = shared
         self._readable = (*map(Path, (*system(places), *etc(), *_MACHINE, _PROCESSORS)), *tools(path), *readable)
         self._may_look = has(DAC_READ_SEARCH, SETPCAP)
-        reachable = self._may_look or not _out_of_reach(places, self._readable)
+        reachable = self._may_look or not _out_of_reach((*places, Path(tempfile.gettempdir()) / "any"), self._readable)
         self._as_user = (can_change_user() and reachable) if as_user is None else as_user
         self._owners = Owners()
         self._closed = program(Sockets.TCP if shared else Sockets.NONE, shared_processes=True)

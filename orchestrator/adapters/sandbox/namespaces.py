@@ -89,7 +89,7 @@ class NamespaceSandbox:
         with contextlib.ExitStack() as stack:
             own: Slot | None = None
             if not self._form.mapped and not command.access.fetch:
-                own = stack.enter_context(self._owners.of(command.tree, command.scratch))
+                own = stack.enter_context(self._owners.of(command.tree, command.scratch, guarded=_guards(command.tree)))
             user = _MAPPED_UID if own is None else own.uid
             texts = {"filter": self._filter, **_accounts(user, command.scratch)}
             fds = {name: _memory(stack, text) for name, text in texts.items()}
@@ -137,7 +137,7 @@ class NamespaceSandbox:
 
     def _own(self, command: Command) -> list[str]:
         git = command.tree / ".git"
-        protected = not git.is_symlink() and git.exists() and not command.access.fetch
+        protected = _guards(command.tree) and not command.access.fetch
         return [
             *_mounts("--bind", dict.fromkeys((command.tree, command.scratch))),
             *(("--ro-bind", str(git), str(git)) if protected else ()),
@@ -167,6 +167,12 @@ def _proc() -> tuple[str, ...]:
     """A /proc that changes nothing: to root in a user namespace the kernel's settings belong as much as to root."""
     risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
     return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
+
+
+def _guards(tree: Path) -> bool:
+    """Whether `.git` is mounted over itself, which nothing inside can undo."""
+    git = tree / ".git"
+    return not git.is_symlink() and git.exists()
 
 
 def _readable_file(fd: int, path: str) -> tuple[str, ...]:

@@ -15,7 +15,8 @@ FIRST, MOST = 20001, 512
 CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
 _PLACES = ("/run/lock", "/run")
 _SHARED_MEMORY = Path("/dev/shm")
-_STICKY = stat.S_ISVTX | 0o775
+_OPEN = 0o775
+"""Of a tree that is lent: bubblewrap enters it as a root without rights."""
 
 
 class Slot(NamedTuple):
@@ -51,13 +52,13 @@ class Owners:
         self._commands: collections.Counter[Path] = collections.Counter()
 
     @contextlib.contextmanager
-    def of(self, tree: Path, scratch: Path) -> Iterator[Slot]:
-        """A user to whom both folders belong while the block runs. Raises OSError."""
+    def of(self, tree: Path, scratch: Path, *, guarded: bool = False) -> Iterator[Slot]:
+        """A user to whom both folders belong while the block runs. `guarded`: see `given`. Raises OSError."""
         with self._lock:
             if tree not in self._trees:
                 with contextlib.ExitStack() as stack:
                     found = stack.enter_context(slot())
-                    stack.enter_context(given(tree, found.uid))
+                    stack.enter_context(given(tree, found.uid, guarded=guarded))
                     self._trees[tree] = (found, stack.pop_all())
             self._commands[tree] += 1
             own = self._trees[tree][0]
@@ -113,22 +114,27 @@ def is_shut_away(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def given(tree: Path, uid: int) -> Iterator[None]:
-    """What is ours below `tree` belongs to `uid` meanwhile, but for `.git` on top of it.
+def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
+    """What is ours in `tree` belongs to `uid` meanwhile, but for `.git` on top of it. Raises OSError.
 
-    The folder itself stays ours and gets the sticky bit: others can work in it and cannot take `.git` away. Files with
-    further names elsewhere are left alone.
+    The folder itself as well, where there is no `.git` or something else guards it (`guarded`); else it stays ours and
+    gets the sticky bit: others can work in it and cannot take `.git` away. Files with further names elsewhere are left
+    alone.
     """
-    mode = stat.S_IMODE(tree.stat().st_mode)
+    found = tree.stat()
+    mode = stat.S_IMODE(found.st_mode)
+    if _is_slot(found.st_gid):  # left by a process that was killed
+        mode &= ~(stat.S_ISVTX | 0o022)
     owner = os.geteuid()
+    whole = (guarded or not os.path.lexists(tree / ".git")) and _is_handed_over(found, owner)
     _hand_over(tree, owner, uid)
-    os.chown(tree, -1, uid)
-    os.chmod(tree, mode | _STICKY)
+    os.chown(tree, uid if whole else -1, uid)
+    os.chmod(tree, mode | _OPEN | (0 if whole else stat.S_ISVTX))
     try:
         yield
     finally:
         with contextlib.suppress(OSError):
-            os.chown(tree, -1, os.getegid())
+            os.chown(tree, owner if _is_slot(tree.stat().st_uid) else -1, os.getegid())
             os.chmod(tree, mode)
             _take_back(tree, owner)
 
@@ -137,10 +143,21 @@ def _is_slot(uid: int) -> bool:
     return FIRST <= uid < FIRST + MOST
 
 
+def _is_handed_over(found: os.stat_result, owner: int) -> bool:
+    return found.st_uid == owner or _is_slot(found.st_uid)
+
+
 def _hand_over(tree: Path, owner: int, uid: int) -> None:
+    linked: dict[tuple[int, int], list[str]] = collections.defaultdict(list)
     for path, found in _entries(tree):
-        mine = found.st_uid == owner and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1)
-        if mine or (_is_slot(found.st_uid) and found.st_uid != uid):
+        if not _is_handed_over(found, owner) or found.st_uid == uid:
+            continue
+        if found.st_uid != owner or stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
+            os.chown(path, uid, uid, follow_symlinks=False)
+            continue
+        names = linked[found.st_dev, found.st_ino]
+        names.append(path)
+        if len(names) == found.st_nlink:  # all of them lie in the tree: builds do that
             os.chown(path, uid, uid, follow_symlinks=False)
 
 

@@ -1,0 +1,68 @@
+"""The tree of a command that runs as a user of its own: lent to it, and ours again."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.sandbox import landlock
+from orchestrator.adapters.sandbox.landlock import LandlockSandbox
+from orchestrator.adapters.sandbox.uids import FIRST, can_change_user, given
+from orchestrator.domain.sandbox import Tier
+from orchestrator.settings.model import CommandSettings
+from tests.sandboxes import CONFINED, PATH, sandbox
+
+pytestmark = pytest.mark.skipif(not can_change_user(), reason="commands are of our own user here")
+FAR = 200
+"""A user whom no command of another test is."""
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_a_command_works_on_its_folder_as_on_one_of_its_own(tier: Tier, guarded: bool, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir(mode=0o700)
+    for name in ("one", "tree/inside"):
+        (tmp_path / name).write_text("ours")
+    os.link(tree / "inside", tree / "again")
+    os.link(tmp_path / "one", tree / "elsewhere")
+    if guarded:
+        (tree / ".git").write_text("gitdir: nowhere")
+    script = "echo new > again && touch n && ! echo x > elsewhere && ! mv .git taken"
+    if not guarded or tier is Tier.NAMESPACES:
+        script += " && touch -d @1 . && chmod 700 ."  # `tar x` and `cp -a` do
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier))
+    result = await runner.run(["sh", "-c", script], cwd=tree)
+    assert result.ok, result.output
+    assert (tree / "inside").read_text() == "new\n"
+    assert (tmp_path / "one").read_text() == "ours"
+    assert {path.stat().st_uid for path in (tree, *tree.iterdir())} == {os.geteuid()}
+    assert stat.S_IMODE(tree.stat().st_mode) == 0o700
+
+
+def test_what_a_killed_process_lent_comes_back_with_the_next_command(tmp_path: Path) -> None:
+    (tmp_path / ".git").touch()
+    tmp_path.chmod(0o755)
+    killed = given(tmp_path, FIRST + FAR)
+    killed.__enter__()  # and never left
+    (tmp_path / "made").touch()
+    os.chown(tmp_path / "made", FIRST + FAR, FIRST + FAR)
+    assert tmp_path.stat().st_mode & stat.S_ISVTX
+    with given(tmp_path, FIRST + FAR + 1):
+        assert (tmp_path / "made").stat().st_uid == FIRST + FAR + 1
+    found = tmp_path.stat()
+    assert (found.st_uid, stat.S_IMODE(found.st_mode), found.st_gid) == (os.geteuid(), 0o755, os.getegid())
+    assert (tmp_path / "made").stat().st_uid == os.geteuid()
+
+
+def test_where_temporary_files_are_closed_to_other_users_commands_stay_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sandbox(Tier.LANDLOCK)
+    monkeypatch.setattr(landlock, "has", lambda *_: False)
+    monkeypatch.setattr(landlock, "_out_of_reach", lambda own, _: any("closed" in str(path) for path in own))
+    assert "own user" in LandlockSandbox(PATH).facts.holds
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "closed"))
+    assert "own user" in LandlockSandbox(PATH).facts.missing
