@@ -10,7 +10,7 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.sandbox import landlock
 from orchestrator.adapters.sandbox.landlock import LandlockSandbox
 from orchestrator.adapters.sandbox.uids import FIRST, can_change_user, given
-from orchestrator.domain.sandbox import Tier
+from orchestrator.domain.sandbox import Access, Tier
 from orchestrator.settings.model import CommandSettings
 from tests.sandboxes import CONFINED, PATH, sandbox
 
@@ -40,6 +40,15 @@ async def test_a_command_works_on_its_folder_as_on_one_of_its_own(tier: Tier, gu
     assert (tmp_path / "one").read_text() == "ours"
     assert {path.stat().st_uid for path in (tree, *tree.iterdir())} == {os.geteuid()}
     assert stat.S_IMODE(tree.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("tier", CONFINED)
+async def test_a_command_starts_in_a_folder_that_is_closed_to_others(tier: Tier, tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir(mode=0o700)
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier))
+    result = await runner.run(["sh", "-c", "pwd; touch made"], cwd=inner, access=Access(tree=tmp_path))
+    assert (result.exit_code, result.output) == (0, f"{inner}\n")
 
 
 def test_what_a_killed_process_lent_comes_back_with_the_next_command(tmp_path: Path) -> None:

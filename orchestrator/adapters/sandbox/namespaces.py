@@ -23,6 +23,8 @@ _LOOK = "CAP_DAC_READ_SEARCH"
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
+_START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
+"""The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
 
 
 class Form(NamedTuple):
@@ -115,7 +117,7 @@ class NamespaceSandbox:
             *("--seccomp", str(fds["filter"])),
             *(self._everything() if command.access.fetch else self._little(command, fds)),
             *self._own(command),
-            *("--chdir", str(command.cwd)),
+            *("--chdir", str(command.tree if changes else command.cwd)),
         ]
 
     def _everything(self) -> list[str]:
@@ -150,9 +152,9 @@ def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     if command.access.fetch:
         return ("/usr/bin/env", f"PATH={command.env.get('PATH', '')}", *_START, *command.argv)
     variables = [f"{name}={value}" for name, value in command.env.items()]
-    inner = ("/usr/bin/env", "-i", *variables, *_START, *command.argv)
     if own is None:
-        return inner
+        return ("/usr/bin/env", "-i", *variables, *_START, *command.argv)
+    inner = ("/usr/bin/env", "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
     user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
     kept = ",+dac_read_search" if look else ""
     rights = (
