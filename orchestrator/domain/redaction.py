@@ -8,7 +8,8 @@ from orchestrator.domain.secret_shapes import secrets_in
 
 REDACTED = "[redacted]"
 _SECRET = re.compile(
-    r"(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
+    # Not the end of a word (`task-`, `disk-`), and no hyphenated words without a digit.
+    r"((?:(?<![A-Za-z0-9_-])sk-(?=[A-Za-z_-]*[0-9]|[A-Za-z]{20})|sk-ant-api)[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
     r"|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|xox[abprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}"
     r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
     r"|(?<=PRIVATE KEY-----)[A-Za-z0-9+/=\s\\]{40,}"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 MASK = "MASKED_SECRET_"
@@ -26,15 +26,22 @@ _PLACEHOLDER = re.compile(
 _TEMPLATE = re.compile(r"[${}<>()\[\]|`]|%[(sd]|\\")
 """A value that holds one of these is put in by something else, or is code."""
 _COMMON = re.compile(
-    r"(passw(or)?d|passphrase|pass|pwd|secret|user(name)?|token|admin|root|guest|test(er|ing)?|tiger|scott|postgres(ql)?"
-    r"|mysql|redis|rabbitmq|mongo|localhost|development|none|null|true|false|undefined)",
+    r"(?:(?:passw(?:or)?d|passphrase|pass|pwd|secret|user(?:name)?|token|admin|root|guest|test(?:er|ing)?|tiger|scott"
+    r"|postgres(?:ql)?|mysql|mariadb|redis|rabbitmq|mongo(?:db)?|localhost|local|development|dev|demo|app|db|web|api|key"
+    r"|none|null|true|false|undefined)[_.-]?){1,4}[0-9]{0,4}!?",
     re.IGNORECASE,
 )
+_ADDRESSES = re.compile(
+    r"(?:[A-Z]{1,12}_)*?(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|UNIQUE|GROUP|ORDER|ROUTING|INDEX)_KEYS?"
+)
+"""Keys that name a place in a table, a cache or a queue."""
 _RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
 _NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
 _NAMES_A_THING = re.compile(
     r"(?i)(url|uri|file|path|name|ttl|timeout|length|size|count|type|alg|algorithm|id|host|port|expiry|expires|minutes"
-    r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*)$"
+    r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*"
+    r"|lifetime|duration|budget|hashers?|cookie|class|backend|provider|manager|issuer|audience|policy|store|service|mode"
+    r"|model|kind|version|format|pattern|roles?|strategy|region|domain|method|realm|bucket|max|min)$"
 )
 
 
@@ -59,6 +66,11 @@ def _mixed_token(value: str) -> bool:
     return not _PLACEHOLDER.search(value) and _varied(value)
 
 
+def _provider_key(value: str) -> bool:
+    """No name of a style (`sk-folding-cube-loader-1`)."""
+    return _mixed_token(value) and (any(map(str.isupper, value)) or any(map(_mixed, _RUN.findall(value))))
+
+
 def _password(value: str) -> bool:
     """A password in an address: no word that examples use."""
     if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value) or len(value) < 6:
@@ -68,6 +80,8 @@ def _password(value: str) -> bool:
 
 def _set(name: str, value: str) -> bool:
     """A value that a file of settings gives to a name like `API_KEY`; other keys than secret ones are plain words."""
+    if _ADDRESSES.fullmatch(name):
+        return False
     if not _NAMES_A_SECRET.search(name) and not any(map(str.isdigit, value)):
         return False
     if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
@@ -93,7 +107,7 @@ def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool
 
 
 _TOKENS = (
-    _shape("api key", "sk-", r"sk-[A-Za-z0-9_-]{20,}", _mixed_token),
+    _shape("api key", "sk-", r"sk-[A-Za-z0-9_-]{20,}", _provider_key),
     *(_shape("github token", f"gh{one}_", rf"gh{one}_[A-Za-z0-9]{{30,}}") for one in "pousr"),
     _shape("github token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
     _shape("gitlab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
@@ -132,9 +146,10 @@ _IN_PLACE = (
     _shape(
         "password in an address",
         "://",
-        r"://[^/\s:@\"'<>`]{0,200}:(?P<v>[^/\s@\"'<>`,]{3,200})@(?=[A-Za-z0-9\[])",
+        r"://[^/\s:@\"'<>`]{0,200}:(?P<v>[^/\s\"'<>`,]{3,200})@(?=[A-Za-z0-9\[])",
         _password,
     ),
+    _shape("token in an address", "://", r"://(?P<v>[A-Za-z0-9_.-]{20,200})@(?=[A-Za-z0-9\[])", _dense),
     _shape("bearer token", "earer", r"[Bb]earer\s+(?P<v>[A-Za-z0-9._~+/-]{20,2000}=*)", _dense),
 )
 _SETTING = re.compile(
@@ -147,6 +162,13 @@ _ASSIGNED = re.compile(
     r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
     re.IGNORECASE,
 )
+_BARE = re.compile(
+    r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
+    r"(?P<name>(?:secret|(?:auth)?token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
+    r"[A-Za-z0-9_-]{0,40})[ \t]{0,8}[:=][ \t]{0,8}(?P<v>[A-Za-z0-9+/_.~-]{16,400}={0,2})[ \t]*\r?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""As settings have it that need no quotes (YAML, INI, `.npmrc`), and headers."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -190,6 +212,6 @@ def _assigned(text: str) -> Iterator[Found]:
     for match in _SETTING.finditer(text):
         if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
             yield Found(*match.span("v"), "secret of a setting")
-    for match in _ASSIGNED.finditer(text):
+    for match in chain(_ASSIGNED.finditer(text), _BARE.finditer(text)):
         if not _NAMES_A_THING.search(match["name"]) and _dense(match["v"]):
             yield Found(*match.span("v"), "secret in code")

@@ -36,6 +36,12 @@ SECRETS = {
     'const apiKey = "A1b2C3d4E5f6G7h8I9j0K1l2"': "A1b2C3d4E5f6G7h8I9j0K1l2",
     '{"client_secret": "9f8e7d6c5b4a39281706f5e4d3c2b1a0"}': "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
     "Authorization: Bearer 9f8e7d6c5b4a39281706f5e4d3c2b1a0": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "[default]\naws_secret_access_key = wJalrXUtnF3MI/K7M9DENG/bPxRfiCY8\n": "wJalrXUtnF3MI/K7M9DENG/bPxRfiCY8",
+    "db:\n  - password: horse4battery9staple7\n": "horse4battery9staple7",
+    "//registry.test/:_authToken=9f8e7d6c5b4a39281706f5e4d3c2b1a0\n": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "GET /\r\nX-Api-Key: 9f8e7d6c5b4a39281706f5e4d3c2b1a0\r\n": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "https://9f8e7d6c5b4a39281706f5e4d3c2b1a0@host.test/a/b.git": "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+    "postgres://app:pa@ss9word8x@db/x": "pa@ss9word8x",
 }
 """A text → the secret in it."""
 HARMLESS = [
@@ -63,6 +69,12 @@ HARMLESS = [
     'private_key = load_key("path/to/private/key.pem")',
     "AKIAIOSFODNN7EXAMPLE",
     "API_KEY=MASKED_SECRET_0123456789ab",
+    "SORT_KEY=created_at_2\nUSER_CACHE_KEY=users:list:v2\nFOREIGN_KEY=table2.user_id\n",
+    "PASSWORD_HASHER=argon2id_v13\nTOKEN_ISSUER=auth2.internal\nMAX_TOKEN_BUDGET=81920000\n",
+    "POSTGRES_PASSWORD=app_password\nDB_PASSWORD=postgres123\nADMIN_PASSWORD=admin-secret1\n",
+    '<div class="sk-folding-cube-loader-12"><i class="sk-circle-fade-dot-10 sk-child"></i></div>',
+    "password = getpass()\ntoken = make_token(b64decode(raw9a8b7c6d))\ntoken: Optional[str] = None\n",
+    "http://localhost:8080/users/@me git@github.test:team/shop2go.git",
 ]
 
 
@@ -79,6 +91,14 @@ def test_a_secret_is_masked_comes_back_to_its_file_and_is_shown_nowhere(text: st
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_no_secret_stays_as_it_is(text: str) -> None:
     assert MASKS.masked(text) == (text, ())
+
+
+def test_messages_keep_words_that_only_begin_like_a_key() -> None:
+    told = (
+        "ui/task-management-page.ts, disk-usage-monitoring-tool, desk-booking-calendar-view and sk-fading-circle-small"
+    )
+    assert redact(told) == told
+    assert redact("key sk-plain-key-nobody-1-sees") == "key [redacted]"
 
 
 def test_ordinary_sources_hold_none() -> None:
