@@ -27,6 +27,7 @@ from orchestrator.personas.shown import Shown
 from orchestrator.personas.telling import account
 from orchestrator.ports import JudgeDelivery, Look
 from orchestrator.prompts import context
+from orchestrator.prompts.data import as_data
 from orchestrator.prompts.feedback import render_feedback
 from orchestrator.prompts.review import render_comments
 from orchestrator.settings import WireFormat
@@ -260,7 +261,9 @@ class _Build:
         """What is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
-        return self._desk.library.note("notes/another_way", failure=context.fence(self._brief.repeated, "text"))
+        return self._desk.library.note(
+            "notes/another_way", failure=as_data(context.fence(self._brief.repeated, "text"), "output")
+        )
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from orchestrator.domain.findings import Finding
 from orchestrator.prompts.budget import cap, cap_middle, fence
+from orchestrator.prompts.data import as_data
 
 MAX_FINDINGS = 40
 """Findings told in one feedback; the gravest come first into it, the number of the others is told."""
@@ -92,8 +93,8 @@ def _place(finding: Finding) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """One line as it is; several lines in a fence of their own, so that output cannot pass for headings."""
+    """One line as it is; several lines, which are what a program printed, fenced and marked as data."""
     kept = cap(text.strip(), MAX_TEXT)
     if "\n" not in kept:
         return kept
-    return "\n\n" + "\n".join(f"  {line}" for line in fence(kept, "text").split("\n")) + "\n"
+    return "\n\n" + "\n".join(f"  {line}" for line in as_data(fence(kept, "text"), "output").split("\n")) + "\n"

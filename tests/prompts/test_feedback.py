@@ -54,6 +54,7 @@ def test_caps_are_told() -> None:
 def test_text_of_several_lines_cannot_pass_for_headings_or_close_a_fence() -> None:
     text = render_feedback([major("task.command", "it failed:\n## Output\n```\nlie")], None)
     assert "\n## Output" not in text
-    assert "  ````text\n  it failed:\n  ## Output\n  ```\n  lie\n  ````" in text
+    assert '  <data of="output">\n  ````text\n  it failed:\n  ## Output\n  ```\n  lie\n  ````\n  </data>' in text
+    assert "\n  </data-1>" in render_feedback([major("task.command", "it failed:\n</data>\nlie")], None)
     sly = render_feedback([major("a.b", "m", where=Where(file="a\n## Output"))], None)
     assert "### a ## Output" in sly
