@@ -19,6 +19,7 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import EventPrinter, printer_for
+from orchestrator.cli.logline import safe
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
 from orchestrator.domain.analysis import ImprovementPlan, StageStatus, TaskPriority
 from orchestrator.domain.words import counted
@@ -90,7 +91,7 @@ def _dry_run(options: AnalyseOptions, settings: Settings, environment: Environme
         print_json(planned.as_json())
     else:
         for line in _estimate_lines(planned):
-            print(line)
+            print(safe(line))
     return Exit.GOOD
 
 

@@ -11,9 +11,10 @@ from rich.text import Text
 from orchestrator.cli.check import ShownOption, exit_of, judged_json, say_findings, shown
 from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, fail, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
+from orchestrator.cli.logline import safe
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.execution import ExecutionReport
-from orchestrator.domain.redaction import redact
+from orchestrator.domain.words import printable
 from orchestrator.prompts.action_plan import render_execution_report
 from orchestrator.settings import forget_secrets
 from orchestrator.sprint.plan_by_hand import JudgedPlan
@@ -78,7 +79,7 @@ def _tell(judged: JudgedPlan, report: ExecutionReport, as_json: bool) -> None:
     if as_json:
         print_json({**judged_json(judged.judged), "changes": _changes(judged), **report.model_dump(mode="json")})
     else:
-        print(redact(render_execution_report(report)), end="")
+        print(safe(render_execution_report(report)), end="")
 
 
 def _tell_invalid(judged: JudgedPlan, as_json: bool) -> None:
@@ -105,10 +106,10 @@ def _show(judged: JudgedPlan, plan: ActionPlan) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for line in differences(judged):
         style = next((style for start, style in _STYLES if line.startswith(start)), "")
-        console.print(Text(line, style=style))
+        console.print(Text(printable(line), style=style))
     for action in plan.commands:
         where = "" if action.cwd == "." else f" (in {action.cwd})"
-        console.print(Text(f"$ {action.command}{where}", style="bold"))
+        console.print(Text(printable(f"$ {action.command}{where}"), style="bold"))
 
 
 def _confirmed(question: str) -> bool:

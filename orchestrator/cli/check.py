@@ -8,8 +8,8 @@ import typer
 from orchestrator.answers import Status
 from orchestrator.cli.common import Exit, JsonOption, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
+from orchestrator.cli.logline import safe
 from orchestrator.domain.findings import blocking
-from orchestrator.domain.redaction import redact
 from orchestrator.sprint.by_hand import Judged, suite_of_file
 from orchestrator.sprint.task_plan_by_hand import NO_PLAN, PlanKind, judge_no_plan, kind_of, mixed
 from orchestrator.wiring.check import CheckOptions, check, check_task_plan
@@ -181,8 +181,8 @@ def judged_json(judged: Judged) -> dict[str, Any]:
 def say_findings(judged: Judged, kind: str = "") -> None:
     """What was said, for people."""
     for finding in judged.findings:
-        print(redact(str(finding)))
-        print(redact(f"    to do: {finding.fix}"))
+        print(safe(str(finding)))
+        print(safe(f"    to do: {finding.fix}"))
     count = len(judged.findings)
     what = f"{kind}: " if kind else ""
     valid = "valid" if judged.valid else "not valid"

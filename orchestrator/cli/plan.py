@@ -1,6 +1,7 @@
 """`run --dry-run`: what would happen, without provider, repository or network."""
 
 from orchestrator.cli.common import Exit, print_json, say
+from orchestrator.cli.logline import safe
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.story import BacklogContent, Story
 from orchestrator.domain.words import counted
@@ -62,9 +63,10 @@ def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | Non
 def _print(planned: DryRun) -> None:
     print(f"{counted(planned.stories, 'story', 'stories')} in {counted(len(planned.waves), 'wave')}")
     for number, wave in enumerate(planned.waves, start=1):
-        print(f"  wave {number}: {', '.join(wave)}")
+        print(safe(f"  wave {number}: {', '.join(wave)}"))
     if planned.closed:
-        print(f"  done with others: {', '.join(f'{row} (by {closer})' for row, closer in planned.closed.items())}")
+        closed = ", ".join(f"{row} (by {closer})" for row, closer in planned.closed.items())
+        print(safe(f"  done with others: {closed}"))
     print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal}")
     if planned.stories:
         expected, maximal = planned.explained
@@ -72,4 +74,4 @@ def _print(planned: DryRun) -> None:
         print(f"  at most: {maximal}")
     for problem in planned.problems:
         if not problem.severity.blocks:
-            print(f"note: {problem}")
+            print(safe(f"note: {problem}"))

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.cli.main import app
+from orchestrator.domain.action_plan import ActionPlan, Create, Execute
 from orchestrator.prompts.rules import RULES
 from tests.contracts_tool import FOLDER
 from tests.example_project import STORY, lay_out, task_files
-from tests.support import breakdown, delivery, git, make_repo, task
+from tests.support import breakdown, delivery, git, make_repo, task, write_backlog
 
 EXAMPLES = FOLDER / "examples"
 KINDS = ("breakdown", "delivery")
@@ -153,6 +155,26 @@ def test_what_cannot_be_used_is_exit_2(args: list[str], said: str) -> None:
     exit_code, found = run(*args, stdin="{}")
     assert exit_code == 2
     assert said in found["stderr"]
+
+
+def test_what_is_shown_of_foreign_texts_has_no_secret_and_gives_the_terminal_no_orders(tmp_path: Path) -> None:
+    hostile = "\x1b]0;x\x07\x1b[2Jsk-ant-api03-AbQd1934efGh5678ijKl9012mnOp"
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps(delivery("US-001", 1, {f"../{hostile}": "x"})), encoding="utf-8")
+    row = {"Story_ID": "A", "Title": "T", "User_Story": "U", "Priority": f"odd{hostile}"}
+    backlog = write_backlog(tmp_path / "b.csv", row)
+    (tmp_path / "repo").mkdir()
+    actions = (Create(path="a.txt", content="\x1b[2J\n"), Execute(command="echo '\x1b[2J'"))
+    plan = tmp_path / "plan.md"
+    plan.write_text(render_plan(ActionPlan(title="T", rationale="R", actions=actions)), encoding="utf-8")
+    for args, said in (
+        (["check", "delivery", str(answer)], "delivery.unsafe_path"),
+        (["run", str(backlog), "--dry-run"], "note: [minor] backlog.priority"),
+        (["apply", str(plan), "--repo", str(tmp_path / "repo")], "echo"),
+    ):
+        done = CliRunner().invoke(app, args)
+        assert said in done.output, (args, done.output)
+        assert [part for part in ("\x1b", "\x07", "AbQd1934") if part in done.output] == []
 
 
 def test_people_read_what_to_do() -> None:
