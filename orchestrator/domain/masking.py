@@ -11,8 +11,9 @@ from orchestrator.domain.redaction import worth_hiding
 from orchestrator.domain.secret_shapes import MASK, Found, secrets_in
 
 _TAG_DIGITS = 12
-_MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked[_ -]secret[_ -][0-9a-f]{{6,}})")
+_MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked\\?[_ -]secret\\?[_ -][0-9a-f]{{6,}})")
 """The second way: as a careless author spells them."""
+_BETWEEN = re.compile(r"\\?[_ -]")
 _SPELLING = re.compile(r"[^A-Za-z0-9]+|(?<=\\)[rn]")
 """Line breaks, quotes and marks of a diff, that a secret of several lines is written with in one place or another."""
 
@@ -84,7 +85,8 @@ class Masks:
             name = match[0]
             if name in own:
                 return name
-            meant = values.get(MASK + name[len(MASK) :].lower(), ())
+            tag = _BETWEEN.sub("_", name.lower()).removeprefix(MASK.lower())
+            meant = values.get(MASK + tag, ())
             if len(meant) != 1:
                 unknown.append(name)
                 return name

@@ -13,7 +13,7 @@ SLOTS = frozenset(
     | {"files", "older_tests", "faulty", "suite", "report", "diff", "plan", "broken", "part"}
 )
 """Slots of prompts that hold what others wrote; the rest holds our own words and what one persona asks of another."""
-_TAGS = re.compile(rf"<\s*/?\s*{TAG}(?:-([0-9]+))?", re.IGNORECASE)
+_TAGS = re.compile(rf"<\s*(?:/\s*)?{TAG}(?:-([0-9]+))?", re.IGNORECASE)
 _FENCE = re.compile(r"[ \t]*(`{3,})(.*)")
 _HEADING = re.compile(r"#{3,4} (.+)")
 _SIDE = re.compile(r", (where both began|merged meanwhile|your story)$")

@@ -129,7 +129,8 @@ def test_a_name_that_nobody_gave_is_unknown_unless_the_file_has_it_itself(name: 
 
 
 @pytest.mark.parametrize(
-    "spelt", [str.lower, str.title, lambda name: name.replace("_", "-"), lambda name: name.replace("_", " ")]
+    "spelt",
+    [str.lower, str.title, *(lambda name, by=by: name.replace("_", by) for by in ("-", " ", "\\_"))],
 )
 def test_a_name_spelt_carelessly_is_known_as_well(spelt: Callable[[str], str]) -> None:
     text = 'A_TOKEN = "k3j4h5g6f7d8s9a0q1w2"\n'
