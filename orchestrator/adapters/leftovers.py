@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from orchestrator.adapters.sandbox.uids import is_slot
+
 
 def named(prefix: str) -> str:
     """The beginning of a temporary name of ours; `leftovers` finds it by the same `prefix` when we have died."""
@@ -34,10 +36,12 @@ def is_alive(pid: int) -> bool:
 
 
 def _is_ours(entry: "os.DirEntry[str]") -> bool:
+    """A folder that was lent to a command's user, when the process that lent it died, is ours as well."""
     try:
-        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        owner = entry.stat(follow_symlinks=False).st_uid
     except OSError:
         return False
+    return owner == os.getuid() or (os.getuid() == 0 and is_slot(owner))
 
 
 def _is_zombie(pid: int) -> bool:

@@ -261,9 +261,8 @@ class _Build:
         """What is said when a failure came back; "" when none did."""
         if not self._brief.repeated:
             return ""
-        return self._desk.library.note(
-            "notes/another_way", failure=as_data(context.fence(self._brief.repeated, "text"), "output")
-        )
+        failure = as_data(context.fence(self._brief.repeated, "text"), "output")
+        return self._desk.library.note("notes/another_way", failure=failure)
 
 
 def _together(first: Delivery | None, rest: Delivery) -> Delivery:

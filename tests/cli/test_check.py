@@ -161,7 +161,7 @@ def test_what_is_shown_of_foreign_texts_has_no_secret_and_gives_the_terminal_no_
     hostile = "\x1b]0;x\x07\x1b[2Jsk-ant-api03-AbQd1934efGh5678ijKl9012mnOp"
     answer = tmp_path / "answer.json"
     answer.write_text(json.dumps(delivery("US-001", 1, {f"../{hostile}": "x"})), encoding="utf-8")
-    row = {"Story_ID": "A", "Title": "T", "User_Story": "U", "Priority": f"odd{hostile}"}
+    row = {"Story_ID": f"A{hostile}", "Title": "T", "User_Story": "U"}
     backlog = write_backlog(tmp_path / "b.csv", row)
     (tmp_path / "repo").mkdir()
     actions = (Create(path="a.txt", content="\x1b[2J\n"), Execute(command="echo '\x1b[2J'"))
@@ -169,7 +169,7 @@ def test_what_is_shown_of_foreign_texts_has_no_secret_and_gives_the_terminal_no_
     plan.write_text(render_plan(ActionPlan(title="T", rationale="R", actions=actions)), encoding="utf-8")
     for args, said in (
         (["check", "delivery", str(answer)], "delivery.unsafe_path"),
-        (["run", str(backlog), "--dry-run"], "note: [minor] backlog.priority"),
+        (["run", str(backlog), "--dry-run"], "wave 1: A"),
         (["apply", str(plan), "--repo", str(tmp_path / "repo")], "echo"),
     ):
         done = CliRunner().invoke(app, args)

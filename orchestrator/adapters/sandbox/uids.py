@@ -123,7 +123,7 @@ def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
     """
     found = tree.stat()
     mode = stat.S_IMODE(found.st_mode)
-    if _is_slot(found.st_gid):  # left by a process that was killed
+    if is_slot(found.st_gid):  # left by a process that was killed
         mode &= ~(stat.S_ISVTX | 0o022)
     owner = os.geteuid()
     whole = (guarded or not os.path.lexists(tree / ".git")) and _is_handed_over(found, owner)
@@ -134,17 +134,18 @@ def given(tree: Path, uid: int, *, guarded: bool = False) -> Iterator[None]:
         yield
     finally:
         with contextlib.suppress(OSError):
-            os.chown(tree, owner if _is_slot(tree.stat().st_uid) else -1, os.getegid())
+            os.chown(tree, owner if is_slot(tree.stat().st_uid) else -1, os.getegid())
             os.chmod(tree, mode)
             _take_back(tree, owner)
 
 
-def _is_slot(uid: int) -> bool:
+def is_slot(uid: int) -> bool:
+    """Whether it is one of the users that commands get."""
     return FIRST <= uid < FIRST + MOST
 
 
 def _is_handed_over(found: os.stat_result, owner: int) -> bool:
-    return found.st_uid == owner or _is_slot(found.st_uid)
+    return found.st_uid == owner or is_slot(found.st_uid)
 
 
 def _hand_over(tree: Path, owner: int, uid: int) -> None:
@@ -163,7 +164,7 @@ def _hand_over(tree: Path, owner: int, uid: int) -> None:
 
 def _take_back(tree: Path, owner: int) -> None:
     for path, found in _entries(tree):
-        if _is_slot(found.st_uid):
+        if is_slot(found.st_uid):
             with contextlib.suppress(OSError):
                 os.chown(path, owner, os.getegid(), follow_symlinks=False)
 
