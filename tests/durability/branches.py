@@ -7,7 +7,10 @@ from tests.answers.reviews import ended as verdict_only
 from tests.durability.team import UnhurriedTeam
 from tests.support import APPROVED, module_of, reviewed, suite_text
 
-SETTINGS = ("review.max_iterations=2", "test.max_attempts=3", "concurrency.stories=4", "sprint.stop_after_failures=0")
+SETTINGS = (
+    "review.max_iterations=2", "test.max_attempts=3", "concurrency.stories=4", "sprint.stop_after_failures=0",
+    "sandbox.mode=plain",  # the flaky test counts its runs outside its tree
+)  # fmt: skip
 ENDS = {
     "YES": "completed", "NO": "completed", "FIXES": "completed", "SILENT": "completed", "CUT": "completed",
     "ECHO": "completed", "LAST": "completed_with_failures", "OTHER": "completed_with_failures", "ONCE": "completed",
