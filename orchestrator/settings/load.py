@@ -36,8 +36,17 @@ class Environment(BaseModel):
     base_dir: Path
     """Folder that relative paths in the configuration start from."""
     database_url: str | None = None
+    port: int | None = None
+    """PORT, where a platform says so."""
+    url: str | None = None
+    """ORCHESTRATOR_URL: the daemon that commands talk to, in place of the one of the state folder."""
     variables: dict[str, str] = Field(default_factory=dict, repr=False)
     """The process environment as it was read, for `commands.install_env`, provider keys and the editor."""
+
+    @property
+    def token(self) -> str | None:
+        """ORCHESTRATOR_TOKEN: what requests to the daemon carry."""
+        return self.variables.get(f"{ENV_PREFIX}TOKEN") or None
 
     @property
     def user(self) -> str:
@@ -180,6 +189,14 @@ def _override_pairs(overrides: Sequence[str]) -> list[tuple[str, Any]]:
     return pairs
 
 
+def _port(text: str) -> int | None:
+    if not text.strip():
+        return None
+    if not text.strip().isdecimal() or int(text) > 65535:
+        raise ConfigError(f"PORT is {text!r}: it is a number up to 65535")
+    return int(text)
+
+
 def load(
     config: Path | None = None,
     overrides: Sequence[str] = (),
@@ -202,5 +219,7 @@ def load(
         config_file=found,
         base_dir=base,
         database_url=environ.get("DATABASE_URL") or None,
+        port=_port(environ.get("PORT", "")),
+        url=(environ.get(f"{ENV_PREFIX}URL") or "").rstrip("/") or None,
         variables=environ,
     )

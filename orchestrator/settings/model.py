@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from orchestrator.domain.redaction import is_secret_name
 from orchestrator.settings.analysis import AnalysisSettings
+from orchestrator.settings.daemon import RetentionSettings, ServeSettings, ShutdownSettings
 from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
 from orchestrator.settings.section import Section as Section
 
@@ -201,6 +202,12 @@ class BudgetSettings(Section):
 
     calls_per_story: int = Field(default=200, ge=1)
     """Requests to models that ended, with a reply or an error, after which a story is failed; over all restarts."""
+    calls_per_sprint: int | None = Field(default=None, ge=0)
+    """Paid calls after which a sprint pauses until this is raised; empty: no limit. So for the next two."""
+    tokens_per_sprint: int | None = Field(default=None, ge=0)
+    """Input and output tokens together."""
+    usd_per_sprint: float | None = Field(default=None, ge=0)
+    """What calls of models with a price have cost."""
 
 
 class SprintSettings(Section):
@@ -256,6 +263,8 @@ class LogSettings(Section):
     level: Literal["debug", "info", "warn", "error"] = "info"
     text_cap: int = Field(default=2000, ge=100)
     """Characters of model text in one log line."""
+    lines_per_s: int = Field(default=400, ge=1)
+    """Lines that the daemon prints per second at most; what is held back is counted, and told."""
 
 
 class Settings(Section):
@@ -283,3 +292,6 @@ class Settings(Section):
     prompts: PromptSettings = PromptSettings()
     analysis: AnalysisSettings = AnalysisSettings()
     log: LogSettings = LogSettings()
+    serve: ServeSettings = ServeSettings()
+    shutdown: ShutdownSettings = ShutdownSettings()
+    retention: RetentionSettings = RetentionSettings()
