@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
+from orchestrator.adapters.event_store import EVENTS, EventReader, EventStore, sqlite_url
+from orchestrator.domain.control import CONTROL_MARK
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
 
@@ -70,6 +72,32 @@ async def test_reading_by_sprint_and_from_a_place_on(url: str) -> None:
     assert [seq for seq, _ in mine] == sorted(seq for seq, _ in mine)
     rest = await asyncio.to_thread(read, url, "SP-002", mine[2000][0])
     assert rest == mine[2001:]
+
+
+async def test_orders_are_found_by_their_mark_without_a_look_at_the_rest(url: str) -> None:
+    marked = [event(n).model_copy(update={"id": f"SP-001:control:{n}"}) for n in range(4)]
+    async with EventStore(url) as store:
+        await asyncio.gather(*(store.emit(event(n)) for n in range(50)))
+        for number, one in enumerate(marked):
+            await store.emit(one)
+            await store.emit(event(f"x{number}", "SP-control"))
+        found = await store.since(0, mark=CONTROL_MARK)
+        assert [one for _, one in found] == marked
+        assert await store.since(found[1][0], mark=CONTROL_MARK) == found[2:]
+        assert len(await store.since(0, mark="SP-001/A:4")) == 11
+        assert await store.since(found[-1][0], mark=CONTROL_MARK) == []
+
+
+async def test_a_log_of_an_older_version_gets_what_it_lacks(url: str) -> None:
+    async with EventStore(url) as store:
+        await store.emit(event(1).model_copy(update={"id": "SP-001:control:1"}))
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP INDEX orchestrator_controls"))
+    async with EventStore(url) as store:
+        assert len(await store.since(0, mark=CONTROL_MARK)) == 1
+    assert "orchestrator_controls" in [one["name"] for one in sa.inspect(engine).get_indexes(EVENTS.name)]
+    engine.dispose()
 
 
 async def test_events_of_the_sprint_itself_are_read_by_themselves(url: str) -> None:
@@ -148,3 +176,10 @@ async def test_secrets_are_neither_stored_nor_shown(url: str) -> None:
         "[redacted]", {"findings": [{"message": "[redacted] and [redacted]"}], "[redacted]": 1},
     )  # fmt: skip
     assert stored[1].message == token
+
+
+async def test_a_secret_learned_later_is_hidden_from_then_on(url: str) -> None:
+    async with EventStore(url, secrets=["rather long"]) as store:
+        store.hide(["a rather long secret"])
+        await store.emit(event(1, text="a rather long secret, rather long"))
+    assert [one.data["text"] for _, one in await asyncio.to_thread(read, url)] == ["[redacted], [redacted]"]
