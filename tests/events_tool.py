@@ -63,6 +63,7 @@ MEANS = {
     "conflict_detected": "the architect says that the story contradicts the architecture",
     "contract_amended": "the contract is extended",
     "contract_frozen": "a plan is accepted: what its developer may write and use",
+    "control_settled": "what became of an order that people gave: pause, resume, cancel, retry, reset",
     "delivery_completed": "missing files were asked for and came",
     "delivery_left_short": "missing files were asked for and did not come",
     "diff_checked": "the whole diff of a story was held against its contract",

@@ -64,6 +64,10 @@ class SprintRecord(Value):
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
     started_at: datetime
+    executor: str = ""
+    """Who works on it: the executor id of a daemon; empty: whoever gives the command `run`."""
+    orders: tuple[str, ...] = ()
+    """Ids of the orders that gave stories a new generation while the sprint was at work."""
 
     def workflow_id(self, story_id: str) -> str:
         """`<sprint>/<story>`, with `@N` behind it after resets."""

@@ -16,6 +16,7 @@ from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step import DurableStep
+from orchestrator.engine.switchboard import Tickets, open_tickets
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.ports import Clock, EventSink, Step, TurnJournal
 
@@ -77,7 +78,8 @@ class DurableEngine:
         gates: GateKeeper,
         sink: EventSink,
         clock: Clock,
-        is_current: Callable[[str], bool],
+        is_current: Callable[[str], Awaitable[bool]],
+        tickets: Tickets = open_tickets,
         plan_body: PlanBody = _no_plans,
         analysis_body: AnalysisBody = _no_analysis,
     ) -> None:
@@ -85,9 +87,9 @@ class DurableEngine:
         self._body, self._plan_body, self._analysis_body = body, plan_body, analysis_body
         self._turns, self._journals = turns, journals
         self._gates, self._sink, self._clock = gates, sink, clock
-        self._is_current = is_current
+        self._is_current, self._tickets = is_current, tickets
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
-        self._bodies: set[asyncio.Task[Any]] = set()
+        self._bodies: dict[asyncio.Task[Any], str] = {}
         self._closing = False
 
     async def __aenter__(self) -> "DurableEngine":
@@ -132,6 +134,14 @@ class DurableEngine:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
         return StoryOutcome.model_validate(await self._result(WORKFLOW_NAME, workflow_id, payload))
 
+    async def end_story(self, workflow_id: str) -> None:
+        """End the workflow for good, whatever it does: a call in flight is cut. One that has ended stays as it is."""
+        bodies = [body for body, name in self._bodies.items() if name == workflow_id]
+        for body in bodies:
+            body.cancel()
+        await asyncio.gather(*bodies, return_exceptions=True)
+        await DBOS.cancel_workflow_async(workflow_id)
+
     async def run_plan(self, workflow_id: str, payload: dict[str, Any]) -> GivenPlan:
         """Like `run_story`, for the reading of a person's plan."""
         return GivenPlan.model_validate(await self._result(PLAN_WORKFLOW_NAME, workflow_id, payload))
@@ -165,17 +175,17 @@ class DurableEngine:
     async def _run(self, body: StoryBody | PlanBody | AnalysisBody, payload: dict[str, Any]) -> dict[str, Any]:
         payload = restored(payload)
         workflow_id = str(DBOS.workflow_id)
-        if not self._is_current(workflow_id):
-            raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
         task = asyncio.current_task()
         if task is None or self._closing:
             raise asyncio.CancelledError
-        self._bodies.add(task)
+        self._bodies[task] = workflow_id
         try:
+            if not await self._is_current(workflow_id):
+                raise RuntimeError(f"workflow {workflow_id} was reset and must not go on")
             step = await self._step(workflow_id, payload)
             return storable((await body(step, payload)).model_dump(mode="json"))
         finally:
-            self._bodies.discard(task)
+            del self._bodies[task]
 
     async def _step(self, workflow_id: str, payload: dict[str, Any]) -> DurableStep:
         return DurableStep(
@@ -185,6 +195,7 @@ class DurableEngine:
             journal=await asyncio.to_thread(self._journals.workflow, workflow_id),
             turns=self._turns,
             gates=self._gates,
+            ticket=self._tickets(workflow_id, payload["sprint"], payload["story"]),
             sink=self._sink,
             clock=self._clock,
         )

@@ -14,6 +14,7 @@ from orchestrator.domain.findings import Finding, critical, minor
 from orchestrator.domain.gate import Gate, GateAnswer
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.switchboard import Ticket
 from orchestrator.engine.turns import TurnTaker, describe
 from orchestrator.errors import OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.ports import Clock, EventSink, TurnJournal
@@ -39,13 +40,14 @@ class DurableStep:
         journal: TurnJournal,
         turns: TurnTaker,
         gates: GateKeeper,
+        ticket: Ticket,
         sink: EventSink,
         clock: Clock,
     ) -> None:
         self._workflow_id = workflow_id
         self._sprint, self._story = sprint, story
         self._journal, self._turns = journal, turns
-        self._gates, self._sink, self._clock = gates, sink, clock
+        self._gates, self._ticket, self._sink, self._clock = gates, ticket, sink, clock
         self._events = self._asked = 0
 
     @property
@@ -58,8 +60,11 @@ class DurableStep:
         adapter: TypeAdapter[T] = _adapter(returns)
 
         async def recorded() -> dict[str, Any]:
+            name_of_step = f"{self._workflow_id}/{DBOS.step_id}"
+            await self._ticket.clear(paid=False)
             try:
-                value = await work(f"{self._workflow_id}/{DBOS.step_id}")
+                async with self._ticket.at_work():
+                    value = await work(name_of_step)
             except OrchestratorError as error:
                 return storable({"error": pack(error)})
             except OSError as error:
@@ -83,7 +88,7 @@ class DurableStep:
         async def recorded() -> dict[str, Any]:
             step = int(DBOS.step_id or 0)
             try:
-                reply = await self._turns.take(self._journal, step, prompt)
+                reply = await self._turns.take(self._journal, step, prompt, self._ticket)
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
                 return storable({"error": pack(error), "failed_calls": failed})

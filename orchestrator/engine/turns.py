@@ -7,6 +7,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from tenacity.wait import wait_exponential
 
 from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.engine.switchboard import OpenTicket, Ticket
 from orchestrator.errors import BudgetExceeded, PermanentProviderError, ProviderError, TransientProviderError
 from orchestrator.ports import Provider, TurnJournal
 from orchestrator.settings import Settings
@@ -16,6 +17,10 @@ class TurnTaker:
     """Takes turns for all workflows of a process; `slots` bounds the calls in flight."""
 
     def __init__(self, provider: Provider, settings: Settings, slots: asyncio.Semaphore) -> None:
+        self.change(provider, settings, slots)
+
+    def change(self, provider: Provider, settings: Settings, slots: asyncio.Semaphore) -> None:
+        """What calls that begin from now on go by; those under way end as they began."""
         self._provider = provider
         self._policy = settings.provider
         self._cap = settings.budget.calls_per_story
@@ -29,8 +34,8 @@ class TurnTaker:
         """Calls that one request may take."""
         return self._policy.max_attempts
 
-    async def take(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
-        """The journalled reply of this step, or a new one.
+    async def take(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket | None = None) -> Reply:
+        """The journalled reply of this step, or a new one, for which no call begins before the `ticket` is clear.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """
@@ -49,7 +54,7 @@ class TurnTaker:
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt)
+            return await retrying(self._call, journal, step, prompt, ticket or OpenTicket())
         except TransientProviderError as error:
             raise self._final(journal.failures(step)) from error
 
@@ -65,32 +70,40 @@ class TurnTaker:
             original_message=last.original_message,
         )
 
-    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
+    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket) -> Reply:
         if journal.calls >= self._cap:
             raise BudgetExceeded(
                 f"budget.calls_per_story ({self._cap}) is used up",
                 provider_name=self._provider.name,
                 code="budget.calls",
             )
-        async with self._slots:
-            numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
-            try:
-                reply = await self._provider.complete(numbered)
-            except ProviderError as error:
-                failure = FailedCall(
-                    turn=numbered.turn,
-                    kind=error.kind,
-                    message=error.message,
-                    code=error.code,
-                    permanent=not isinstance(error, TransientProviderError),
-                    provider_name=error.provider_name,
-                    original_message=error.original_message,
-                )
-                journal.record_failure(step, numbered, failure)
-                raise
-            # No await between the provider's return and this line: the reply is paid for.
-            reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
-            journal.record_reply(step, numbered, reply)
+        while True:
+            await ticket.clear(paid=True)
+            async with self._slots:
+                # Whoever has waited for its turn may have been held up meanwhile.
+                if ticket.is_clear(paid=True):
+                    async with ticket.at_work():
+                        return await self._ask(journal, step, prompt)
+
+    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
+        numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
+        try:
+            reply = await self._provider.complete(numbered)
+        except ProviderError as error:
+            failure = FailedCall(
+                turn=numbered.turn,
+                kind=error.kind,
+                message=error.message,
+                code=error.code,
+                permanent=not isinstance(error, TransientProviderError),
+                provider_name=error.provider_name,
+                original_message=error.original_message,
+            )
+            journal.record_failure(step, numbered, failure)
+            raise
+        # No await between the provider's return and this line: the reply is paid for.
+        reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
+        journal.record_reply(step, numbered, reply)
         return reply
 
     def _wait(self, state: RetryCallState) -> float:

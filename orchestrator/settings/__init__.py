@@ -2,11 +2,12 @@
 
 from orchestrator.settings.analysis import AnalysisSettings
 from orchestrator.settings.load import Environment, forget_secrets, load, packaged, process_variables
-from orchestrator.settings.model import PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings.model import BudgetSettings, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.settings.policies import Policies
 
 __all__ = [
     "AnalysisSettings",
+    "BudgetSettings",
     "Environment",
     "Policies",
     "PriceSettings",

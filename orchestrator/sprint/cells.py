@@ -1,12 +1,15 @@
 """What a run writes into a story's row of the backlog, as a function of what the event log knows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate
 from orchestrator.sprint.history import FINISHED, StoryHistory
+
+RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")
+"""Columns that a run writes, beside the sprint's name."""
 
 
 def story_cells(
@@ -37,6 +40,18 @@ def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> 
         elif history.started is None:
             updates.append(CellUpdate(story_id=story_id, cells={"Sprint_ID": record.sprint}))
     return updates
+
+
+def cleared_cells(
+    record: SprintRecord, stories: Sequence[str], done: Collection[str], *, whole: bool
+) -> list[CellUpdate]:
+    """The cells of stories that are begun anew, and of the rows closed with those that were `done`, emptied.
+
+    With `whole` the sprint's name goes too.
+    """
+    columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
+    rows = (*stories, *(row for story in stories if story in done for row in record.closes.get(story, ())))
+    return [CellUpdate(story_id=row, cells=dict.fromkeys(columns, "")) for row in rows]
 
 
 def stamp(time: datetime) -> str:

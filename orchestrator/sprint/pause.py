@@ -30,11 +30,11 @@ class Rest(NamedTuple):
 
 
 def rests(events: Iterable[Event]) -> list[Rest]:
-    """`events` are those of the sprint itself, in order."""
+    """`events` are those of the sprint itself, in order. What people or budgets paused says nothing of failures."""
     return [
         Rest(event.time, event.data["reason"], event.data["interrupted"])
         for event in events
-        if event.name == "sprint_stopped"
+        if event.name == "sprint_stopped" and not event.data.get("ordered")
     ]
 
 
@@ -77,6 +77,8 @@ class Brake:
         self._stop_after, self._failed = stop_after, [*failed]
         self.reason: str | None = None
         """Why none begins, when that is so."""
+        self._rests = False
+        self._budget = ""
 
     async def look(self) -> None:
         """Pause when too many have failed by now; they may have before this process began."""
@@ -92,14 +94,38 @@ class Brake:
             await self._pause("the provider refuses our credentials", outcome.id)
         await self.look()
 
-    async def at_rest(self, left: Sequence[str], *, interrupted: bool = False) -> None:
-        """Nothing runs any more, or will in a moment; `left` are the stories that did not begin."""
-        if self.reason is None:
+    async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:
+        """Nothing runs any more, or will in a moment; `left` are the stories that did not begin.
+
+        `why` is what holds the sprint where that is no failure: an order, a budget. Told once until it goes on.
+        """
+        reason = self.reason or why
+        if not reason or self._rests:
             return
-        told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {self.reason}"
-        data = {"reason": self.reason, "not_begun": [*left], "interrupted": interrupted}
-        now = self._clock.now().isoformat()
-        await self._emit("sprint_stopped", now, told, level=Level.ERROR, data=data)
+        self._rests = not interrupted
+        told = f"the sprint rests; {', '.join(left) or 'no story'} not begun: {reason}"
+        data = {"reason": reason, "not_begun": [*left], "interrupted": interrupted, "ordered": self.reason is None}
+        level = Level.ERROR if self.reason else Level.WARN
+        await self._emit("sprint_stopped", self._clock.now().isoformat(), told, level=level, data=data)
+
+    async def goes_on(self) -> None:
+        """Something runs, or may begin, again."""
+        if self._rests:
+            self._rests = False
+            which = self._clock.now().isoformat()
+            await self._emit("sprint_continued", which, f"sprint {self._record.sprint} goes on", data={})
+
+    def released(self) -> None:
+        """People want it to go on, and failures are counted anew."""
+        self.reason, self._failed = None, []
+
+    async def budget(self, used_up: str) -> None:
+        """Tell which budget is used up, once for each; "" when none is."""
+        if used_up and used_up != self._budget:
+            told = f"the sprint pauses: {used_up}"
+            data = {"reason": used_up}
+            await self._emit("sprint_paused", f"budget:{used_up}", told, level=Level.ERROR, data=data)
+        self._budget = used_up
 
     async def _pause(self, reason: str, story: str) -> None:
         if self.reason is not None:
@@ -109,7 +135,9 @@ class Brake:
         by = self._record.workflow_id(story)
         await self._emit("sprint_paused", by, told, level=Level.ERROR, data={"reason": reason})
 
-    async def _emit(self, name: str, which: str, message: str, *, level: Level, data: dict[str, Any]) -> None:
+    async def _emit(
+        self, name: str, which: str, message: str, *, level: Level = Level.INFO, data: dict[str, Any]
+    ) -> None:
         sprint = self._record.sprint
         id_ = f"{sprint}:{name.removeprefix('sprint_')}:{which}"
         time = self._clock.now()

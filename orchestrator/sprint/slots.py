@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 
 class Slots:
@@ -14,8 +14,27 @@ class Slots:
         self._held: set[str] = set()
         self._away: set[str] = set()
         self._returning: deque[tuple[str, asyncio.Future[None]]] = deque()
-        self.changed = asyncio.Event()
-        """Set whenever a slot came free or a story began to wait; whoever looks clears it."""
+        self._watching: list[asyncio.Event] = []
+
+    @contextmanager
+    def watched(self) -> Iterator[asyncio.Event]:
+        """An event that is set whenever a slot came free or a story began to wait; whoever looks clears it."""
+        changed = asyncio.Event()
+        self._watching.append(changed)
+        try:
+            yield changed
+        finally:
+            self._watching.remove(changed)
+
+    def resize(self, at_once: int) -> None:
+        """Another number of slots from now on; stories at work keep theirs."""
+        self._at_once = at_once
+        self._hand_out()
+
+    @property
+    def at_work(self) -> int:
+        """Stories that hold a slot."""
+        return len(self._held)
 
     @property
     def free(self) -> bool:
@@ -78,4 +97,5 @@ class Slots:
             if not turn.done():
                 self._held.add(workflow_id)
                 turn.set_result(None)
-        self.changed.set()
+        for changed in self._watching:
+            changed.set()

@@ -7,35 +7,23 @@ from the event log, so it can be started again at any time.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import blocking, critical, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, step_to
-from orchestrator.domain.story import CellUpdate, Story
+from orchestrator.domain.story import Story
 from orchestrator.ports import Clock, EventSink
+from orchestrator.sprint.board import Board
 from orchestrator.sprint.cells import closed_cells, known_cells, story_cells
+from orchestrator.sprint.hands import CellWriter, Renewer, StoryRunner
 from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
+from orchestrator.sprint.order_taker import OrderTaker
 from orchestrator.sprint.pause import Brake
 from orchestrator.sprint.slots import Slots
-
-
-class StoryRunner(Protocol):
-    """Runs or joins one story's workflow."""
-
-    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
-        """The outcome, also when the workflow had ended before."""
-        ...
-
-
-class CellWriter(Protocol):
-    """Takes cell changes for the one writer of the backlog file."""
-
-    async def put(self, updates: Sequence[CellUpdate]) -> None:
-        """Queue the changes."""
-        ...
+from orchestrator.sprint.standing import Standing
 
 
 class Supervisor:
@@ -53,55 +41,103 @@ class Supervisor:
         cells: CellWriter,
         payload: Callable[[Story], Awaitable[dict[str, Any]]],
         slots: Slots,
+        board: Board,
+        renewer: Renewer,
         stop_after_failures: int,
         failed: Sequence[str] = (),
+        stays: bool = False,
     ) -> None:
-        """`failed` are the stories that failed in a row before this process went on with the sprint."""
-        self._record, self._stories, self._histories = record, stories, histories
+        """`failed` are the stories that failed in a row before this process went on with the sprint.
+
+        With `stays` a sprint that is paused is waited for; without, `run` returns once it has come to rest.
+        """
+        self._stories, self._histories = stories, histories
         self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
-        self._payload, self._slots = payload, slots
+        self._payload, self._slots, self._board = payload, slots, board
         self._brake = Brake(record, sink, clock, stop_after=stop_after_failures, failed=failed)
-        self._status = {story: history.status for story, history in histories.items()}
-        self._began = {story: history.started for story, history in histories.items() if history.started}
-        self._running: dict[asyncio.Task[StoryOutcome], str] = {}
+        self._stays = stays
+        self._standing = Standing(record, histories)
+        self._orders = OrderTaker(
+            self._standing, board, self._brake, slots, runner=runner, renewer=renewer, cells=cells, sink=sink,
+            clock=clock, record_outcome=self._record_outcome,
+        )  # fmt: skip
+
+    @property
+    def cleared(self) -> bool:
+        """Whether the whole sprint was reset: it is as if it had not been."""
+        return self._standing.cleared
 
     @property
     def paused(self) -> str | None:
         """Why no further story is started, when that is so."""
-        return self._brake.reason
+        return self._brake.reason or self._board.reason or None
+
+    @property
+    def held(self) -> str | None:
+        """`paused`, or what holds the stories that have not begun."""
+        return self.paused or next(filter(None, map(self._board.held, self._standing.not_begun)), None)
+
+    @property
+    def queued(self) -> int:
+        """Stories that have not begun."""
+        return len(self._standing.not_begun)
 
     async def run(self) -> None:
         """Until every story has an outcome, or the sprint is paused and what ran has ended."""
         await self._cells.put(known_cells(self._record, self._histories))
-        try:
-            await self._brake.look()
-            while True:
-                await self._block()
-                await self._start_ready()
-                if not self._running or (self.paused and self._all_wait()):
-                    return await self._brake.at_rest(self._not_begun())
-                for task in await self._something_happens():
-                    await self._finished(self._running.pop(task), task)
-        except asyncio.CancelledError:
-            await self._brake.at_rest(self._not_begun(), interrupted=True)
-            raise
-        finally:
-            for task in self._running:
-                task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
+        with self._slots.watched() as changed:
+            try:
+                await self._brake.look()
+                await self._drive(changed)
+            except asyncio.CancelledError:
+                await self._brake.at_rest(self._standing.not_begun, interrupted=True)
+                raise
+            finally:
+                for task in self._running:
+                    task.cancel()
+                await asyncio.gather(*self._running, return_exceptions=True)
 
-    def _not_begun(self) -> list[str]:
-        return [story for story in self._record.story_ids if self._status[story] is StoryStatus.PENDING]
+    @property
+    def _record(self) -> SprintRecord:
+        return self._standing.record
 
-    async def _something_happens(self) -> Sequence[asyncio.Task[StoryOutcome]]:
-        """Until a story ends or a slot comes free; the stories that ended."""
-        changed = asyncio.create_task(self._slots.changed.wait(), name="slots-changed")
+    @property
+    def _status(self) -> dict[str, StoryStatus]:
+        return self._standing.status
+
+    @property
+    def _running(self) -> dict[asyncio.Task[StoryOutcome], str]:
+        return self._standing.running
+
+    async def _drive(self, changed: asyncio.Event) -> None:
+        while True:
+            version = self._board.version
+            await self._orders.obey()
+            if self.cleared:
+                return
+            await self._brake.budget(self._board.budget)
+            await self._block()
+            await self._start_ready()
+            if not self._running or (self.paused and self._all_wait()):
+                await self._brake.at_rest(self._standing.not_begun, self.held or "")
+                if not self._stays or not (self._running or self._standing.not_begun):
+                    return
+            else:
+                await self._brake.goes_on()
+            for task in await self._something_happens(changed, version):
+                await self._finished(self._running.pop(task), task)
+
+    async def _something_happens(self, changed: asyncio.Event, version: int) -> Sequence[asyncio.Task[StoryOutcome]]:
+        """Until a story ends, a slot comes free or somebody orders something; the stories that ended."""
+        moved = asyncio.create_task(self._board.moved(version), name="board-moved")
+        freed = asyncio.create_task(changed.wait(), name="slots-changed")
         try:
-            await asyncio.wait({*self._running, changed}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*self._running, moved, freed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            changed.cancel()
-            await asyncio.gather(changed, return_exceptions=True)
-        self._slots.changed.clear()
+            moved.cancel()
+            freed.cancel()
+            await asyncio.gather(moved, freed, return_exceptions=True)
+        changed.clear()
         return [task for task in self._running if task.done()]
 
     def _all_wait(self) -> bool:
@@ -113,7 +149,8 @@ class Supervisor:
         waiting = [s for s in self._record.story_ids if not self._status[s].final and s not in active]
         place = {story: number for number, story in enumerate(self._record.story_ids)}
         return sorted(
-            waiting, key=lambda s: (self._status[s] is StoryStatus.PENDING, self._stories[s].priority, place[s])
+            waiting,
+            key=lambda s: (self._status[s] is StoryStatus.PENDING, self._stories[s].priority, place[s]),
         )
 
     def _needs(self, story_id: str) -> list[str]:
@@ -138,6 +175,8 @@ class Supervisor:
             known = self._record.workflow_id(story_id) in self._slots
             # What had begun goes on, also when the sprint pauses, or a story it waited for was reset since.
             begun = self._status[story_id] is StoryStatus.EXECUTING
+            if not begun and self._board.held(story_id):
+                continue
             if not known and (not self._slots.free or (self.paused and not begun)):
                 continue
             if begun or all(_done(self._status[need]) for need in self._needs(story_id)):
@@ -154,9 +193,9 @@ class Supervisor:
             STARTED,
             f"{story_id} starts: {story.title}",
             data={"criteria": list(story.acceptance_criteria)},
-            known=self._began.get(story_id),
+            known=self._standing.began.get(story_id),
         )
-        self._began[story_id] = time
+        self._standing.began[story_id] = time
         await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
         work = self._runner.run_story(workflow_id, await self._payload(story))
         task = asyncio.create_task(work, name=workflow_id)
@@ -175,7 +214,7 @@ class Supervisor:
         await self._brake.after(outcome)
 
     async def _record_outcome(self, outcome: StoryOutcome) -> None:
-        self._status[outcome.id] = step_to(self._status[outcome.id], outcome.status)
+        self._standing.ended(outcome)
         good = _done(outcome.status)
         telling = blocking(outcome.findings) or outcome.findings
         why = "" if good or not telling else f": {telling[-1].message}"
@@ -188,7 +227,7 @@ class Supervisor:
         )
         await self._put(outcome.id, outcome.status, FINISHED, Execution_Completed_At=time)
         if good:
-            times = {"Execution_Started_At": self._began.get(outcome.id, time), "Execution_Completed_At": time}
+            times = {"Execution_Started_At": self._standing.began.get(outcome.id, time), "Execution_Completed_At": time}
             await self._cells.put(closed_cells(self._record, outcome.id, times))
 
     async def _emit(

@@ -170,6 +170,10 @@ class Analysis:
         masks: Masks,
     ) -> DurableEngine:
         current = {triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)}
+
+        async def is_current(workflow_id: str) -> bool:
+            return workflow_id in current
+
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self._folder.engine_database),
             executor_id=f"analyse-{record.analysis}",
@@ -178,7 +182,7 @@ class Analysis:
             gates=gates,
             sink=sink,
             clock=self._clock,
-            is_current=lambda workflow_id: workflow_id in current,
+            is_current=is_current,
             analysis_body=analysis_body(
                 library,
                 self._prd_text(record.prd),

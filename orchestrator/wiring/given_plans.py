@@ -1,7 +1,7 @@
 """Plans that people brought, read and judged before any story begins (spec 3)."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from orchestrator.domain.findings import Finding, blocking
 from orchestrator.domain.sprint import PLAN_READING, SprintRecord
@@ -18,11 +18,15 @@ from orchestrator.wiring.brought import project_of
 from orchestrator.wiring.team import plan_payload
 
 
-def is_current(record: SprintRecord) -> Callable[[str], bool]:
+def is_current(record: SprintRecord) -> Callable[[str], Awaitable[bool]]:
     """Whether a workflow is a story's of this sprint as it stands, or reads the plan it has now."""
     stories = {record.workflow_id(story) for story in record.story_ids}
     readings = {record.plan_workflow_id(story) for story in record.plans}
-    return lambda workflow_id: workflow_id in (readings if PLAN_READING in workflow_id else stories)
+
+    async def current(workflow_id: str) -> bool:
+        return workflow_id in (readings if PLAN_READING in workflow_id else stories)
+
+    return current
 
 
 async def read_plans(

@@ -1,6 +1,7 @@
 """`reset`: a story or a sprint is made as if it had not been run; its earlier generation stays in the log."""
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +14,14 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import Replan, SprintRecord
 from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.story import CellUpdate
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.cells import cleared_cells
 from orchestrator.sprint.history import StoryHistory, conflict_of
+from orchestrator.sprint.obeying import with_blocked
 from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.renewal import reset_events
 from orchestrator.wiring.sprints import event_url, histories_of
-
-RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +47,7 @@ async def reset(
     async with SprintLock(folder.lock(record.sprint)) as lock:
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
         said = _replan(name, whole, histories, comment) if comment is not None else None
-        stories = record.story_ids if whole else _with_blocked(name, record, histories)
+        stories = record.story_ids if whole else _with_blocked(name, histories)
         workspace = GitWorkspace(
             mirror=folder.mirror(Path(record.repo)),
             folder=folder.worktrees(record.sprint),
@@ -63,13 +64,12 @@ async def reset(
                 await workspace.remove_result()
         finally:
             workspace.close()
-        columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
-        rows = (*stories, *_closed_with(stories, record, histories))
-        updates = [CellUpdate(story_id=row, cells=dict.fromkeys(columns, "")) for row in rows]
+        done = {story for story in stories if histories[story].status is StoryStatus.DONE}
+        updates = cleared_cells(record, stories, done, whole=whole)
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         warning = await asyncio.to_thread(backlog.write, updates)
         after = record.replan(stories, name, said) if said else record.reset(stories)
-        await _tell(environment, folder, record, after, stories)
+        await _tell(environment, folder, reset_events(record, after, stories, SystemClock()))
         await asyncio.to_thread(folder.save, after.model_copy(update={"cleared": whole}))
     return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
 
@@ -103,55 +103,13 @@ def _find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRec
     raise ConfigError(f"{name} is neither a sprint nor a story of one; sprints here: {known}")
 
 
-def _closed_with(stories: tuple[str, ...], record: SprintRecord, histories: dict[str, StoryHistory]) -> tuple[str, ...]:
-    """Rows that were marked completed with these stories."""
-    done = [story for story in stories if histories[story].status is StoryStatus.DONE]
-    return tuple(row for story in done for row in record.closes.get(story, ()))
+def _with_blocked(name: str, histories: dict[str, StoryHistory]) -> tuple[str, ...]:
+    status = {story: history.status for story, history in histories.items()}
+    blocked_by = {story: history.outcome.blocked_by for story, history in histories.items() if history.outcome}
+    return with_blocked([name], status, blocked_by)
 
 
-def _with_blocked(name: str, record: SprintRecord, histories: dict[str, StoryHistory]) -> tuple[str, ...]:
-    """The story and, transitively, the stories that were blocked by it."""
-    chosen = {name}
-    grown = True
-    while grown:
-        more = {
-            story
-            for story, history in histories.items()
-            if history.status is StoryStatus.BLOCKED
-            and history.outcome is not None
-            and chosen & set(history.outcome.blocked_by)
-        }
-        grown = not more <= chosen
-        chosen |= more
-    return tuple(story for story in record.story_ids if story in chosen)
-
-
-async def _tell(
-    environment: Environment,
-    folder: StateFolder,
-    record: SprintRecord,
-    after: SprintRecord,
-    stories: tuple[str, ...],
-) -> None:
-    clock = SystemClock()
+async def _tell(environment: Environment, folder: StateFolder, events: Iterable[Event]) -> None:
     async with EventStore(event_url(environment, folder), secrets=secrets_of(environment.variables)) as sink:
-        for story in stories:
-            said = after.replans.get(story)
-            await sink.emit(
-                Event(
-                    id=f"{record.workflow_id(story)}:story_reset",
-                    time=clock.now(),
-                    name="story_reset",
-                    message=f"{story} {_said(said)}; what came before stays in the log",
-                    sprint=record.sprint,
-                    story=story,
-                    data=said.model_dump(mode="json") if said else {},
-                )
-            )
-
-
-def _said(said: Replan | None) -> str:
-    if said is None:
-        return "was reset"
-    over = ", its conflict overridden" if said.overridden_conflict else ""
-    return f"is to be planned anew{over}: {said.comment}"
+        for event in events:
+            await sink.emit(event)

@@ -3,21 +3,17 @@
 import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from orchestrator.adapters.backlog_writer import BacklogWriter
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
-from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems, refusal
-from orchestrator.domain.closing import told_of_closed
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import blocking
 from orchestrator.domain.gate import Gate
@@ -27,30 +23,24 @@ from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import BacklogContent
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
-from orchestrator.engine.gates import GateKeeper
-from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import ConfigError, RepositoryError
-from orchestrator.ports import Backlog, Clock, Provider, SuiteRunner
+from orchestrator.ports import Backlog, Clock
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.history import StoryHistory, is_finished
-from orchestrator.sprint.slots import Slots
-from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.backlogs import open_backlog
-from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.brought import brought, with_plans
-from orchestrator.wiring.given_plans import is_current, read_plans, require_valid, to_read_again
+from orchestrator.wiring.given_plans import read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
-from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sandboxes import begun_events, sandbox_for, sandbox_told
-from orchestrator.wiring.secrecy import known_secrets, masks_of
+from orchestrator.wiring.secrecy import known_secrets
+from orchestrator.wiring.site import Site
 from orchestrator.wiring.sprints import (
     Chosen,
     continued_sprint,
-    event_url,
     failed_before,
     finished,
     histories_of,
@@ -59,10 +49,10 @@ from orchestrator.wiring.sprints import (
     sprint_events,
     sprints_elsewhere,
 )
-from orchestrator.wiring.team import PlanBody, StoryBody, plan_body, prompt_library, story_body
+from orchestrator.wiring.team import prompt_library
+from orchestrator.wiring.works import Works
 
 Histories = dict[str, StoryHistory]
-Bodies = tuple[StoryBody, PlanBody]
 
 
 class Run:
@@ -121,7 +111,8 @@ class Run:
                 self._secrets = await known_secrets(workspace, self._secrets, self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
-                paused = await self._work(chosen, provider, library, workspace, lock.fd)
+                record, paused = await self._work(chosen, provider, library, workspace, lock.fd)
+                chosen = replace(chosen, record=record)
                 unpushed = await push(workspace, repository.path, options.push_to)
                 return await asyncio.to_thread(self._result, chosen, workspace, paused, unpushed)
             finally:
@@ -179,44 +170,48 @@ class Run:
 
     async def _work(
         self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
-    ) -> str | None:
-        """Drive the sprint; why it paused, or None."""
+    ) -> tuple[SprintRecord, str | None]:
+        """Drive the sprint; its record as it is then, and why it paused, or None."""
         record, settings = chosen.record, self._settings
         histories = await asyncio.to_thread(histories_of, self._environment, self._folder, record)
         if is_finished(histories):
             self._tell(f"sprint {record.sprint} is finished; nothing is run again")
             await self._write_cells(record, histories)
-            return None
+            return record, None
         require_rows(chosen, histories)
         failed = await self._recall(record, histories)
-        async with AsyncExitStack() as stack:
-            sink = await stack.enter_async_context(self._sink())
+        works = Works(settings, self._environment, provider, executor_id=f"run-{record.sprint}", listen=self._listen)
+        works.sink.hide(self._secrets)
+        async with works:
             for event in begun_events(chosen, str(provider), self._sandbox.facts, self._clock.now()):
-                await sink.emit(event)
-            writer = BacklogWriter(await self._backlog(), lambda text: self._tell(f"warning: {text}"))
-            cells = await stack.enter_async_context(writer)
-            slots = Slots(settings.concurrency.stories)
-            gates = await stack.enter_async_context(GateKeeper(sink, self._clock, slots.given_back))
-            bodies = await asyncio.to_thread(self._bodies, library, workspace, record, lock_fd)
-            engine = await stack.enter_async_context(self._engine(record, provider, bodies, sink, gates))
-            policies = policies_of(settings, self._options.provider)
-            briefs = Briefs(chosen, settings, self._environment, policies)
-            briefs.plans = await self._plans(chosen, histories, engine, policies, workspace)
-            supervisor = Supervisor(
-                record=record,
-                stories=told_of_closed(chosen.content.stories, record.closes),
-                histories=histories,
-                runner=engine,
-                sink=sink,
-                clock=self._clock,
-                cells=cells,
-                payload=briefs.payload,
-                slots=slots,
-                stop_after_failures=settings.sprint.stop_after_failures,
-                failed=failed,
-            )
-            await supervisor.run()
-            return supervisor.paused
+                await works.sink.emit(event)
+            site = await asyncio.to_thread(self._site, works, chosen, workspace, library, lock_fd)
+            async with site:
+                policies = policies_of(settings, self._options.provider)
+                site.plans.update(await self._plans(chosen, histories, works.engine, policies, workspace))
+                backlog = await self._backlog()
+
+                def warn(text: str) -> None:
+                    self._tell(f"warning: {text}")
+
+                paused = await site.drive(histories, backlog, warn, failed=failed)
+                return site.record, paused
+
+    def _site(
+        self, works: Works, chosen: Chosen, workspace: GitWorkspace, library: PromptLibrary, lock_fd: int
+    ) -> Site:
+        return Site(
+            works,
+            chosen,
+            workspace,
+            settings=self._settings,
+            environment=self._environment,
+            library=library,
+            sandbox=self._sandbox,
+            secrets=self._secrets,
+            lock_fd=lock_fd,
+            provider=self._options.provider,
+        )
 
     async def _plans(
         self, chosen: Chosen, histories: Histories, engine: DurableEngine, policies: Policies, workspace: GitWorkspace
@@ -251,34 +246,6 @@ class Run:
 
     async def _backlog(self) -> Backlog:
         return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
-
-    def _sink(self) -> EventStore:
-        return EventStore(event_url(self._environment, self._folder), on_event=self._listen, secrets=self._secrets)
-
-    def _bodies(self, library: PromptLibrary, workspace: GitWorkspace, record: SprintRecord, lock_fd: int) -> Bodies:
-        masks = masks_of(self._folder, self._secrets)
-        return story_body(library, workspace, self._runner(record, lock_fd), masks), plan_body(library, masks)
-
-    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
-        folder = self._folder.environments(record.sprint)
-        return project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
-
-    def _engine(
-        self, record: SprintRecord, provider: Provider, bodies: Bodies, sink: EventStore, gates: GateKeeper
-    ) -> DurableEngine:
-        turns = TurnTaker(provider, self._settings, asyncio.Semaphore(self._settings.concurrency.turns))
-        return DurableEngine(
-            url=self._environment.database_url or sqlite_url(self._folder.engine_database),
-            executor_id=f"run-{record.sprint}",
-            body=bodies[0],
-            plan_body=bodies[1],
-            turns=turns,
-            journals=ReplyJournal(self._folder.replies),
-            gates=gates,
-            sink=sink,
-            clock=self._clock,
-            is_current=is_current(record),
-        )
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)

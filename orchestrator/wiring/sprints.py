@@ -68,6 +68,17 @@ def histories_of(environment: Environment, folder: StateFolder, record: SprintRe
         reader.close()
 
 
+def numbered_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[tuple[int, Event]]:
+    """All events of a sprint with their sequence numbers, in order. Blocks."""
+    if environment.database_url is None and not folder.event_database.exists():
+        return []
+    reader = EventReader(event_url(environment, folder))
+    try:
+        return [*reader.read(record.sprint)]
+    finally:
+        reader.close()
+
+
 def sprint_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[Event]:
     """What the log says of the sprint itself, in order. Blocks."""
     if environment.database_url is None and not folder.event_database.exists():

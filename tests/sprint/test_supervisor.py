@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.simulated import MemorySink
+from orchestrator.domain.control import Order
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import CellUpdate, Priority, Story
+from orchestrator.sprint.board import Board
 from orchestrator.sprint.history import StoryHistory, fold
 from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.slots import Slots
@@ -33,21 +35,25 @@ class Runner:
         """Story → what it waits for at a gate, half-way through."""
         self.slots = Slots(0)
         self.started: list[str] = []
+        self.ended: list[str] = []
         self.running = self.most = 0
+
+    async def end_story(self, workflow_id: str) -> None:
+        self.ended.append(workflow_id)
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         story = str(payload["story"])
         self.started.append(workflow_id)
         self.running += 1
         self.most = max(self.most, self.running)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0)
         self.running -= 1
         if story in self.people:
             async with self.slots.given_back(workflow_id):
                 await self.people[story].wait()
             self.running += 1
             self.most = max(self.most, self.running)
-            await asyncio.sleep(0.001)
+            await asyncio.sleep(0)
             self.running -= 1
         end = self.ends.get(story, DONE)
         if isinstance(end, Exception):
@@ -66,6 +72,24 @@ class Cells:
             self.rows.setdefault(update.story_id, {}).update(update.cells)
 
 
+class Renewals:
+    """Makes stories anew, in name only."""
+
+    def __init__(self, play: "Play") -> None:
+        self._play = play
+
+    async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
+        after = self._play.record.reset(tuple(stories))
+        self._play.record = after.model_copy(update={"orders": (*after.orders, order.id)})
+        return self._play.record
+
+    async def clear(self, order: Order) -> None:
+        await self.renew(self._play.record.story_ids, order)
+
+    async def renewed_by(self, order: Order) -> bool:
+        return order.id in self._play.record.orders
+
+
 class Play:
     """One sprint; `again` is the same sprint in a new process."""
 
@@ -82,6 +106,10 @@ class Play:
             started_at=START,
         )
         self.runner = Runner(ends or {})
+        self.renewer = Renewals(self)
+        self.stays = False
+        self.over = ""
+        """Which budget is used up."""
 
     async def run(self, *, at_once: int = 4, stop_after: int = 0, killed_after: int | None = None) -> Supervisor:
         """A process's life; `killed_after` so many events of the log nothing more is written by it."""
@@ -109,6 +137,8 @@ class Play:
             for name in self.record.story_ids
         }
         self.slots = self.runner.slots = Slots(at_once)
+        self.board = Board(self.record.sprint, lambda: self.over)
+        self.board.read(enumerate(self.sink.events))
         return Supervisor(
             record=self.record,
             stories=stories,
@@ -119,6 +149,9 @@ class Play:
             cells=self.cells,
             payload=payload,
             slots=self.slots,
+            board=self.board,
+            renewer=self.renewer,
+            stays=self.stays,
             stop_after_failures=stop_after,
             failed=failed_in_a_row(
                 self.histories(), max((rest.since for rest in rests(self.sink.events)), default=None)
@@ -347,7 +380,7 @@ async def test_a_story_that_the_engine_took_to_a_person_by_itself_is_awaited_lik
         async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
             if workflow_id.endswith("A"):
                 self.other = asyncio.create_task(self.go_on("SP-001/B"))
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
                 outcome = await super().run_story(workflow_id, payload)
                 assert not self.other.done(), "A has the slot"
                 return outcome
@@ -357,8 +390,8 @@ async def test_a_story_that_the_engine_took_to_a_person_by_itself_is_awaited_lik
 
         async def go_on(self, workflow_id: str) -> None:
             async with self.slots.given_back(workflow_id):
-                await asyncio.sleep(0.001)
-            await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
 
     play = Play({"A": [], "B": []})
     await play.run(at_once=1)

@@ -1,0 +1,130 @@
+"""Who of a sprint may take its next step, as people, budgets and the end of the process have it."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from orchestrator.domain.control import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
+from orchestrator.domain.events import Event
+
+
+def _nothing() -> str:
+    return ""
+
+
+class Board:
+    """The orders of one sprint: what they hold, and those that nobody has carried out yet."""
+
+    def __init__(self, sprint: str, over_budget: Callable[[], str] = _nothing) -> None:
+        """`over_budget` says why no further call may be paid for, "" when it may."""
+        self.sprint = sprint
+        self._over = over_budget
+        self._pause: Order | None = None
+        self._held: dict[str, Order] = {}
+        self._given: dict[int, Order] = {}
+        self._settled: set[str] = set()
+        self._open: tuple[Order, ...] = ()
+        self._closing = False
+        self._moved = asyncio.Event()
+        self.version = 0
+        """Rises with every change."""
+
+    def read(self, events: Iterable[tuple[int, Event]]) -> None:
+        """Take in events with their sequence numbers, however they come; no orders, and known ones, add nothing."""
+        before = len(self._given) + len(self._settled)
+        for number, event in events:
+            if event.name == CONTROL_SETTLED:
+                self._settled.add(event.data["settled"]["order"])
+            elif event.name == CONTROL_GIVEN:
+                self._given[number] = Order.model_validate(event.data["order"])
+        if len(self._given) + len(self._settled) > before:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        self._pause, self._held = None, {}
+        orders = [self._given[number] for number in sorted(self._given)]
+        for order in orders:
+            if order.verb is Verb.PAUSE:
+                self._hold(order)
+            elif order.verb is Verb.RESUME:
+                self._release(order.story)
+        self._open = tuple(order for order in orders if order.id not in self._settled)
+        self.look_again()
+
+    def _hold(self, order: Order) -> None:
+        if order.story is None:
+            self._pause = self._pause or order
+        else:
+            self._held.setdefault(order.story, order)
+
+    def _release(self, story: str | None) -> None:
+        if story is None:
+            self._pause = None
+            self._held = {}
+        else:
+            self._held.pop(story, None)
+
+    def next_order(self) -> Order | None:
+        """The oldest order that is not carried out; it stays until `settled`."""
+        return self._open[0] if self._open else None
+
+    def settled(self, result: Settled) -> None:
+        """The order was carried out, or refused."""
+        self._settled.add(result.order)
+        self._add_up()
+
+    def paused_before(self, order: Order) -> Order | None:
+        """The other order under which the story, or the sprint, of this pause was held already."""
+        standing = self._pause if order.story is None else self._held.get(order.story)
+        return standing if standing is not None and standing.id != order.id else None
+
+    @property
+    def reason(self) -> str:
+        """Why the sprint as a whole takes no further step that costs; "" when it does."""
+        if self._pause is not None:
+            return _told(f"sprint {self.sprint}", self._pause)
+        return self._over()
+
+    @property
+    def budget(self) -> str:
+        """Which budget is used up; "" when none is."""
+        return self._over()
+
+    def held(self, story: str) -> str:
+        """Why the story begins nothing, whatever the sprint does; "" when nothing holds it."""
+        order = self._held.get(story)
+        if order is not None:
+            return _told(story, order)
+        # What is to be ended or begun anew must not pay for a further call first.
+        waits = next((one for one in self._open if one.story in {None, story} and one.verb in _ENDING), None)
+        return f"{waits.verb} was ordered by {waits.by}" if waits is not None else ""
+
+    def why_not(self, story: str, *, paid: bool) -> str:
+        """Why the story may not take its next step now; "" when it may. `paid`: the step is a call of a model."""
+        if self._closing:
+            return "the process is ending"
+        if self._pause is not None:
+            return _told(f"sprint {self.sprint}", self._pause)
+        return self.held(story) or (self._over() if paid else "")
+
+    def close(self) -> None:
+        """Nobody takes a further step in this process."""
+        self._closing = True
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Something may have changed: whoever waits looks."""
+        self.version += 1
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    async def moved(self, since: int) -> None:
+        """Until something may have changed since the board's version was `since`."""
+        if self.version == since:
+            await self._moved.wait()
+
+
+_ENDING = frozenset({Verb.CANCEL, Verb.RESET})
+
+
+def _told(what: str, order: Order) -> str:
+    return f"{what} is paused by {order.by}" + (f": {order.comment}" if order.comment else "")

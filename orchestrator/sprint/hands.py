@@ -1,0 +1,45 @@
+"""What a sprint's supervisor works through."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from orchestrator.domain.control import Order
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.story import CellUpdate
+
+
+class StoryRunner(Protocol):
+    """Runs or joins one story's workflow."""
+
+    async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
+        """The outcome, also when the workflow had ended before."""
+        ...
+
+    async def end_story(self, workflow_id: str) -> None:
+        """End it for good, whatever it does."""
+        ...
+
+
+class Renewer(Protocol):
+    """Makes stories as if they had not been run, outside of what the supervisor itself knows."""
+
+    async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
+        """Their branches are gone, the log says so, the record has a new generation for each: that record."""
+        ...
+
+    async def clear(self, order: Order) -> None:
+        """So for the whole sprint."""
+        ...
+
+    async def renewed_by(self, order: Order) -> bool:
+        """Whether the order was carried out by a process that could not say so any more."""
+        ...
+
+
+class CellWriter(Protocol):
+    """Takes cell changes for the one writer of the backlog file."""
+
+    async def put(self, updates: Sequence[CellUpdate]) -> None:
+        """Queue the changes."""
+        ...

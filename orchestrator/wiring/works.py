@@ -1,0 +1,140 @@
+"""What all sprints of one process share: the event log, the slots, the engine, and who is asked."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any, Protocol
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.event_store import EventStore, sqlite_url
+from orchestrator.adapters.reply_journal import ReplyJournal
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event
+from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.domain.stages import GivenPlan
+from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.switchboard import Switchboard
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.ports import Clock, Step
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.slots import Slots
+from orchestrator.wiring.providers import RoutedProvider
+from orchestrator.wiring.sprints import event_url
+from orchestrator.wiring.team import PlanBody, StoryBody
+
+
+class Place(Protocol):
+    """A sprint's own part: what the workflows of its stories are run by."""
+
+    story_body: StoryBody
+    plan_body: PlanBody
+
+    async def is_current(self, workflow_id: str) -> bool:
+        """Whether the workflow is to go on."""
+        ...
+
+    def saw(self, event: Event) -> None:
+        """Something of the sprint was recorded."""
+        ...
+
+
+class Works:
+    """Use as an async context manager, once at a time in a process.
+
+    Workflows that the engine goes on with by itself wait until their sprint has its place here.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Environment,
+        provider: RoutedProvider,
+        *,
+        executor_id: str,
+        listen: Callable[[Event], None],
+    ) -> None:
+        self._environment, self._executor_id = environment, executor_id
+        self._listen: Callable[[Event], None] | None = listen
+        self.folder = StateFolder(environment.home)
+        self.clock: Clock = SystemClock()
+        self.slots = Slots(settings.concurrency.stories)
+        self.turns = TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
+        self.sink = EventStore(event_url(environment, self.folder), on_event=self._saw)
+        self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
+        self.switchboard = Switchboard(self.sink, self.slots.given_back)
+        self.engine = self._engine()
+        self._places: dict[str, asyncio.Future[Place]] = {}
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> "Works":
+        async with AsyncExitStack() as stack:
+            for part in (self.sink, self.gates, self.switchboard, self.engine):
+                await stack.enter_async_context(part)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def admit(self, sprint: str, place: Place) -> None:
+        """The workflows of the sprint run by this place from now on."""
+        future = self._place(sprint)
+        if future.done():
+            self._places[sprint] = future = asyncio.get_running_loop().create_future()
+        future.set_result(place)
+
+    def dismiss(self, sprint: str) -> None:
+        """The sprint has no place any more; what the engine may still go on with waits for the next one."""
+        self._places.pop(sprint, None)
+
+    def change(self, settings: Settings, provider: RoutedProvider) -> None:
+        """What begins from now on goes by these."""
+        self.slots.resize(settings.concurrency.stories)
+        self.turns.change(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
+
+    def _place(self, sprint: str) -> "asyncio.Future[Place]":
+        if sprint not in self._places:
+            self._places[sprint] = asyncio.get_running_loop().create_future()
+        return self._places[sprint]
+
+    async def _of(self, sprint: str) -> Place:
+        # Shielded: whoever is cancelled while waiting must not cancel it for the others.
+        return await asyncio.shield(self._place(sprint))
+
+    async def _story(self, step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        return await (await self._of(payload["sprint"])).story_body(step, payload)
+
+    async def _plan(self, step: Step, payload: dict[str, Any]) -> GivenPlan:
+        return await (await self._of(payload["sprint"])).plan_body(step, payload)
+
+    async def _is_current(self, workflow_id: str) -> bool:
+        return await (await self._of(workflow_id.partition("/")[0])).is_current(workflow_id)
+
+    def _saw(self, event: Event) -> None:
+        place = self._places.get(event.sprint)
+        if place is not None and place.done():
+            place.result().saw(event)
+        if self._listen is not None:
+            try:
+                self._listen(event)
+            except OSError:  # nobody reads the lines any more
+                self._listen = None
+
+    def _engine(self) -> DurableEngine:
+        return DurableEngine(
+            url=self._environment.database_url or sqlite_url(self.folder.engine_database),
+            executor_id=self._executor_id,
+            body=self._story,
+            plan_body=self._plan,
+            turns=self.turns,
+            journals=ReplyJournal(self.folder.replies),
+            gates=self.gates,
+            sink=self.sink,
+            clock=self.clock,
+            is_current=self._is_current,
+            tickets=self.switchboard.ticket,
+        )
