@@ -11,9 +11,10 @@ from rich.text import Text
 
 from orchestrator.cli.common import say, silence
 from orchestrator.cli.gates import WAITING, to_type
-from orchestrator.cli.logline import HEALINGS, cut, json_line, plain_line, safe
+from orchestrator.cli.logline import HEALINGS, cut, plain_line, safe
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.gate import GATE_OPENED, Gate
+from orchestrator.domain.log_line import json_line
 from orchestrator.domain.words import printable
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Settings

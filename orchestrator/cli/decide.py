@@ -1,7 +1,7 @@
 """`approve`, `reject`, `cancel`: a person's word on a story that waits for one, from any terminal and at any time."""
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -20,14 +20,10 @@ from orchestrator.cli.common import (
 from orchestrator.cli.logline import safe
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.gate import Choice, GateAnswer
-from orchestrator.domain.redaction import redact
-from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
-from orchestrator.sprint.answering import answered_first, settled
-from orchestrator.wiring.gates import Asked, Given, give, question
+from orchestrator.sprint.answering import answered_first, kept_comment, settled
+from orchestrator.wiring.gates import Asked, Given, give, given_json, question
 
-MOST_CHARS = 10_000
-"""Of a comment: it becomes a part of the architect's prompt, and whoever comes second reads it in an error."""
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
 CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
 GateOption = Annotated[
@@ -124,7 +120,7 @@ def answer(
     mine = GateAnswer(number=number, choice=choice, comment=said, plan=plan, by=environment.user)
     given = asyncio.run(give(environment, asked, mine))
     if as_json:
-        print_json(_json(asked, given))
+        print_json(given_json(asked, given))
     elif given.first:
         print(safe(f"{asked.story}: {settled(asked.gate, given.answer)}; {_goes_on(given)}"))
     if not given.first:
@@ -137,13 +133,7 @@ def comment_text(comment: str) -> str:
 
     Raises ConfigError when it is no text, or one that no prompt should hold.
     """
-    try:
-        comment.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError("the comment is not UTF-8") from error
-    if len(comment) > MOST_CHARS:
-        raise ConfigError(f"the comment has more than {MOST_CHARS} characters: say it shorter, or edit the plan")
-    plain = redact(comment.strip())
+    plain = kept_comment(comment)
     if plain != comment.strip():
         say("warning: what looks like a key or a password was left out of the comment")
     return plain
@@ -153,21 +143,3 @@ def _goes_on(given: Given) -> str:
     if given.running_pid is not None:
         return f"pid {given.running_pid} goes on with it"
     return "nobody runs the sprint now, the same run command goes on with it"
-
-
-def named(asked: Asked) -> dict[str, Any]:
-    """Which question an object on stdout is about."""
-    return {"sprint": asked.record.sprint, "story": asked.story, "gate": asked.gate.number}
-
-
-def _json(asked: Asked, given: Given) -> dict[str, Any]:
-    """The answer that counts, and whether it is the one that was given now."""
-    return {
-        **named(asked),
-        "counts": given.first,
-        "choice": given.answer.choice.value,
-        "by": given.answer.by,
-        "comment": given.answer.comment,
-        "answered_at": given.at.isoformat(),
-        "running_pid": given.running_pid,
-    }

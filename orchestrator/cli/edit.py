@@ -19,7 +19,7 @@ from orchestrator.cli.common import (
     say,
     told,
 )
-from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer, named
+from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer
 from orchestrator.cli.extract import text_of
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.sprint import BroughtPlan
@@ -35,7 +35,7 @@ from orchestrator.sprint.plan_edit import (
     read_markdown,
 )
 from orchestrator.wiring.drafts import Draft
-from orchestrator.wiring.gates import Asked, project, question
+from orchestrator.wiring.gates import Asked, named, project, question
 
 FileOption = Annotated[
     str | None,

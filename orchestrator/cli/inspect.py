@@ -7,17 +7,16 @@ import typer
 
 from orchestrator.cli import timeline
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
-from orchestrator.cli.gates import finding_lines, plan_of, question_json, question_lines
+from orchestrator.cli.gates import finding_lines, question_lines
 from orchestrator.cli.logline import cut, safe
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
-from orchestrator.errors import ConfigError
-from orchestrator.sprint.history import StoryHistory, conflict_of
-from orchestrator.wiring.read import Reader, SprintView, history_of
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.timeline import as_data, of_story
+from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.shown import contract_of, story_json
 
 UNSAFE_PATH = "delivery.unsafe_path"
-CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
-"""Events that carry a contract; the last one counts."""
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
 
 
@@ -39,10 +38,10 @@ def show_command(
     view = reader.sprint(sprint, story=story)
     history = history_of(view, story)
     stat = asyncio.run(reader.diff_stat(view.record, story))
-    shown = _shown(view, story, history, stat)
-    drawn = timeline.of_story(history, running=view.running_pid is not None, full=full)
+    shown = story_json(view, story, stat)
+    drawn = of_story(history, running=view.running_pid is not None, full=full)
     if as_json:
-        print_json({**shown, "timeline": timeline.as_data(drawn)})
+        print_json({**shown, "timeline": as_data(drawn)})
         return
     timeline.draw(story, drawn)
     for line in _lines(shown):
@@ -65,14 +64,11 @@ def contract_command(
     """
     _, environment = configured(config, overrides)
     view = Reader(environment).sprint(sprint, story=story)
-    history = history_of(view, story)
-    frozen = _last(history, CONTRACTS, "contract")
-    if frozen is None:
-        raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
-    contract = ArchitectureContract.model_validate(frozen)
+    contract = contract_of(view, story)
     if as_json:
         print_json(contract.model_dump(mode="json"), exact=True)
         return
+    history = history_of(view, story)
     for line in _contract_lines(contract, history):
         print(safe(line))
     for finding in _refusals(history):
@@ -106,44 +102,11 @@ def _contract_lines(contract: ArchitectureContract, history: StoryHistory) -> li
     return lines
 
 
-def _last(history: StoryHistory, names: frozenset[str], key: str) -> Any:
-    found = [event.data.get(key) for event in history.events if event.name in names and event.data.get(key)]
-    return found[-1] if found else None
-
-
 def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
     sent_back = [f for event in history.events if event.name == "answer_sent_back" for f in event.data["findings"]]
     final = [f.model_dump(mode="json") for f in history.outcome.findings] if history.outcome else []
     refused = [finding for finding in [*sent_back, *final] if finding["code"].startswith(("contract.", UNSAFE_PATH))]
     return [finding for number, finding in enumerate(refused) if finding not in refused[:number]]
-
-
-def _shown(view: SprintView, story: str, history: StoryHistory, stat: str) -> dict[str, Any]:
-    report = next(entry for entry in view.report.stories if entry.id == story)
-    conflict, replan = conflict_of(history), view.record.replans.get(story)
-    tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
-    return {
-        **report.model_dump(mode="json"),
-        "sprint": view.record.sprint,
-        "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
-        "replan": replan.model_dump(mode="json") if replan else None,
-        **question_json(story, view.record.sprint, history),
-        "plan": plan_of(history),
-        "plan_file": _plan_file(view, story, history),
-        "contract": _last(history, CONTRACTS, "contract"),
-        "diff_stat": stat,
-        "test_output": tests[-1].data.get("output", "") if tests else "",
-        "history": [
-            {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
-        ],
-    }
-
-
-def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
-    """The file of a person's plan; None where the plan that was judged last is the architect's."""
-    judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
-    brought = view.record.plans.get(story)
-    return (judged[-1] if judged else brought.path if brought else None) or None
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:

@@ -21,12 +21,12 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
-from orchestrator.cli.gates import WAITING, to_type, waiting_json
+from orchestrator.cli.gates import WAITING, to_type
 from orchestrator.cli.logline import cut, safe
-from orchestrator.domain.gate import Gate
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.wiring.read import Reader, SprintView
+from orchestrator.wiring.shown import sprint_json, waiting_of
 
 TITLE = 40
 """Characters of a title that stands before what happened last."""
@@ -55,8 +55,7 @@ def status_command(
     reader = Reader(environment)
     view = reader.sprint(sprint)
     if as_json:
-        waiting = [waiting_json(story, gate) for story, gate in _waiting(view).items()]
-        print_json({**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting})
+        print_json(sprint_json(view))
         return
     printer = EventPrinter(settings, form="lines", stream=sys.stdout)
     try:
@@ -100,7 +99,7 @@ def _print(view: SprintView, printer: EventPrinter, shown: dict[str, Text]) -> d
 
 def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
     """(what the line is about, the line)."""
-    waiting = _waiting(view)
+    waiting = waiting_of(view)
     yield "", Text(f"Sprint {view.record.sprint}, {_alive(view)}, backlog {view.record.backlog}")
     for story in view.report.stories:
         gate = waiting.get(story.id)
@@ -112,12 +111,6 @@ def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
     totals = view.report.totals
     counts = ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value])
     yield " totals", Text(f"{counts}; waiting for a person: {', '.join(waiting)}" if waiting else counts)
-
-
-def _waiting(view: SprintView) -> dict[str, Gate]:
-    """Story → what a person is asked about it."""
-    asked = {story: history.waits_for for story, history in view.histories.items()}
-    return {story: gate for story, gate in asked.items() if gate is not None}
 
 
 def _alive(view: SprintView) -> str:

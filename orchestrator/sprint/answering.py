@@ -5,10 +5,14 @@ from datetime import datetime
 from typing import NamedTuple
 
 from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Choice, Gate, GateAnswer, GateKind
+from orchestrator.domain.redaction import redact
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.gate import DONE_AS
 from orchestrator.sprint.history import StoryHistory
+
+MOST_CHARS = 10_000
+"""Of a comment: it becomes a part of the architect's prompt, and whoever comes second reads it in an error."""
 
 
 class Question(NamedTuple):
@@ -72,6 +76,20 @@ def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
         why = "that is no answer to it"
     offered = ", ".join(one.value for one in gate.choices)
     raise ConfigError(f"{choice.value} does not answer question {gate.number} of {story}: {why}; it takes {offered}")
+
+
+def kept_comment(comment: str) -> str:
+    """A person's comment as it is kept and told to the architect: without secrets.
+
+    Raises ConfigError when it is no text, or one that no prompt should hold.
+    """
+    try:
+        comment.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the comment is not UTF-8") from error
+    if len(comment) > MOST_CHARS:
+        raise ConfigError(f"the comment has more than {MOST_CHARS} characters: say it shorter, or edit the plan")
+    return redact(comment.strip())
 
 
 def settled(gate: Gate, answer: GateAnswer) -> str:

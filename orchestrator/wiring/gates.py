@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.event_store import EventStore, usable
@@ -122,6 +123,24 @@ def _expect_open(asked: Asked, event: Event, ended: Event | None) -> None:
     deadline = asked.gate.deadline
     if deadline is not None and event.time >= deadline:
         raise ConfigError(f"the time to answer {asked.story} ended at {deadline:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def named(asked: Asked) -> dict[str, Any]:
+    """Which question an object for programs is about."""
+    return {"sprint": asked.record.sprint, "story": asked.story, "gate": asked.gate.number}
+
+
+def given_json(asked: Asked, given: Given) -> dict[str, Any]:
+    """The answer that counts, and whether it is the one that was given now."""
+    return {
+        **named(asked),
+        "counts": given.first,
+        "choice": given.answer.choice.value,
+        "by": given.answer.by,
+        "comment": given.answer.comment,
+        "answered_at": given.at.isoformat(),
+        "running_pid": given.running_pid,
+    }
 
 
 async def project(environment: Environment, asked: Asked) -> tuple[frozenset[str], frozenset[str]]:

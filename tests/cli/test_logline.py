@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.logline import HEALINGS, json_line, plain_line, redact
+from orchestrator.cli.logline import HEALINGS, plain_line, redact
 from orchestrator.domain.events import Event, Level
+from orchestrator.domain.log_line import json_line
 
 
 def event(**fields: Any) -> Event:

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.timeline import as_data, lines, timeline
+from orchestrator.cli.timeline import lines
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import major
 from orchestrator.domain.status import TaskStatus
+from orchestrator.sprint.timeline import as_data, timeline
 from tests.support import Team, breakdown, plain_environment, play, run_cli, suite_text, task, write_backlog
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)

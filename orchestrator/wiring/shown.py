@@ -1,0 +1,69 @@
+"""Sprints and stories as data, for programs: what `status`, `show` and `contract` print with `--json`."""
+
+from typing import Any
+
+from orchestrator.domain.contract import ArchitectureContract
+from orchestrator.domain.gate import Gate
+from orchestrator.errors import ConfigError
+from orchestrator.sprint.history import StoryHistory, conflict_of
+from orchestrator.sprint.questions import plan_of, question_json, waiting_json
+from orchestrator.wiring.read import SprintView, history_of
+
+CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
+"""Events that carry a contract; the last one counts."""
+
+
+def waiting_of(view: SprintView) -> dict[str, Gate]:
+    """Story → what a person is asked about it."""
+    asked = {story: history.waits_for for story, history in view.histories.items()}
+    return {story: gate for story, gate in asked.items() if gate is not None}
+
+
+def sprint_json(view: SprintView) -> dict[str, Any]:
+    """The object of report.json, who works on the sprint, and which stories wait for a person."""
+    waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
+    return {**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting}
+
+
+def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
+    """Everything the record says of a story; `stat` is its diff stat. Raises ConfigError for one that nobody knows."""
+    history = history_of(view, story)
+    report = next(entry for entry in view.report.stories if entry.id == story)
+    conflict, replan = conflict_of(history), view.record.replans.get(story)
+    tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
+    return {
+        **report.model_dump(mode="json"),
+        "sprint": view.record.sprint,
+        "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
+        "replan": replan.model_dump(mode="json") if replan else None,
+        **question_json(story, view.record.sprint, history),
+        "plan": plan_of(history),
+        "plan_file": _plan_file(view, story, history),
+        "contract": _contract(history),
+        "diff_stat": stat,
+        "test_output": tests[-1].data.get("output", "") if tests else "",
+        "history": [
+            {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
+        ],
+    }
+
+
+def contract_of(view: SprintView, story: str) -> ArchitectureContract:
+    """The story's contract as it is now. Raises ConfigError when it has none."""
+    history = history_of(view, story)
+    frozen = _contract(history)
+    if frozen is None:
+        raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
+    return ArchitectureContract.model_validate(frozen)
+
+
+def _contract(history: StoryHistory) -> Any:
+    found = [event.data.get("contract") for event in history.events if event.name in CONTRACTS]
+    return next((contract for contract in reversed(found) if contract), None)
+
+
+def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
+    """The file of a person's plan; None where the plan that was judged last is the architect's."""
+    judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
+    brought = view.record.plans.get(story)
+    return (judged[-1] if judged else brought.path if brought else None) or None
