@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
@@ -31,10 +30,6 @@ class Standing:
     def done(self) -> frozenset[str]:
         """Stories that are done."""
         return frozenset(story for story, status in self.status.items() if status is StoryStatus.DONE)
-
-    def begins(self, story: str, at: datetime) -> None:
-        """The story began, at this time."""
-        self.began[story] = at
 
     def ended(self, outcome: StoryOutcome) -> None:
         """The story has its outcome."""

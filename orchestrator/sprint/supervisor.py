@@ -6,20 +6,19 @@ from the event log, so it can be started again at any time.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.findings import blocking, critical, major
+from orchestrator.domain.findings import critical, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, step_to
 from orchestrator.domain.story import Story
 from orchestrator.ports import Clock, EventSink
 from orchestrator.sprint.board import Board
-from orchestrator.sprint.cells import closed_cells, known_cells, story_cells
+from orchestrator.sprint.books import Books
+from orchestrator.sprint.cells import known_cells
 from orchestrator.sprint.hands import CellWriter, Renewer, StoryRunner
-from orchestrator.sprint.history import FINISHED, STARTED, StoryHistory
+from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.order_taker import OrderTaker
 from orchestrator.sprint.pause import Brake
 from orchestrator.sprint.slots import Slots
@@ -52,14 +51,15 @@ class Supervisor:
         With `stays` a sprint that is paused is waited for; without, `run` returns once it has come to rest.
         """
         self._stories, self._histories = stories, histories
-        self._runner, self._sink, self._clock, self._cells = runner, sink, clock, cells
+        self._runner, self._cells = runner, cells
         self._payload, self._slots, self._board = payload, slots, board
         self._brake = Brake(record, sink, clock, stop_after=stop_after_failures, failed=failed)
         self._stays = stays
         self._standing = Standing(record, histories)
+        self._books = Books(self._standing, sink, clock, cells)
         self._orders = OrderTaker(
             self._standing, board, self._brake, slots, runner=runner, renewer=renewer, cells=cells, sink=sink,
-            clock=clock, record_outcome=self._record_outcome,
+            clock=clock, record_outcome=self._books.ended,
         )  # fmt: skip
 
     @property
@@ -166,7 +166,7 @@ class Supervisor:
                 failed = [n for n in self._needs(story_id) if self._status[n].final and not _done(self._status[n])]
                 if failed:
                     changed = True
-                    await self._record_outcome(_blocked(story_id, failed, self._status))
+                    await self._books.ended(_blocked(story_id, failed, self._status))
 
     async def _start_ready(self) -> None:
         for story_id in self._open():
@@ -188,15 +188,7 @@ class Supervisor:
         workflow_id = self._record.workflow_id(story_id)
         self._slots.take(workflow_id)
         story = self._stories[story_id]
-        time = await self._emit(
-            story_id,
-            STARTED,
-            f"{story_id} starts: {story.title}",
-            data={"criteria": list(story.acceptance_criteria)},
-            known=self._standing.began.get(story_id),
-        )
-        self._standing.began[story_id] = time
-        await self._put(story_id, StoryStatus.EXECUTING, STARTED, Execution_Started_At=time)
+        await self._books.started(story)
         work = self._runner.run_story(workflow_id, await self._payload(story))
         task = asyncio.create_task(work, name=workflow_id)
         self._running[task] = story_id
@@ -210,52 +202,8 @@ class Supervisor:
                 "internal.error", f"{type(error).__name__}: {error}", fix="report this; other stories go on"
             )
             outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
-        await self._record_outcome(outcome)
+        await self._books.ended(outcome)
         await self._brake.after(outcome)
-
-    async def _record_outcome(self, outcome: StoryOutcome) -> None:
-        self._standing.ended(outcome)
-        good = _done(outcome.status)
-        telling = blocking(outcome.findings) or outcome.findings
-        why = "" if good or not telling else f": {telling[-1].message}"
-        time = await self._emit(
-            outcome.id,
-            FINISHED,
-            f"{outcome.id} is {outcome.status}{why}",
-            level=Level.INFO if good else Level.ERROR,
-            data={"outcome": outcome.model_dump(mode="json"), "status": outcome.status},
-        )
-        await self._put(outcome.id, outcome.status, FINISHED, Execution_Completed_At=time)
-        if good:
-            times = {"Execution_Started_At": self._standing.began.get(outcome.id, time), "Execution_Completed_At": time}
-            await self._cells.put(closed_cells(self._record, outcome.id, times))
-
-    async def _emit(
-        self,
-        story_id: str,
-        name: str,
-        message: str,
-        *,
-        level: Level = Level.INFO,
-        data: dict[str, Any] | None = None,
-        known: datetime | None = None,
-    ) -> datetime:
-        """Record a once-only fact of the story; the time that counts is the one recorded first."""
-        event = Event(
-            id=f"{self._record.workflow_id(story_id)}:{name}",
-            time=known or self._clock.now(),
-            level=level,
-            name=name,
-            message=message,
-            sprint=self._record.sprint,
-            story=story_id,
-            data=data or {},
-        )
-        await self._sink.emit(event)
-        return event.time
-
-    async def _put(self, story_id: str, status: StoryStatus, event: str, **times: datetime) -> None:
-        await self._cells.put([story_cells(self._record, story_id, status, event, times)])
 
 
 def _done(status: StoryStatus) -> bool:
