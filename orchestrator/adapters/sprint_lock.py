@@ -21,8 +21,9 @@ ORPHAN_WAIT_S = 30.0
 class SprintLock:
     """`async with SprintLock(path) as lock:` holds it; raises SprintLocked naming the pid of a living holder."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, what: str = "this sprint") -> None:
+        """`what` is what the lock stands for, in messages."""
+        self._path, self._what = path, what
         self.fd = -1
 
     async def __aenter__(self) -> "SprintLock":
@@ -44,11 +45,11 @@ class SprintLock:
             if pid and is_alive(pid):
                 self._close()
                 raise SprintLocked(
-                    f"another process (pid {pid}) is at work on this sprint; wait for it or end it", pid=pid
+                    f"another process (pid {pid}) is at work on {self._what}; wait for it or end it", pid=pid
                 )
             if time.monotonic() > deadline:
                 self._close()
-                raise SprintLocked("commands left by a killed run still hold this sprint; end them first", pid=pid)
+                raise SprintLocked(f"commands left by a killed run still hold {self._what}; end them first", pid=pid)
             time.sleep(0.05)
         os.ftruncate(self.fd, 0)
         os.pwrite(self.fd, str(os.getpid()).encode(), 0)

@@ -97,6 +97,33 @@ class StateFolder:
         """report.json."""
         return self.home / "reports" / sprint / "report.json"
 
+    @property
+    def daemon_lock(self) -> Path:
+        """Held by the daemon of this folder while it lives."""
+        return self.home / "daemon" / "lock"
+
+    @property
+    def daemon_address(self) -> Path:
+        """Where the living daemon listens, as {"url", "pid"}."""
+        return self.home / "daemon" / "address.json"
+
+    @property
+    def submitted(self) -> Path:
+        """Backlogs that were handed in."""
+        return self.home / "backlogs"
+
+    def last_good(self, backlog: Path) -> Path:
+        """What a watched backlog last was when it could be taken over."""
+        return self.home / "daemon" / "backlogs" / f"{_slug(backlog)}.json"
+
+    def executor_id(self) -> str:
+        """Who this folder's daemon is in a database that others may use too; made when it is not there yet. Blocks."""
+        path = self.home / "daemon" / "id"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(path, secrets.token_hex(4).encode())
+        return f"serve-{path.read_text().strip()}"
+
     def sidecar(self, backlog: Path) -> Path:
         """Cells that could not be written into this backlog file."""
         return self.home / "sidecars" / f"{_slug(backlog)}.json"

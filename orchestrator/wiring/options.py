@@ -45,6 +45,17 @@ class RunOptions(ModelOptions):
     """`[STORY=]FILE`, each."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions(ModelOptions):
+    """The options of `serve`, as typed."""
+
+    backlogs: tuple[Path, ...] = ()
+    """Files and folders, beside those of the settings and those that are handed in."""
+    repo: str | None = None
+    """Path, or the address of a remote one."""
+    push_to: str | None = None
+
+
 def default_repository() -> Path:
     """Without --repo: the current folder when it is a repository's top folder, else `repo` in it."""
     here = Path.cwd()

@@ -1,15 +1,65 @@
 """A story begun anew, as the record and the log have it."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.control import Order
 from orchestrator.domain.events import Event
 from orchestrator.domain.sprint import Replan, SprintRecord
-from orchestrator.ports import Clock
+from orchestrator.ports import Clock, EventSink
 
 
-def cleared_record(record: SprintRecord) -> SprintRecord:
-    """The record of a sprint that is as if it had not been: the next start selects anew."""
-    return record.reset(record.story_ids).model_copy(update={"cleared": True})
+class Renewal:
+    """`sprint.hands.Renewer`, for whoever holds the sprint's lock. The record goes last: what was cut is done again."""
+
+    def __init__(
+        self,
+        record: SprintRecord,
+        workspace: GitWorkspace,
+        folder: StateFolder,
+        sink: EventSink,
+        clock: Clock,
+        *,
+        source: Path | None = None,
+    ) -> None:
+        """`source` is the user's repository, where the workspace is not prepared yet."""
+        self.record = record
+        """As it is now."""
+        self._workspace, self._folder, self._sink, self._clock = workspace, folder, sink, clock
+        self._source = source
+
+    async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
+        """See the protocol."""
+        await self._remove(stories)
+        return await self._renewed(self.record.reset(tuple(stories)), stories, order)
+
+    async def clear(self, order: Order) -> None:
+        """See the protocol."""
+        stories = self.record.story_ids
+        await self._remove(stories)
+        await self._workspace.remove_result()
+        cleared = self.record.reset(stories).model_copy(update={"cleared": True})
+        await self._renewed(cleared, stories, order)
+
+    async def renewed_by(self, order: Order) -> bool:
+        """See the protocol."""
+        return order.id in self.record.orders
+
+    async def _remove(self, stories: Sequence[str]) -> None:
+        if self._source is not None:
+            await self._workspace.prepare(self._source)
+        for story in stories:
+            await self._workspace.remove(story)
+
+    async def _renewed(self, after: SprintRecord, stories: Sequence[str], order: Order) -> SprintRecord:
+        for event in reset_events(self.record, after, stories, self._clock, order=order.id):
+            await self._sink.emit(event)
+        self.record = after.model_copy(update={"orders": (*after.orders, order.id)})
+        await asyncio.to_thread(self._folder.save, self.record)
+        return self.record
 
 
 def reset_events(

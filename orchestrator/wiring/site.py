@@ -18,13 +18,13 @@ from orchestrator.ports import Backlog
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.board import Board
-from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.history import FINISHED, StoryHistory
 from orchestrator.sprint.spending import Spending
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.given_plans import is_current
 from orchestrator.wiring.providers import policies_of
-from orchestrator.wiring.renewal import cleared_record, reset_events
+from orchestrator.wiring.renewal import Renewal
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.secrecy import masks_of
 from orchestrator.wiring.sprints import Chosen, numbered_events
@@ -50,7 +50,7 @@ class Site:
         provider: str | None,
     ) -> None:
         """`provider` is who answers everybody, if somebody does (`--provider`)."""
-        self._works, self._chosen, self._workspace = works, chosen, workspace
+        self._works, self._chosen = works, chosen
         self._settings, self._environment, self._provider = settings, environment, provider
         masks = masks_of(works.folder, secrets)
         environments = works.folder.environments(chosen.record.sprint)
@@ -58,8 +58,10 @@ class Site:
         self.story_body, self.plan_body = story_body(library, workspace, runner, masks), plan_body(library, masks)
         self.plans: dict[str, GivenPlan] = {}
         self._spending = Spending()
-        self.board = Board(chosen.record.sprint, lambda: self._spending.over(self._settings.budget))
+        self.board = Board(chosen.record.sprint, lambda: works.hold or self._spending.over(self._settings.budget))
         self._following = works.switchboard.following(self.board)
+        self._ended: set[str] = set()
+        self._renewal = Renewal(chosen.record, workspace, works.folder, works.sink, works.clock)
         self._supervisor: Supervisor | None = None
         self._briefs = self._make_briefs()
 
@@ -68,6 +70,7 @@ class Site:
         self._following.__enter__()
         events = await asyncio.to_thread(numbered_events, self._environment, self._works.folder, self._chosen.record)
         self._spending = Spending(event for _, event in events)
+        self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
         self.board.read(events)
         self._works.admit(self._chosen.record.sprint, self)
         return self
@@ -143,39 +146,32 @@ class Site:
         return briefs
 
     async def is_current(self, workflow_id: str) -> bool:
-        """See Place."""
-        return await is_current(self.record)(workflow_id)
+        """See Place. A story that has its outcome, as one that was cancelled, is not gone on with."""
+        return workflow_id not in self._ended and await is_current(self.record)(workflow_id)
 
     def saw(self, event: Event) -> None:
         """See Place."""
+        if event.name == FINISHED:
+            self._ended.add(event.id.removesuffix(f":{FINISHED}"))
         before = self.board.budget
         self._spending.add(event)
         if self.board.budget != before:
             self.board.look_again()
 
     async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
-        """See Renewer. The record goes last: what was cut short is done again."""
-        for story in stories:
-            await self._workspace.remove(story)
-        return await self._renewed(self.record.reset(tuple(stories)), stories, order)
+        """See Renewer."""
+        return self._renewed(await self._renewal.renew(stories, order))
 
     async def clear(self, order: Order) -> None:
         """See Renewer."""
-        stories = self.record.story_ids
-        for story in stories:
-            await self._workspace.remove(story)
-        await self._workspace.remove_result()
-        await self._renewed(cleared_record(self.record), stories, order)
+        await self._renewal.clear(order)
+        self._renewed(self._renewal.record)
 
     async def renewed_by(self, order: Order) -> bool:
         """See Renewer."""
-        return order.id in self.record.orders
+        return await self._renewal.renewed_by(order)
 
-    async def _renewed(self, after: SprintRecord, stories: Sequence[str], order: Order) -> SprintRecord:
-        for event in reset_events(self.record, after, stories, self._works.clock, order=order.id):
-            await self._works.sink.emit(event)
-        after = after.model_copy(update={"orders": (*after.orders, order.id)})
-        await asyncio.to_thread(self._works.folder.save, after)
+    def _renewed(self, after: SprintRecord) -> SprintRecord:
         self._chosen = replace(self._chosen, record=after)
         self._briefs = self._make_briefs()
         return after

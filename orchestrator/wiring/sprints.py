@@ -111,6 +111,8 @@ def continued_sprint(
         record = folder.record(options.sprint)
         if record is not None and not record.cleared:
             _same(record, options, repo)
+        if record is not None and record.executor and not record.cleared:
+            raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` goes on with it")
         return record
     fitting = [
         record
@@ -118,6 +120,7 @@ def continued_sprint(
         if (record.backlog, record.repo) == (str(options.backlog.absolute()), str(repo))
         and set(record.requested) == set(options.stories)
         and not record.cleared
+        and not record.executor
     ]
     return next((record for record in reversed(fitting) if unfinished(record)), None)
 

@@ -65,6 +65,8 @@ class Works:
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
         self.switchboard = Switchboard(self.sink, self.slots.given_back)
         self.engine = self._engine()
+        self.hold = ""
+        """Why no sprint of this process pays for anything now; "" when they do."""
         self._places: dict[str, asyncio.Future[Place]] = {}
         self._stack = AsyncExitStack()
 

@@ -1,0 +1,70 @@
+"""Ends the process when its event loop stands still: a platform looks at a service's health only when it starts."""
+
+import asyncio
+import faulthandler
+import json
+import os
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+
+STUCK = 70
+"""Exit code (EX_SOFTWARE)."""
+TICKS = 10
+"""Looks within the time that a loop may stand still."""
+
+
+class Watchdog:
+    """Use as an async context manager on the loop that is watched; `limit_s` 0 watches nothing.
+
+    Looks are counted, not seconds: a process that was stopped and goes on has not stood still.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._tick_s = limit_s / TICKS
+        self._beats = 0
+        self._ended = threading.Event()
+        self._heart: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def __aenter__(self) -> "Watchdog":
+        if self._tick_s > 0:
+            self._heart = asyncio.create_task(self._beat(), name="watchdog-heart")
+            self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+            self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._heart is not None:
+            self._heart.cancel()
+            await asyncio.gather(self._heart, return_exceptions=True)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    async def _beat(self) -> None:
+        while True:
+            self._beats += 1
+            await asyncio.sleep(self._tick_s / 2)
+
+    def _watch(self) -> None:
+        seen, missed = self._beats, 0
+        while not self._ended.wait(self._tick_s):
+            missed = missed + 1 if self._beats == seen else 0
+            seen = self._beats
+            if missed >= TICKS:
+                self._bark()
+
+    def _bark(self) -> None:
+        message = f"the event loop has stood still for {self._tick_s * TICKS:.0f} s: the process ends itself"
+        line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
+        told = json.dumps({**line, "message": message, "event": "watchdog_barked"})
+        with suppress(OSError):
+            os.write(1, f"{told}\n".encode())
+        with suppress(OSError, ValueError):
+            faulthandler.dump_traceback(sys.stderr)
+        os._exit(STUCK)

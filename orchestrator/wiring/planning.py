@@ -1,0 +1,158 @@
+"""What the daemon has before it: the backlogs it watches, its sprints that have not ended, the rows for new ones."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.adapters.repository import open_repository
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.daemon import BacklogState
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.story import BacklogContent
+from orchestrator.errors import ConfigError, SprintLocked
+from orchestrator.ports import Clock
+from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.options import RunOptions, default_repository
+from orchestrator.wiring.sprints import finished, new_sprint, sprints_elsewhere
+from orchestrator.wiring.watched import News, Watched, backlogs_at
+
+
+class Asked(Protocol):
+    """What the command line says."""
+
+    @property
+    def backlogs(self) -> tuple[Path, ...]:
+        """Files and folders."""
+        ...
+
+    @property
+    def repo(self) -> str | None:
+        """Path, or the address of a remote one."""
+        ...
+
+
+class Planner:
+    """Knows what is to be done; does none of it."""
+
+    def __init__(self, asked: Asked, environment: Environment, folder: StateFolder, clock: Clock) -> None:
+        self._asked, self._environment, self._folder, self._clock = asked, environment, folder, clock
+        self._watched: dict[Path, Watched] = {}
+        self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
+        self.executor_id = ""
+        self.own: list[SprintRecord] = []
+        """This daemon's sprints, oldest first, those that were reset as a whole left out."""
+
+    @property
+    def watched(self) -> list[Watched]:
+        """The backlogs as they were looked at last."""
+        return [*self._watched.values()]
+
+    def look(self, settings: Settings) -> list[tuple[Watched, News]]:
+        """Look at every backlog and every record; what is new. Blocks."""
+        self._find(settings)
+        now = self._clock.now()
+        news = [(watched, found) for watched in self.watched if (found := watched.look(settings, now)) is not None]
+        records = self._read_records()
+        self.own = [record for record in records if record.executor == self.executor_id and not record.cleared]
+        return news
+
+    def _read_records(self) -> list[SprintRecord]:
+        """Every record, read again only where its file is another one."""
+        known, self._records = self._records, {}
+        for path in (self._folder.home / "sprints").glob("*/sprint.json"):
+            told = path.stat()
+            stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
+            name = path.parent.name
+            before = known.get(name)
+            record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
+            if record is not None:
+                self._records[name] = (stamp, record)
+        return sorted((record for _, record in self._records.values()), key=lambda record: record.started_at)
+
+    def states(self, why_waiting: Callable[[str], str]) -> tuple[BacklogState, ...]:
+        """How each backlog is; `why_waiting` says of a path why no sprint can begin with it."""
+        return tuple(
+            BacklogState(
+                name=watched.path.name,
+                path=str(watched.path),
+                read_at=watched.read_at,
+                stories=len(watched.content.stories) if watched.content is not None else 0,
+                waiting=tuple(story for group in watched.untaken(self.own).values() for story in group),
+                refused=watched.refused or why_waiting(str(watched.path)),
+                problems=watched.problems,
+            )
+            for watched in self.watched
+        )
+
+    def judge_anew(self) -> None:
+        """Other settings may read the backlogs otherwise."""
+        for watched in self.watched:
+            watched.look_anew()
+
+    def _find(self, settings: Settings) -> None:
+        named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
+        paths = [path.absolute() for place in named for path in backlogs_at(place)]
+        if self._folder.submitted.is_dir():
+            paths += backlogs_at(self._folder.submitted)
+        self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
+
+    def unfinished(self, ended: Mapping[str, SprintRecord], at_work: Collection[str]) -> list[SprintRecord]:
+        """Own sprints with work left that are not at work.
+
+        `ended` are known to have none, as long as their records are these. Blocks.
+        """
+        return [
+            record
+            for record in self.own
+            if record.sprint not in at_work
+            and ended.get(record.sprint) != record
+            and not finished(self._environment, self._folder, record)
+        ]
+
+    def content(self, record: SprintRecord) -> BacklogContent | None:
+        """What the sprint's backlog says, or said when it was good last."""
+        path = Path(record.backlog)
+        return (self._watched.get(path) or Watched(path, self._folder)).content
+
+    async def new_sprint(self, watched: Watched, settings: Settings) -> SprintRecord | None:
+        """A sprint over rows that none has taken, recorded; None when there are none.
+
+        Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
+        """
+        groups = watched.untaken(self.own)
+        content = watched.content
+        if not groups or content is None:
+            return None
+        name, stories = next(iter(groups.items()))
+        repository = await open_repository(await self._repository(settings))
+        options = RunOptions(backlog=watched.path, sprint=name or None, stories=stories)
+        record = await asyncio.to_thread(self._record, options, content, repository.path, repository.base)
+        async with SprintLock(self._folder.lock(record.sprint)):
+            known = await asyncio.to_thread(self._folder.record, record.sprint)
+            if known is not None and not known.cleared:
+                raise SprintLocked(f"sprint {record.sprint} has just begun elsewhere", pid=0)
+            await asyncio.to_thread(self._folder.save, record)
+        self.own.append(record)
+        return record
+
+    def _record(self, options: RunOptions, content: BacklogContent, repo: Path, base: str) -> SprintRecord:
+        known = self._folder.record(options.sprint) if options.sprint is not None else None
+        if known is not None and not known.cleared:
+            raise ConfigError(
+                f"the rows {', '.join(options.stories)} carry the Sprint_ID {options.sprint}, a sprint that has begun "
+                f"without them; give them another one, or none"
+            )
+        elsewhere = sprints_elsewhere(self._environment, self._folder)
+        record = new_sprint(
+            options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
+        )
+        return record.model_copy(update={"executor": self.executor_id})
+
+    async def _repository(self, settings: Settings) -> Path:
+        if self._asked.repo is not None:
+            return Path(self._asked.repo)
+        if settings.serve.repo is not None:
+            return self._environment.base_dir / settings.serve.repo
+        return await asyncio.to_thread(default_repository)

@@ -1,0 +1,293 @@
+"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, obeys orders, and ends cleanly."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+from orchestrator import __version__
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.free_disk import short_of_disk
+from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.daemon import DaemonState, Submitted
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.redaction import secrets_of
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Settings, forget_secrets
+from orchestrator.wiring.fleet import NOT_NOW, Fleet
+from orchestrator.wiring.options import ServeOptions
+from orchestrator.wiring.planning import Planner
+from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.reload import change_between
+from orchestrator.wiring.sandboxes import sandbox_for
+from orchestrator.wiring.serving import Equipment
+from orchestrator.wiring.submitting import submit, withdraw
+from orchestrator.wiring.team import prompt_library
+from orchestrator.wiring.watched import News
+from orchestrator.wiring.works import Works
+
+
+class Daemon:
+    """Use as an async context manager; `run` then works until `stop`.
+
+    `listen` gets every event as it is recorded; `load` reads the settings anew (Raises ConfigError).
+    """
+
+    def __init__(
+        self,
+        options: ServeOptions,
+        settings: Settings,
+        environment: Environment,
+        *,
+        listen: Callable[[Event], None],
+        load: Callable[[], Settings],
+    ) -> None:
+        self.settings, self.environment = settings, environment
+        self._options, self._listen = options, listen
+        self._clock = SystemClock()
+        self._folder = StateFolder(environment.home)
+        self._started = self._clock.now()
+        self._phase: Literal["starting", "ready", "stopping"] = "starting"
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._stack = AsyncExitStack()
+        self._fleet = Fleet(self._tell_waiting, self.wake)
+        self._load = load
+        self._replaced: list[RoutedProvider] = []
+        self._planner = Planner(options, environment, self._folder, self._clock)
+        self._provider: RoutedProvider
+        self._equipment: Equipment
+        self.works: Works
+
+    async def __aenter__(self) -> "Daemon":
+        """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
+        async with AsyncExitStack() as stack:
+            await asyncio.to_thread(self._folder.make)
+            await stack.enter_async_context(SprintLock(self._folder.daemon_lock, f"{self._folder.home} as its daemon"))
+            self._provider = await asyncio.to_thread(
+                open_providers, self._options, self.settings, self.environment, self._clock
+            )
+            stack.push_async_callback(self._close_provider)
+            forget_secrets()
+            library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
+            sandbox = await sandbox_for(self.settings, self.environment)
+            executor_id = await asyncio.to_thread(self._folder.executor_id)
+            self.works = Works(
+                self.settings, self.environment, self._provider, executor_id=executor_id, listen=self._listen
+            )
+            self.works.sink.hide(secrets_of(self.environment.variables))
+            await stack.enter_async_context(self.works)
+            self._equipment = self._equip(library, sandbox)
+            self._planner.executor_id = executor_id
+            stack.push_async_callback(self._fleet.end)
+            self._stack = stack.pop_all()
+        self._phase = "ready"
+        await self._emit(
+            "daemon_ready", "the daemon is ready", version=__version__, pid=os.getpid(), executor_id=executor_id
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def _equip(self, library: PromptLibrary, sandbox: Sandbox) -> Equipment:
+        return Equipment(
+            works=self.works,
+            environment=self.environment,
+            library=library,
+            sandbox=sandbox,
+            secrets=secrets_of(self.environment.variables),
+            provider=self._options.provider,
+            provider_told=str(self._provider),
+        )
+
+    async def run(self) -> None:
+        """Work until `stop`; then nothing new begins and what is at work gets its grace."""
+        while not self._stopping.is_set():
+            await self._tick()
+            await self._nap()
+        self._phase = "stopping"
+        grace = self.settings.shutdown.grace_s
+        at_work = self.works.switchboard.at_work
+        told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
+        await self._emit("daemon_stopping", told, grace_s=grace, at_work=at_work)
+        cut = await self._drain(grace)
+        done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
+        await self._emit("daemon_stopped", done, cut=cut)
+
+    def stop(self) -> None:
+        """End soon and cleanly; a second time: at once."""
+        if self._stopping.is_set():
+            self._hurry.set()
+        self._stopping.set()
+        self._wake.set()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it was told twice to end."""
+        return self._hurry.is_set()
+
+    def wake(self) -> None:
+        """Something changed: look now."""
+        self._wake.set()
+
+    async def _nap(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.serve.poll_s):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def _drain(self, grace: float) -> int:
+        draining = asyncio.create_task(self.works.switchboard.drain(grace), name="drain")
+        hurry = asyncio.create_task(self._hurry.wait(), name="hurry")
+        await asyncio.wait({draining, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (draining, hurry):
+            task.cancel()
+        await asyncio.gather(draining, hurry, return_exceptions=True)
+        return self.works.switchboard.at_work
+
+    async def _tick(self) -> None:
+        """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
+        await self._fleet.reap()
+        for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
+            await self._tell_news(watched.path, news)
+        await self._look_at_disk()
+        for record in await asyncio.to_thread(self._planner.unfinished, self._fleet.ended, self._fleet.at_work):
+            if self._fleet.is_free(record.sprint):
+                await self._begin(record)
+        if not self.works.hold:
+            await self._begin_new()
+
+    async def _begin_new(self) -> None:
+        busy = self._fleet.backlogs
+        busy |= {record.backlog for record in self._planner.own if self._fleet.why_waiting(record.sprint)}
+        for watched in self._planner.watched:
+            path = str(watched.path)
+            if path in busy or not self._fleet.is_free(path):
+                continue
+            try:
+                record = await self._planner.new_sprint(watched, self.settings)
+            except NOT_NOW as error:
+                await self._fleet.waits(path, error.message)
+                continue
+            self._fleet.goes(path)
+            if record is not None:
+                await self._begin(record)
+
+    async def _begin(self, record: SprintRecord) -> None:
+        content = await asyncio.to_thread(self._planner.content, record)
+        if content is not None:
+            push_to = self._options.push_to or self.settings.serve.push_to
+            self._fleet.begin(record, content, self._equipment, self.settings, push_to)
+
+    async def _tell_waiting(self, what: str, reason: str) -> None:
+        await self._emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
+
+    async def _tell_news(self, path: Path, news: News) -> None:
+        if news.refused:
+            problems = [finding.model_dump(mode="json") for finding in news.problems]
+            told = f"the backlog {path} is refused, what was good last goes on: {news.refused}"
+            await self._emit("backlog_refused", told, level=Level.ERROR, backlog=str(path), problems=problems)
+        else:
+            await self._emit("backlog_taken", f"the backlog {path} is taken over", backlog=str(path))
+
+    async def _look_at_disk(self) -> None:
+        hold = await self._short_of_disk()
+        if hold != self.works.hold:
+            self.works.hold = hold
+            self.works.switchboard.look_again()
+
+    async def _close_provider(self) -> None:
+        for provider in (*self._replaced, self._provider):
+            await provider.close()
+
+    async def _emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
+        """Record something that concerns the daemon and no sprint."""
+        now = self._clock.now()
+        await self.works.sink.emit(
+            Event(
+                id=f"{name}:{self._planner.executor_id}:{now.isoformat()}",
+                time=now,
+                level=level,
+                name=name,
+                message=message,
+                sprint="",
+                data=data,
+            )
+        )
+
+    def state(self) -> DaemonState:
+        """How it is now."""
+        sites = [served.site for served in self._fleet.served if served.site is not None]
+        return DaemonState(
+            version=__version__,
+            pid=os.getpid(),
+            started_at=self._started,
+            phase=self._phase,
+            executor_id=self._planner.executor_id,
+            backlogs=self._planner.states(self._fleet.why_waiting),
+            sprints=self._fleet.states(),
+            calls_in_flight=self.works.switchboard.at_work,
+            stories_at_work=self.works.slots.at_work,
+            stories_waiting=len(self.works.slots.waiting),
+            stories_queued=sum(site.queued for site in sites),
+        )
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Component → what is wrong with it, "" when nothing is."""
+        try:
+            await self.works.sink.find(["-"])
+            database = ""
+        except ConfigError as error:
+            database = error.message
+        engine = "" if self._phase == "ready" else f"the daemon is {self._phase}"
+        return {"database": database, "engine": engine, "disk": await self._short_of_disk()}
+
+    async def _short_of_disk(self) -> str:
+        return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
+
+    async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
+        """Watch a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""
+        done = await asyncio.to_thread(submit, self._folder, self.settings, name, suffix, content)
+        self.wake()
+        return done
+
+    async def withdraw(self, name: str) -> None:
+        """Watch a backlog no more that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
+        await asyncio.to_thread(withdraw, self._folder, name)
+        self.wake()
+
+    async def reload(self) -> str:
+        """Read the settings anew; what changed. Raises ConfigError: those before stay."""
+        try:
+            settings = await asyncio.to_thread(self._load)
+            provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
+        except ConfigError as error:
+            told = f"the settings are refused, those before stay: {error.message}"
+            await self._emit("settings_refused", told, level=Level.ERROR)
+            raise
+        change = change_between(self.settings, settings)
+        self._take(settings, provider)
+        await self._emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
+        self.wake()
+        return change.told
+
+    def _take(self, settings: Settings, provider: RoutedProvider) -> None:
+        # Calls under way end on the connections that they began on.
+        self._replaced.append(self._provider)
+        self.settings, self._provider = settings, provider
+        self._equipment = replace(self._equipment, provider_told=str(provider))
+        self.works.change(settings, provider)
+        self._fleet.change(settings)
+        self._planner.judge_anew()

@@ -1,0 +1,142 @@
+"""One sprint of the daemon, from its lock to its report."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.story import BacklogContent
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.report import exit_code
+from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.reports import push, save_report
+from orchestrator.wiring.sandboxes import begun_events, sandbox_told
+from orchestrator.wiring.secrecy import known_secrets
+from orchestrator.wiring.site import Site
+from orchestrator.wiring.sprints import Chosen, failed_before, histories_of, require_rows, sprint_events
+from orchestrator.wiring.works import Works
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """What the daemon gives to each of its sprints."""
+
+    works: Works
+    environment: Environment
+    library: PromptLibrary
+    sandbox: Sandbox
+    secrets: tuple[str, ...]
+    provider: str | None
+    """Who answers everybody, if somebody does."""
+    provider_told: str
+
+
+class ServedSprint:
+    """Drives one sprint until it has ended; `site` is there while it is at work."""
+
+    def __init__(self, record: SprintRecord, content: BacklogContent, equipment: Equipment, settings: Settings) -> None:
+        self.record, self._content = record, content
+        self._equipment, self.settings = equipment, settings
+        self._works, self._environment = equipment.works, equipment.environment
+        self.site: Site | None = None
+
+    def change(self, settings: Settings) -> None:
+        """What begins from now on goes by these."""
+        self.settings = settings
+        if self.site is not None:
+            self.site.change(settings)
+
+    async def drive(self, push_to: str | None) -> None:
+        """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
+        WorkspaceError, ConfigError before anything is done when it cannot be worked on now."""
+        folder, record = self._works.folder, self.record
+        async with SprintLock(folder.lock(record.sprint)) as lock:
+            workspace = GitWorkspace(
+                mirror=folder.mirror(Path(record.repo)),
+                folder=folder.worktrees(record.sprint),
+                sprint=record.sprint,
+                base=record.base,
+                lock_fds=(lock.fd,),
+            )
+            try:
+                await workspace.prepare(Path(record.repo))
+                secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
+                self._works.sink.hide(secrets)
+                await self._work(workspace, secrets, lock.fd)
+                if not self.record.cleared:
+                    await self._conclude(workspace, secrets, push_to)
+            finally:
+                self.site = None
+                workspace.close()
+
+    async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
+        folder, environment, record = self._works.folder, self._environment, self.record
+        histories = await asyncio.to_thread(histories_of, environment, folder, record)
+        chosen = Chosen(
+            record=record, continued=any(history.started for history in histories.values()), content=self._content
+        )
+        require_rows(chosen, histories)
+        failed = await asyncio.to_thread(failed_before, environment, folder, record, histories)
+        now, equipment = self._works.clock.now(), self._equipment
+        for event in begun_events(chosen, equipment.provider_told, equipment.sandbox.facts, now):
+            await self._works.sink.emit(event)
+        site = await asyncio.to_thread(self._site, chosen, workspace, secrets, lock_fd)
+        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self.settings, folder)
+        async with site:
+            self.site = site
+            await site.drive(histories, backlog, self._warn, failed=failed, stays=True)
+            self.record = site.record
+
+    def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
+        return Site(
+            self._works,
+            chosen,
+            workspace,
+            settings=self.settings,
+            environment=self._environment,
+            library=self._equipment.library,
+            sandbox=self._equipment.sandbox,
+            secrets=secrets,
+            lock_fd=lock_fd,
+            provider=self._equipment.provider,
+        )
+
+    async def _warn(self, text: str) -> None:
+        await self._emit("backlog_warning", text, level=Level.WARN)
+
+    async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], push_to: str | None) -> None:
+        folder, record, environment = self._works.folder, self.record, self._environment
+        histories = await asyncio.to_thread(histories_of, environment, folder, record)
+        facts = sandbox_told(await asyncio.to_thread(sprint_events, environment, folder, record))
+        report, path = await asyncio.to_thread(
+            save_report, folder, record, histories, self._content.stories, None, secrets, facts
+        )
+        unpushed = await push(workspace, Path(record.repo), push_to)
+        counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
+        done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+        good = exit_code(report) == 0
+        level = Level.INFO if good and not unpushed else Level.WARN
+        told = done + (f"; not pushed: {unpushed}" if unpushed else "")
+        await self._emit(
+            "sprint_ended", told, level=level, report=str(path), good=good, push_to=push_to, unpushed=unpushed
+        )
+
+    async def _emit(self, name: str, message: str, *, level: Level, **data: object) -> None:
+        now = self._works.clock.now()
+        sprint = self.record.sprint
+        await self._works.sink.emit(
+            Event(
+                id=f"{sprint}:{name}:{now.isoformat()}",
+                time=now,
+                level=level,
+                name=name,
+                message=message,
+                sprint=sprint,
+                data=data,
+            )
+        )

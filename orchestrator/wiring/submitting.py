@@ -1,0 +1,70 @@
+"""Backlogs that are handed in to the daemon: checked first, then kept in the state folder and watched."""
+
+import re
+import secrets
+from pathlib import Path
+
+from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.checks.backlog import all_problems
+from orchestrator.domain.daemon import Submitted
+from orchestrator.errors import BacklogError, ConfigError
+from orchestrator.settings import Settings
+from orchestrator.wiring.watched import SUFFIXES, checked
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, content: bytes) -> Submitted:
+    """Keep `content` as the backlog `name`, in place of what it held. Blocks.
+
+    Raises ConfigError for a name or a format we do not take, BacklogError with every problem of the content; what was
+    there before then stays.
+    """
+    _check(name, suffix)
+    folder.make()
+    folder.submitted.mkdir(parents=True, exist_ok=True)
+    target = folder.submitted / f"{name}{suffix}"
+    others = [path for path in _of(folder, name) if path != target]
+    if others:
+        raise ConfigError(f"the backlog {name} was handed in as {others[0].name}: withdraw it first, or take this form")
+    # Judged under its own name in a folder of its own: findings name the file, and the watcher sees whole files only.
+    beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / target.name
+    beside.parent.mkdir(parents=True)
+    try:
+        beside.write_bytes(content)
+        read = checked(beside, settings, folder)
+        replaced = target.exists()
+        replace_content(target, content)
+    except BacklogError as error:
+        told = error.message.replace(str(beside), target.name)
+        raise BacklogError(told, findings=error.findings) from error
+    finally:
+        beside.unlink(missing_ok=True)
+        beside.parent.rmdir()
+    warnings = tuple(all_problems(read))
+    return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
+
+
+def withdraw(folder: StateFolder, name: str) -> None:
+    """Watch it no more. Raises ConfigError when there is none of this name. Blocks."""
+    _check(name, SUFFIXES[0])
+    found = _of(folder, name)
+    if not found:
+        raise ConfigError(f"no backlog {name} was handed in")
+    kept = folder.submitted / "withdrawn"
+    kept.mkdir(exist_ok=True)
+    for path in found:
+        # What was good last is kept beside the daemon's own state: sprints that are at work go on with it.
+        path.rename(kept / path.name)
+
+
+def _of(folder: StateFolder, name: str) -> list[Path]:
+    return [path for suffix in SUFFIXES if (path := folder.submitted / f"{name}{suffix}").exists()]
+
+
+def _check(name: str, suffix: str) -> None:
+    if not _NAME.fullmatch(name) or name.endswith("."):
+        raise ConfigError(f"{name[:80]!r} cannot name a backlog: letters, digits, dots, dashes, at most 64")
+    if suffix not in SUFFIXES:
+        raise ConfigError(f"{suffix[:20]!r} is no form of a backlog that can be handed in: {', '.join(SUFFIXES)}")

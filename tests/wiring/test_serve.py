@@ -1,0 +1,294 @@
+"""The daemon in this process: what it watches, begins, refuses, obeys and leaves when it ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.control import Verb
+from orchestrator.domain.events import Event
+from orchestrator.errors import BacklogError, ConfigError, SprintLocked
+from orchestrator.settings import load
+from orchestrator.wiring.control import order
+from orchestrator.wiring.options import ServeOptions
+from orchestrator.wiring.read import Reader
+from orchestrator.wiring.serve import Daemon
+from tests.support import APPROVED, Team, module_of, plain_environment, suite_text, write_backlog
+
+
+class Field:
+    """A folder with a backlog, a script, and a daemon that works there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.backlog = folder, folder / "backlog.csv"
+        self.team, self.events = Team(), []
+        self.overrides = ["serve.poll_s=0.1", "provider.wait_initial_s=0"]
+
+    events: list[Event]
+
+    def settings(self) -> Any:
+        return load(None, self.overrides, plain_environment(PATH="/usr/bin:/bin"), self.folder)
+
+    @asynccontextmanager
+    async def daemon(self) -> AsyncIterator[Daemon]:
+        settings, environment = self.settings()
+        self.script_again()
+        options = ServeOptions(
+            backlogs=(self.backlog,), repo=str(self.folder / "repo"), provider="scripted",
+            script=self.folder / "team.jsonl", call_log=self.folder / "calls.jsonl",
+        )  # fmt: skip
+        daemon = Daemon(options, settings, environment, listen=self.events.append, load=lambda: self.settings()[0])
+        async with daemon:
+            task = asyncio.create_task(daemon.run())
+            try:
+                yield daemon
+            finally:
+                daemon.stop()
+                await asyncio.wait_for(task, 30)
+
+    async def until(self, what: Callable[[], object]) -> None:
+        async with asyncio.timeout(30):
+            while not what():
+                await asyncio.sleep(0.02)
+
+    def slow_delivery(self, story: str, latency_ms: int) -> None:
+        """A story whose one delivery takes so long."""
+        module = module_of(story)
+        self.team.plan(story, [f"{module}.py"])
+        self.team.deliver(story, 1, {f"{module}.py": "def value():\n    return 1\n"}, latency_ms=latency_ms)
+        self.team.suite(story, suite_text(story, 1))
+
+    def slow_review(self, story: str, latency_ms: int) -> None:
+        """The first review of the story's one task takes so long."""
+        self.team.review(story, 1, APPROVED, latency_ms=latency_ms)
+
+    def script_again(self) -> None:
+        """What was added to the team is known from now on."""
+        self.team.write(self.folder / "team.jsonl")
+
+    def write(self, text: str, path: Path | None = None) -> None:
+        """Into the backlog, unless another file is named."""
+        (path or self.backlog).write_text(text)
+
+    def rows(self, *rows: str, path: Path | None = None) -> str:
+        """The backlog, or another one, with these rows; its text."""
+        return write_backlog(path or self.backlog, *rows).read_text()
+
+    def asked(self, story: str, purpose: str) -> bool:
+        """Whether somebody has been asked this of the story."""
+        asked = [event for event in self.named("turn_started") if event.story == story]
+        return any(event.data["purpose"] == purpose for event in asked)
+
+    def named(self, name: str) -> list[Event]:
+        return [event for event in self.events if event.name == name]
+
+    def calls(self) -> list[dict[str, Any]]:
+        path = self.folder / "calls.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    async def order(
+        self, verb: Verb, *, story: str | None = None, sprint: str | None = None, wait_s: float = 30
+    ) -> Any:
+        settings, environment = self.settings()
+        return await order(environment, settings, verb, sprint=sprint, story=story, by="ann", wait_s=wait_s)
+
+    def report(self, sprint: str) -> dict[str, str]:
+        view = Reader(self.settings()[1]).sprint(sprint)
+        return {story.id: story.status.value for story in view.report.stories}
+
+
+@pytest.fixture
+def field(tmp_path: Path) -> Field:
+    return Field(tmp_path)
+
+
+async def test_rows_that_come_later_are_a_sprint_of_their_own_and_done_ones_are_not_run_again(field: Field) -> None:
+    for story in ("US-001", "US-002"):
+        field.team.good(story)
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: len(field.named("sprint_ended")) == 1)
+        field.write(field.rows("US-001", "US-002 < US-001"))
+        await field.until(lambda: len(field.named("sprint_ended")) == 2)
+        assert [state.path for state in daemon.state().backlogs] == [str(field.backlog)]
+    assert field.report("SP-001") == {"US-001": "done"}
+    assert field.report("SP-002") == {"US-002": "done"}
+    assert len(field.calls()) == 8
+    async with field.daemon():
+        await asyncio.sleep(0.5)
+    assert len(field.calls()) == 8, "a daemon that starts again does nothing anew"
+
+
+async def test_what_is_no_backlog_is_refused_with_reasons_and_what_was_good_goes_on_even_over_a_restart(
+    field: Field,
+) -> None:
+    field.team.good("US-001")
+    field.rows("US-001")
+    async with field.daemon():
+        await field.until(lambda: field.named("story_started"))
+        field.write("Story_ID,Title\nUS-001,One\nUS-001,Twice\n")
+        await field.until(lambda: field.named("backlog_refused"))
+        told = field.named("backlog_refused")[0]
+        assert "US-001" in told.message
+        assert told.data["problems"]
+    async with field.daemon():
+        await field.until(lambda: field.named("sprint_ended"))
+    assert field.report("SP-001") == {"US-001": "done"}
+    assert len(field.calls()) == 4
+
+
+async def test_a_pause_inside_a_call_lets_it_end_and_nothing_more_is_asked_until_it_is_resumed(field: Field) -> None:
+    field.slow_delivery("US-001", 700)
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: daemon.works.switchboard.at_work and len(field.calls()) == 1)
+        assert (await field.order(Verb.PAUSE, sprint="SP-001")).done
+        assert not (await field.order(Verb.PAUSE, sprint="SP-001")).done
+        await field.until(lambda: len(field.calls()) == 2)
+        await field.until(lambda: field.named("sprint_stopped"))
+        assert "paused by ann" in daemon.state().sprints[0].reason
+    async with field.daemon() as daemon:
+        await field.until(lambda: daemon.state().sprints and "paused by ann" in daemon.state().sprints[0].reason)
+        await asyncio.sleep(0.6)
+        assert len(field.calls()) == 2, "a pause outlives the process"
+        assert (await field.order(Verb.RESUME, sprint="SP-001")).done
+        await field.until(lambda: field.named("sprint_ended"))
+    assert len(field.calls()) == 4
+
+
+async def test_a_story_is_cancelled_inside_a_call_and_run_anew_when_asked_while_others_go_on(field: Field) -> None:
+    field.slow_delivery("US-001", 60_000)
+    for story in ("US-002", "US-003"):
+        field.team.good(story)
+    field.rows("US-001", "US-002", "US-003 < US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "delivery"))
+        done = await field.order(Verb.CANCEL, story="US-001")
+        assert done.done
+        assert done.stories == ("US-001",)
+        await field.until(lambda: field.named("sprint_ended"))
+        assert field.report("SP-001") == {"US-001": "cancelled", "US-002": "done", "US-003": "blocked"}
+        assert daemon.works.switchboard.at_work == 0
+        field.team = Team()
+        for story in ("US-001", "US-003"):
+            field.team.good(story)
+        field.script_again()
+        await daemon.reload()
+        assert (await field.order(Verb.RETRY, story="US-001")).done
+        refused = await field.order(Verb.RETRY, story="US-002")
+        assert not refused.done
+        assert "is done" in refused.message
+        await field.until(lambda: field.report("SP-001") == {f"US-00{n}": "done" for n in (1, 2, 3)})
+
+
+async def test_reset_of_a_sprint_at_work_begins_it_anew(field: Field) -> None:
+    field.slow_delivery("US-001", 60_000)
+    field.rows("US-001")
+    async with field.daemon():
+        await field.until(lambda: field.asked("US-001", "delivery"))
+        assert (await field.order(Verb.RESET, sprint="SP-001")).done
+        await field.until(lambda: len(field.named("story_started")) == 2)
+        started = [event.id for event in field.named("story_started")]
+    assert started == ["SP-001/US-001:story_started", "SP-001/US-001@2:story_started"]
+
+
+async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(field: Field) -> None:
+    field.team.good("US-001")
+    field.rows("US-001")
+    field.overrides.append("budget.calls_per_sprint=2")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.named("sprint_stopped"))
+        assert "budget.calls_per_sprint (2) is used up" in daemon.state().sprints[0].reason
+    async with field.daemon() as daemon:
+        await field.until(lambda: daemon.state().sprints and daemon.state().sprints[0].reason)
+        await asyncio.sleep(0.3)
+        assert len(field.calls()) == 2
+        field.overrides.append("nonsense=1")
+        with pytest.raises(ConfigError, match="nonsense"):
+            await daemon.reload()
+        field.overrides[-1] = "budget.calls_per_sprint=9"
+        assert "budget.calls_per_sprint" in await daemon.reload()
+        await field.until(lambda: field.named("sprint_ended"))
+    assert len(field.named("sprint_paused")) == 1
+    assert field.report("SP-001") == {"US-001": "done"}
+
+
+async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: Field) -> None:
+    field.slow_delivery("US-001", 700)
+    field.rows("US-001")
+    async with field.daemon():
+        await field.until(lambda: field.asked("US-001", "delivery"))
+    assert [call["purpose"] for call in field.calls()] == ["breakdown", "delivery"]
+    assert field.named("daemon_stopped")[0].data["cut"] == 0
+    field.slow_review("US-001", 60_000)
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "review"))
+        daemon.stop()
+    assert field.named("daemon_stopped")[1].data["cut"] == 1
+    assert daemon.hurried
+    assert len(field.calls()) == 2
+
+
+async def test_orders_are_carried_out_where_nobody_works_on_the_sprint(field: Field) -> None:
+    field.slow_delivery("US-001", 60_000)
+    field.team.good("US-002")
+    field.rows("US-001", "US-002")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "delivery") and field.report("SP-001")["US-002"] == "done")
+        daemon.stop()
+    assert (await field.order(Verb.CANCEL, story="US-001")).done
+    assert field.report("SP-001") == {"US-001": "cancelled", "US-002": "done"}
+    calls = len(field.calls())
+    async with field.daemon():
+        await field.until(lambda: field.named("sprint_ended"))
+        await asyncio.sleep(0.3)
+    assert len(field.calls()) == calls, "what was cancelled is not gone on with"
+    with pytest.raises(ConfigError, match="US-009"):
+        await field.order(Verb.PAUSE, story="US-009")
+    assert not (await field.order(Verb.CANCEL, story="US-002")).done
+
+
+async def test_a_backlog_that_is_handed_in_is_checked_first_and_then_worked_on(field: Field) -> None:
+    field.team.good("US-001")
+    field.rows()
+    good = field.rows("US-001", path=field.folder / "good.csv").encode()
+    async with field.daemon() as daemon:
+        with pytest.raises(BacklogError, match="US-001"):
+            await daemon.submit("team", ".csv", good + b"US-001,Twice\n")
+        with pytest.raises(ConfigError, match="cannot name"):
+            await daemon.submit("../team", ".csv", good)
+        done = await daemon.submit("team", ".csv", good)
+        assert (done.stories, done.replaced) == (1, False)
+        await field.until(lambda: field.named("sprint_ended"))
+        assert (await daemon.submit("team", ".csv", good)).replaced
+        await asyncio.sleep(0.5)
+        assert len(field.named("sprint_started")) == 1, "the same rows are not run again"
+        await daemon.withdraw("team")
+        await field.until(lambda: len(daemon.state().backlogs) == 1)
+        with pytest.raises(ConfigError, match="no backlog team"):
+            await daemon.withdraw("team")
+
+
+async def test_a_second_daemon_of_the_state_folder_is_refused(field: Field) -> None:
+    field.rows()
+    async with field.daemon():
+        with pytest.raises(SprintLocked, match="another process"):
+            async with field.daemon():
+                pass
+
+
+async def test_two_backlogs_are_worked_on_side_by_side_within_the_common_slots(field: Field) -> None:
+    for story in ("US-001", "US-002"):
+        field.slow_delivery(story, 300)
+    field.rows("US-001")
+    other = field.folder / "other.csv"
+    field.rows("US-002", path=other)
+    field.overrides.append(f"serve.backlogs=[{other}]")
+    async with field.daemon() as daemon:
+        await field.until(lambda: daemon.works.slots.at_work == 2)
+        await field.until(lambda: len(field.named("sprint_ended")) == 2)
+    assert {call["story"] for call in field.calls()} == {"US-001", "US-002"}
