@@ -28,6 +28,10 @@ class ConfigError(UserError):
     """The configuration (file, environment, --set or command line) names or holds something unusable."""
 
 
+class UnknownName(ConfigError):
+    """A name was given that nothing here has; the message names the nearest one."""
+
+
 class BacklogError(UserError):
     """The backlog cannot be used as it is; findings name rows and lines."""
 

@@ -115,6 +115,13 @@ class EventReader:
         with usable(), self._engine.connect() as connection:
             return frozenset(connection.execute(sa.select(EVENTS.c.sprint).distinct()).scalars())
 
+    def head(self) -> int:
+        """Sequence number of the last event; 0 while there is none."""
+        if not self._exists():
+            return 0
+        with usable(), self._engine.connect() as connection:
+            return connection.execute(sa.select(sa.func.max(EVENTS.c.seq))).scalar() or 0
+
     def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet."""
         if not self._exists():

@@ -1,18 +1,16 @@
 """`extract`: the value inside a model's text, or why there is none (spec 6)."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rapidfuzz import process
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say
-from orchestrator.settings import packaged
+from orchestrator.errors import UnknownName
+from orchestrator.wiring.schemas import schema_of
 
-SUFFIX = ".schema.json"
 EXIT_OF = {
     Status.OK: Exit.GOOD,
     Status.REPAIRED: Exit.GOOD,
@@ -53,13 +51,10 @@ def text_of(file: str) -> str:
 
 
 def _schema_of(name: str) -> dict[str, Any]:
-    folder = packaged("contracts")
-    known = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
-    if name not in known:
-        nearest = process.extractOne(name, known)
-        fail(f"unknown contract {name}" + (f"; did you mean {nearest[0]}?" if nearest else ""))
-    schema: dict[str, Any] = json.loads((folder / f"{name}{SUFFIX}").read_text(encoding="utf-8"))
-    return schema
+    try:
+        return schema_of(name)
+    except UnknownName as error:
+        fail(error.message)
 
 
 def _show(extraction: Extraction) -> None:

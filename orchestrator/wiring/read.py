@@ -13,12 +13,15 @@ from orchestrator.adapters.sprint_lock import holder
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
+from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError, WorkspaceError
+from orchestrator.errors import UnknownName, WorkspaceError
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.pause import why_it_rests
 from orchestrator.sprint.report import build_report, with_sandbox
+from orchestrator.sprint.report_markdown import render_report
+from orchestrator.wiring.reports import places_of
 from orchestrator.wiring.sandboxes import sandbox_told
 from orchestrator.wiring.sprints import event_url, histories_of, sprint_events
 
@@ -43,21 +46,19 @@ class Reader:
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
         """The named sprint, or the latest (that has `story`). Raises ConfigError naming the nearest."""
-        records = [record for record in self._folder.records() if not record.cleared]
-        if not records:
-            raise ConfigError(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
+        records = self._records()
         if name is not None:
             return self._view(_named(records, name))
         fitting = [record for record in records if story is None or story in record.story_ids]
         if not fitting:
             known = sorted({known for record in records for known in record.story_ids})
-            raise ConfigError(f"unknown story {story}{_nearest(str(story), known)}")
+            raise UnknownName(f"unknown story {story}{_nearest(str(story), known)}")
         return self._view(fitting[-1])
 
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
         if name not in {record.analysis for record in self._folder.analyses()}:
-            self.sprint(name)
+            _named(self._records(), name)
 
     def expect_story(self, story: str, sprint: str | None) -> None:
         """Raises ConfigError naming the nearest when no sprint or analysis (or not the named one) ever had `story`."""
@@ -66,7 +67,7 @@ class Reader:
         analyses = [record for record in self._folder.analyses() if sprint in {None, record.analysis}]
         known |= {prompt.id for record in analyses for prompt in record.prompts}
         if story not in known:
-            raise ConfigError(f"unknown story {story}{_nearest(story, sorted(known))}")
+            raise UnknownName(f"unknown story {story}{_nearest(story, sorted(known))}")
 
     def all(self) -> list[SprintView]:
         """Every sprint, oldest first."""
@@ -74,13 +75,24 @@ class Reader:
 
     def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
         """Events behind a sequence number."""
-        if self._environment.database_url is None and not self._folder.event_database.exists():
+        reader = self.log()
+        if reader is None:
             return
-        reader = EventReader(event_url(self._environment, self._folder))
         try:
             yield from reader.read(sprint, after)
         finally:
             reader.close()
+
+    def log(self) -> EventReader | None:
+        """The event log, to be read again and again and closed in the end; None while there is none."""
+        if self._environment.database_url is None and not self._folder.event_database.exists():
+            return None
+        return EventReader(event_url(self._environment, self._folder))
+
+    def markdown(self, view: SprintView) -> str:
+        """The sprint's report for people as it is now, without what looks like a secret."""
+        places = places_of(self._folder, view.record)
+        return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
         """`git diff --stat` of the story's branch, or why there is none."""
@@ -94,6 +106,12 @@ class Reader:
             return await workspace.diff_stat(story)
         except WorkspaceError as error:
             return f"no branch yet ({error.message})"
+
+    def _records(self) -> list[SprintRecord]:
+        records = [record for record in self._folder.records() if not record.cleared]
+        if not records:
+            raise UnknownName(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
+        return records
 
     def _view(self, record: SprintRecord) -> SprintView:
         histories = histories_of(self._environment, self._folder, record)
@@ -110,7 +128,7 @@ class Reader:
 def history_of(view: SprintView, story: str) -> StoryHistory:
     """One story of a sprint. Raises ConfigError naming the nearest."""
     if story not in view.histories:
-        raise ConfigError(
+        raise UnknownName(
             f"sprint {view.record.sprint} has no story {story}{_nearest(story, list(view.record.story_ids))}"
         )
     return view.histories[story]
@@ -120,7 +138,7 @@ def _named(records: list[SprintRecord], name: str) -> SprintRecord:
     for record in records:
         if record.sprint == name:
             return record
-    raise ConfigError(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
+    raise UnknownName(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -67,11 +67,12 @@ def save_report(
     told = with_sandbox(told, sandbox)
     report = SprintReport.model_validate(redacted(told.model_dump(mode="json"), secrets))
     text = json.dumps(report.model_dump(mode="json"), indent=2)
-    markdown = redact(render_report(report, histories, _places(folder, record)), secrets)
+    markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
     return report, folder.save_report(record.sprint, text, markdown)
 
 
-def _places(folder: StateFolder, record: SprintRecord) -> Places:
+def places_of(folder: StateFolder, record: SprintRecord) -> Places:
+    """Where what the report speaks of lies."""
     here = folder.report(record.sprint).parent
     replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
     return Places(
