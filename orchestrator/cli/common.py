@@ -41,6 +41,10 @@ SetOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else.")]
 SprintOption = Annotated[str | None, typer.Option("--sprint", metavar="ID", help="The sprint; default: the latest.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", metavar="URL", help="Ask the daemon at this address; default: ORCHESTRATOR_URL."),
+]
 
 
 def configured(config: Path | None, overrides: Sequence[str] | None) -> tuple[Settings, Environment]:

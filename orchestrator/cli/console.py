@@ -70,13 +70,13 @@ class EventPrinter:
         if self._live is not None:
             self._live.stop()
 
-    def event(self, event: Event) -> None:
-        """Print one event if its level is wanted."""
+    def event(self, event: Event, *, seq: int | None = None) -> None:
+        """Print one event if its level is wanted; with its number in the log where that is known."""
         self._follow(event)
         if event.level.rank < self._level.rank:
             return
         if self._form == "json":
-            self._print(json_line(event, self._cap))
+            self._print(json_line(event, self._cap, seq=seq))
             return
         self._print(Text(plain_line(event), style=_style(event)))
 

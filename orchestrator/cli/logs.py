@@ -1,25 +1,27 @@
-"""`logs`: the event log, filtered, followed."""
+"""`logs`: the event log, filtered, followed; here or of a daemon elsewhere."""
 
 import re
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, Exit, SetOption, SprintOption, configured, say, told
+from orchestrator.cli.common import ConfigOption, Exit, SetOption, SprintOption, UrlOption, configured, say, told
 from orchestrator.cli.console import EventPrinter
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment
+from orchestrator.wiring.logs import LocalLog, LogQuery, RemoteLog
 from orchestrator.wiring.read import Reader
+from orchestrator.wiring.remote import client_of
 
-POLL_S = 0.3
+ALL = 10**9
+"""Characters of a text that has been cut already."""
 _AGO = re.compile(r"^(\d+)([smhd])$")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-
-Wanted = Callable[[Event], bool]
 
 
 @told
@@ -31,35 +33,64 @@ def logs_command(
     persona: Annotated[str | None, typer.Option(help="Only this persona.")] = None,
     level: Annotated[str | None, typer.Option(help="This level and above: debug, info, warn, error.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or so long ago.")] = None,
+    after: Annotated[int, typer.Option(metavar="SEQ", min=0, help="Behind this event: `seq` in --json lines.")] = 0,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """What happened, as it was recorded.
+    """What happened, as it was recorded: of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
+
+    With -f a database or a daemon that goes away is waited for, and no event is missed or told twice.
 
     Example: orchestrator logs -f --story US-003 --level warn
+
+    Example: orchestrator logs -f --url https://daemon.example.org
     """
     settings, environment = configured(config, overrides)
-    reader = Reader(environment)
-    if sprint is not None:
-        reader.expect_run(sprint)
-    if story is not None and not follow:
-        reader.expect_story(story, sprint)
-    wanted = _filter(story, task, persona, _level(level, settings.log.level), _since(since))
-    shown = settings.model_copy(update={"log": settings.log.model_copy(update={"level": "debug"})})
+    query = LogQuery(
+        sprint=sprint, story=story, task=task, persona=persona, since=_since(since),
+        level=_level(level, settings.log.level),
+    )  # fmt: skip
     form = "json" if as_json or settings.log.format == "json" else "lines"
-    printer = EventPrinter(shown, form=form, stream=sys.stdout)
+    client = client_of(environment, url)
+    # What a daemon says was cut by its own settings.
+    unfiltered = settings.log.model_copy(update={"level": "debug"} | ({"text_cap": ALL} if client else {}))
+    printer = EventPrinter(settings.model_copy(update={"log": unfiltered}), form=form, stream=sys.stdout)
     try:
-        seen = _print(reader, sprint, wanted, printer, 0)
-        if follow and (story is not None or not seen):
-            _tell_waiting(reader, story, sprint)
-        while follow and not printer.closed:
-            time.sleep(POLL_S)
-            seen = _print(reader, sprint, wanted, printer, seen)
+        if client is not None:
+            _remote(RemoteLog(client, query, after=after), printer, follow=follow)
+        else:
+            _local(environment, query, after, printer, follow=follow)
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
-    if not seen:
-        say(f"nothing is recorded in {environment.home} yet; `orchestrator run BACKLOG` starts a sprint")
+
+
+def _remote(log: RemoteLog, printer: EventPrinter, *, follow: bool) -> None:
+    with closing(log):
+        _print(log.followed(say) if follow else log.recorded(), printer)
+
+
+def _local(environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool) -> None:
+    reader = Reader(environment)
+    if query.sprint is not None:
+        reader.expect_run(query.sprint)
+    if query.story is not None and not follow:
+        reader.expect_story(query.story, query.sprint)
+    with closing(LocalLog(environment, query, after=after)) as log:
+        _print(log.recorded(), printer)
+        if follow and (query.story is not None or not log.seen):
+            _tell_waiting(reader, query.story, query.sprint)
+        if follow:
+            _print(log.to_come(say), printer)
+        if not log.seen:
+            say(f"nothing is recorded in {environment.home} yet; `orchestrator run BACKLOG` starts a sprint")
+
+
+def _print(events: Iterator[tuple[int, Event]], printer: EventPrinter) -> None:
+    """Print for as long as somebody reads."""
+    while not printer.closed and (one := next(events, None)) is not None:
+        printer.event(one[1], seq=one[0])
 
 
 def _tell_waiting(reader: Reader, story: str | None, sprint: str | None) -> None:
@@ -71,30 +102,6 @@ def _tell_waiting(reader: Reader, story: str | None, sprint: str | None) -> None
             reader.expect_story(story, sprint)
     except ConfigError as error:
         say(f"waiting: {error.message}")
-
-
-def _print(reader: Reader, sprint: str | None, wanted: Wanted, printer: EventPrinter, after: int) -> int:
-    """Print what is wanted behind `after`, while somebody reads; the number of the last event seen."""
-    for seq, event in reader.events(sprint, after):
-        after = seq
-        if wanted(event):
-            printer.event(event)
-        if printer.closed:
-            break
-    return after
-
-
-def _filter(story: str | None, task: str | None, persona: str | None, level: Level, since: datetime | None) -> Wanted:
-    def wanted(event: Event) -> bool:
-        return (
-            story in {None, event.story}
-            and task in {None, event.task}
-            and persona in {None, event.persona}
-            and event.level.rank >= level.rank
-            and (since is None or event.time >= since)
-        )
-
-    return wanted
 
 
 def _level(asked: str | None, configured_level: str) -> Level:

@@ -1,0 +1,211 @@
+"""How a command talks to a daemon over HTTP: what may be sent where, and every way it can go wrong as one sentence."""
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import httpx2
+from pydantic import ValidationError
+
+from orchestrator import __version__
+from orchestrator.domain.findings import Finding
+from orchestrator.errors import ConfigError
+
+API = "/api/v1"
+TOKEN = "ORCHESTRATOR_TOKEN"
+PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
+"""Set to 1, the token is sent over plain http to any host."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Of an answer: a daemon's is far smaller."""
+TIMEOUT_S = 60.0
+SILENCE_S = 90.0
+"""A stream of events that shows no sign of life for so long has broken."""
+_HOST = re.compile(r"[\w.:-]+")
+_MOST_CHARS = 1000
+_MOST_FINDINGS = 200
+
+
+class DaemonAway(ConfigError):
+    """The daemon cannot be reached, or not now: the same request may succeed later."""
+
+
+class DaemonClient:
+    """Requests to one daemon. Raises ConfigError (DaemonAway) with one sentence, and with the findings it was told."""
+
+    def __init__(self, url: str, variables: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> None:
+        self.url = _checked(url)
+        host = httpx2.URL(self.url).host
+        token = variables.get(TOKEN, "").strip()
+        private = _loopback(host) or host.lower().endswith(".internal")
+        if token and self.url.startswith("http:") and not private and variables.get(PLAIN_HTTP) != "1":
+            raise ConfigError(
+                f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where nobody can listen"
+            )
+        if not token.isascii() or not token.isprintable() or " " in token:
+            raise ConfigError(f"{TOKEN} holds something that no header can: it is letters, digits and signs")
+        self._token = token
+        self._client = httpx2.Client(
+            headers={"user-agent": f"orchestrator/{__version__}"}
+            | ({"authorization": f"Bearer {token}"} if token else {}),
+            timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+            follow_redirects=False,  # the token stays with the host it was meant for
+            trust_env=not private,  # what is on this machine or a private network is behind no proxy
+        )
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._client.close()
+
+    def get(self, path: str, **query: str) -> Any:
+        """What the daemon says at a path below /api/v1."""
+        return self._json("GET", path, params=query)
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What became of something that was said; also where that was refused in the words of the same answer."""
+        return self._json("POST", path, json=dict(body))
+
+    def put(self, path: str, content: bytes, **query: str) -> Any:
+        """What became of a content that was handed in."""
+        kind = {"content-type": "application/octet-stream"}
+        return self._json("PUT", path, params=query, content=content, headers=kind)
+
+    def events(
+        self, query: Mapping[str, str], after: int, *, follow: bool, opened: Callable[[], None]
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(number, log line) of the events behind `after`: up to now, or until the connection ends.
+
+        `opened` is called once the daemon begins to tell.
+        """
+        given = {**query, "after": str(after), "follow": "true" if follow else "false"}
+        headers = {"accept": "text/event-stream", "accept-encoding": "identity"} | (
+            {"last-event-id": str(after)} if after else {}
+        )
+        patience = httpx2.Timeout(TIMEOUT_S, connect=10.0, read=SILENCE_S)
+        try:
+            with self._client.stream(
+                "GET", f"{self.url}{API}/events", params=given, headers=headers, timeout=patience
+            ) as response:
+                if response.status_code != 200:
+                    raise self._refused(response, _body(response))
+                if response.headers.get("content-type", "").startswith("text/event-stream"):
+                    opened()
+                for told in httpx2.EventSource(response):
+                    if told.event == "log":
+                        yield self._line(told)
+        except httpx2.SSEError as error:
+            raise self._no_daemon(str(error)) from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise self._away(error) from error
+
+    def _json(self, method: str, path: str, **more: Any) -> Any:
+        try:
+            with self._client.stream(method, f"{self.url}{API}{path}", **more) as response:
+                body = _body(response)
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise self._away(error) from error
+        if not response.is_success and not (response.status_code == 409 and _said(body) is None):
+            raise self._refused(response, body)
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise self._no_daemon(f"HTTP {response.status_code} with something that is no JSON") from error
+
+    def _line(self, told: httpx2.ServerSentEvent) -> tuple[int, dict[str, Any]]:
+        try:
+            line = json.loads(told.data)
+            number = int(told.id)
+        except ValueError as error:
+            raise self._no_daemon("an event that is no log line") from error
+        if not isinstance(line, dict) or number < 0:
+            raise self._no_daemon("an event that is no log line")
+        return number, line
+
+    def _away(self, error: Exception) -> ConfigError:
+        if isinstance(error, httpx2.TimeoutException):
+            return DaemonAway(f"the daemon at {self.url} does not answer")
+        return DaemonAway(f"the daemon at {self.url} cannot be reached: {_reason(error)}")
+
+    def _no_daemon(self, what: str) -> ConfigError:
+        return ConfigError(f"{self.url} does not answer as a daemon: {_short(what)}")
+
+    def _refused(self, response: httpx2.Response, body: bytes) -> ConfigError:
+        """What an answer other than success means for whoever gave the command."""
+        status, said = response.status_code, _said(body)
+        if 300 <= status < 400:
+            where = _short(response.headers.get("location", "nowhere"))
+            return ConfigError(f"{self.url} redirects to {where}, which is not followed: give the address itself")
+        if status == 401:
+            why = f"refuses the token in {TOKEN}" if self._token else f"wants a token: set {TOKEN}"
+            return ConfigError(f"the daemon at {self.url} {why}")
+        if said is None:  # a platform's edge while the daemon is being replaced, or another server
+            return DaemonAway(f"{self.url} does not answer as a daemon: HTTP {status}")
+        message, findings = said
+        if status in {429, 503}:
+            return DaemonAway(f"the daemon at {self.url} cannot answer now: {message}")
+        if status >= 500:
+            return ConfigError(f"the daemon at {self.url} failed: {message}")
+        return ConfigError(message, findings=findings)
+
+
+def _checked(url: str) -> str:
+    """The address without what an address of a daemon does not need. Raises ConfigError, without a secret."""
+    try:
+        parsed = httpx2.URL(url.strip())
+    except (httpx2.InvalidURL, TypeError, ValueError) as error:
+        raise ConfigError(f"{_short(url)} is no address of a daemon: {error}") from error
+    if parsed.userinfo:
+        raise ConfigError(f"an address of a daemon holds no password: it is read from {TOKEN}")
+    if parsed.scheme not in {"http", "https"} or not _HOST.fullmatch(parsed.host):
+        raise ConfigError(f"{_short(url)} is no address of a daemon: give one like https://daemon.example.org")
+    if parsed.query or parsed.fragment:
+        raise ConfigError(f"{_short(url)} is no address of a daemon: it ends before the question mark")
+    return re.sub(r"(/api/v1)?/*$", "", str(parsed))
+
+
+def _loopback(host: str) -> bool:
+    if host.lower() == "localhost" or host.lower().endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _body(response: httpx2.Response) -> bytes:
+    """The whole body, as long as it is not longer than any answer of ours."""
+    parts, size = [], 0
+    for part in response.iter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > MOST_BYTES:
+            raise ConfigError(f"{response.url.host} answers with more than a daemon does ({MOST_BYTES >> 20} MB)")
+    return b"".join(parts)
+
+
+def _said(body: bytes) -> tuple[str, list[Finding]] | None:
+    """The sentence and the findings of an error; None for what is no error of a daemon."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return None
+    if not isinstance(told, dict) or not isinstance(told.get("error"), str):
+        return None
+    findings = told.get("findings")
+    try:
+        return _short(told["error"]), [Finding.model_validate(one) for one in list(findings or ())[:_MOST_FINDINGS]]
+    except (ValidationError, TypeError):
+        return _short(told["error"]), []
+
+
+def _reason(error: Exception) -> str:
+    """What the network says, without the layers it went through."""
+    text = str(error).strip() or type(error).__name__
+    found = re.search(r"\[Errno -?\d+\] (.*)", text)
+    return _short(found[1] if found else text)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_CHARS else f"{line[:_MOST_CHARS]}…"

@@ -1,0 +1,140 @@
+"""A daemon on loopback that says what a test tells it to, and keeps what it was asked."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+STREAM = {"content-type": "text/event-stream; charset=utf-8"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request as it came."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What the daemon sends: `body` as JSON, text as it is, or the parts of a stream."""
+
+    status: int = 200
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[str, ...] | None = None
+    breaks: bool = False
+    """Whether the connection ends in the middle of the stream."""
+    holds: bool = False
+    """Whether the stream goes on, with nothing in it, until the server is closed."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that has gone, as a test wants it."""
+
+
+class FakeDaemon:
+    """`respond` says what each request gets; it is called in a thread per request."""
+
+    def __init__(self, respond: Callable[[Asked], Said]) -> None:
+        self.asked: list[Asked] = []
+        self._respond = respond
+        self.closing = threading.Event()
+        server = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                server._serve(self)
+
+            do_GET = do_POST = do_PUT = do_DELETE = answer
+
+            def log_message(self, *args: Any) -> None:
+                """Nothing is printed."""
+
+        self._http = _Server(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._http.server_port}"
+
+    def _serve(self, handler: BaseHTTPRequestHandler) -> None:
+        body = handler.rfile.read(int(handler.headers.get("content-length") or 0))
+        address = urlsplit(handler.path)
+        asked = Asked(
+            method=handler.command, path=address.path, query=dict(parse_qsl(address.query)),
+            headers={name.lower(): value for name, value in handler.headers.items()}, body=body,
+        )  # fmt: skip
+        self.asked.append(asked)
+        said = self._respond(asked)
+        try:
+            self._send(handler, said)
+        except OSError:
+            handler.close_connection = True  # the client has gone, as a test wants it
+
+    def _send(self, handler: BaseHTTPRequestHandler, said: Said) -> None:
+        handler.send_response(said.status)
+        if said.parts is None:
+            text = said.body if isinstance(said.body, str) else json.dumps(said.body)
+            sent = {"content-type": "application/json", **said.headers, "content-length": str(len(text.encode()))}
+            for name, value in sent.items():
+                handler.send_header(name, value)
+            handler.end_headers()
+            handler.wfile.write(text.encode())
+            return
+        for name, value in {**STREAM, **said.headers, "transfer-encoding": "chunked"}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        for part in said.parts:
+            handler.wfile.write(f"{len(part.encode()):x}\r\n".encode() + part.encode() + b"\r\n")
+        handler.wfile.flush()
+        if said.holds:
+            self.closing.wait()
+        if said.breaks or said.holds:
+            handler.close_connection = True
+        else:
+            handler.wfile.write(b"0\r\n\r\n")
+
+    def close(self) -> None:
+        self.closing.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+@contextmanager
+def fake_daemon(*said: Said | Callable[[Asked], Said]) -> Iterator[FakeDaemon]:
+    """A daemon that says these things in order, the last one for ever; one may be a function of the request."""
+    left = list(said)
+
+    def respond(asked: Asked) -> Said:
+        one = left.pop(0) if len(left) > 1 else left[0]
+        return one if isinstance(one, Said) else one(asked)
+
+    server = FakeDaemon(respond)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def log_event(seq: int, **more: Any) -> str:
+    """An event of the stream, as the daemon sends it."""
+    line = {"timestamp": "2026-01-02T03:04:05Z", "level": "info", "message": f"m{seq}", "event": "turn_finished"}
+    told = {**line, "sprint": "SP-001", "story": "US-1", "seq": seq, **more}
+    return f"id: {seq}\nevent: log\ndata: {json.dumps(told)}\n\n"
