@@ -32,6 +32,10 @@ class UnknownName(ConfigError):
     """A name was given that nothing here has; the message names the nearest one."""
 
 
+class EventLogAway(ConfigError):
+    """The event log's database cannot be reached, or takes nothing; the same may succeed later."""
+
+
 class BacklogError(UserError):
     """The backlog cannot be used as it is; findings name rows and lines."""
 

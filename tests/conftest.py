@@ -11,7 +11,10 @@ import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
+from tests.postgres import fresh_postgres, postgres, postgres_server
 from tests.zygote import zygote
+
+__all__ = ["fresh_postgres", "postgres", "postgres_server"]
 
 settings.register_profile("shared", deadline=None)  # a machine shared with others is slow at times, which is no failure
 settings.load_profile("shared")

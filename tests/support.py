@@ -5,11 +5,13 @@ import csv
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -333,3 +335,14 @@ def run_cli(
         process.communicate()
         raise
     return subprocess.CompletedProcess(list(args), process.poll() or 0, out, err)
+
+
+@contextmanager
+def full_disk(room: int = 8192) -> Iterator[None]:
+    """Until the end of the context no file of this process can be written behind its first `room` bytes."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)

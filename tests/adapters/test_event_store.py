@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from orchestrator.adapters.event_store import EVENTS, EventReader, EventStore, sqlite_url
+from orchestrator.adapters.event_table import connected
 from orchestrator.domain.control import CONTROL_MARK
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
@@ -28,9 +29,12 @@ def read(url: str, sprint: str | None = None, after: int = 0) -> list[tuple[int,
         reader.close()
 
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return sqlite_url(tmp_path / "events.sqlite")
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Everything that is promised holds on both databases."""
+    if request.param == "sqlite":
+        return sqlite_url(tmp_path / "events.sqlite")
+    return str(request.getfixturevalue("postgres"))
 
 
 async def test_an_event_is_stored_and_shown_once_and_the_first_stays(url: str) -> None:
@@ -91,13 +95,24 @@ async def test_orders_are_found_by_their_mark_without_a_look_at_the_rest(url: st
 async def test_a_log_of_an_older_version_gets_what_it_lacks(url: str) -> None:
     async with EventStore(url) as store:
         await store.emit(event(1).model_copy(update={"id": "SP-001:control:1"}))
-    engine = sa.create_engine(url)
-    with engine.begin() as connection:
-        connection.execute(sa.text("DROP INDEX orchestrator_controls"))
+
+    def drop() -> None:
+        engine = connected(url, writes=True)
+        with engine.begin() as connection:
+            connection.execute(sa.text("DROP INDEX orchestrator_controls"))
+        engine.dispose()
+
+    await asyncio.to_thread(drop)
     async with EventStore(url) as store:
         assert len(await store.since(0, mark=CONTROL_MARK)) == 1
-    assert "orchestrator_controls" in [one["name"] for one in sa.inspect(engine).get_indexes(EVENTS.name)]
-    engine.dispose()
+
+    def indexes() -> set[str | None]:
+        engine = connected(url, writes=False)
+        found = sa.inspect(engine).get_indexes(EVENTS.name)
+        engine.dispose()
+        return {one["name"] for one in found}
+
+    assert "orchestrator_controls" in await asyncio.to_thread(indexes)
 
 
 async def test_events_of_the_sprint_itself_are_read_by_themselves(url: str) -> None:
