@@ -44,6 +44,10 @@ class RepositoryError(UserError):
     """The repository cannot be used as it is."""
 
 
+class RepositoryUnreachable(RepositoryError):
+    """No connection to a remote repository came about: the same may succeed later."""
+
+
 class SprintLocked(UserError):
     """Another living process works on this sprint."""
 

@@ -132,13 +132,14 @@ async def run_git(
     settings: Sequence[str] = (),
     protocols: str = "none",
     pass_fds: Sequence[int] = (),
+    variables: Mapping[str, str] | None = None,
     ok: Collection[int] = (0,),
 ) -> GitOutput:
     """Run `git <args>` and return what it printed; raises WorkspaceError unless its exit code is in `ok`.
 
     Without `git_dir` git discovers the repository from `cwd`: for the user's repository only. `stdin` None is an empty
-    input. `settings` are further `key=value` pairs for this call. `pass_fds` stay open in git and its children, so that
-    a file lock of ours lives until they end even if we are killed. A cancelled call ends git before it returns.
+    input. `settings` are further `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git
+    and its children: a file lock of ours lives until they end even if we are killed. A cancelled call ends git first.
     """
     locations = {
         "GIT_DIR": git_dir,
@@ -150,7 +151,7 @@ async def run_git(
     process = await _start(
         [program, *_flags(settings), *args],
         cwd=cwd or git_dir,
-        env=_environment(program, protocols, locations),
+        env=_environment(program, protocols, locations) | dict(variables or {}),
         stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
         pass_fds=tuple(pass_fds),
     )

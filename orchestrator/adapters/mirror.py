@@ -5,7 +5,7 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +132,8 @@ class Mirror:
         work_tree: Path | None = None,
         ok: Collection[int] = (0,),
         protocols: str = "none",
+        settings: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
     ) -> GitOutput:
         """Run git on the mirror (see `run_git`)."""
         fds = (*self._lock_fds, *((self._shared_fd,) if self._shared_fd >= 0 else ()))
@@ -143,6 +145,8 @@ class Mirror:
             stdin=stdin,
             ok=ok,
             protocols=protocols,
+            settings=settings,
+            variables=variables,
             pass_fds=fds,
         )
 

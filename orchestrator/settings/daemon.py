@@ -30,6 +30,19 @@ class ServeSettings(Section):
     """Free space on the state folder's disk below which the daemon is not ready and begins no story."""
 
 
+class RemoteSettings(Section):
+    """How remote repositories are talked to."""
+
+    max_attempts: int = Field(default=4, ge=1)
+    """Tries of a clone, fetch or push whose connection fails; what the other side refuses is not tried again."""
+    wait_initial_s: float = Field(default=2.0, ge=0)
+    """Before the second try; doubles with each."""
+    timeout_s: float = Field(default=900.0, gt=0)
+    """Of one try."""
+    max_mb: int = Field(default=4096, ge=1)
+    """Size of a clone beyond which it is given up."""
+
+
 class ShutdownSettings(Section):
     """How the daemon ends when it is told to."""
 

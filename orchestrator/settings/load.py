@@ -197,6 +197,12 @@ def _port(text: str) -> int | None:
     return int(text)
 
 
+def _home(environ: Mapping[str, str], base: Path) -> Path:
+    """The state folder; on a platform that forgets all else with each deployment, it is on the volume."""
+    named, volume = environ.get(f"{ENV_PREFIX}HOME"), environ.get("RAILWAY_VOLUME_MOUNT_PATH")
+    return Path(named) if named else Path(volume or base) / ".orchestrator"
+
+
 def load(
     config: Path | None = None,
     overrides: Sequence[str] = (),
@@ -213,7 +219,7 @@ def load(
     for name, value in [*_environment_overrides(environ), *_override_pairs(overrides)]:
         tree = _merge(tree, _nested(name, value))
     base = found.resolve().parent if found else here
-    home = Path(environ[f"{ENV_PREFIX}HOME"]) if environ.get(f"{ENV_PREFIX}HOME") else base / ".orchestrator"
+    home = _home(environ, base)
     return _validated(tree), Environment(
         home=home.absolute(),
         config_file=found,

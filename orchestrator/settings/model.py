@@ -6,7 +6,7 @@ from pydantic import Field, field_validator
 
 from orchestrator.domain.redaction import is_secret_name
 from orchestrator.settings.analysis import AnalysisSettings
-from orchestrator.settings.daemon import RetentionSettings, ServeSettings, ShutdownSettings
+from orchestrator.settings.daemon import RemoteSettings, RetentionSettings, ServeSettings, ShutdownSettings
 from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
 from orchestrator.settings.section import Section as Section
 
@@ -293,5 +293,6 @@ class Settings(Section):
     analysis: AnalysisSettings = AnalysisSettings()
     log: LogSettings = LogSettings()
     serve: ServeSettings = ServeSettings()
+    remote: RemoteSettings = RemoteSettings()
     shutdown: ShutdownSettings = ShutdownSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -116,6 +116,9 @@ def test_where_the_state_folder_is(tmp_path: Path) -> None:
     assert (environment.home, environment.base_dir) == (inside / ".orchestrator", inside)
     _, elsewhere = load(file, (), {"ORCHESTRATOR_HOME": str(tmp_path / "home"), "DATABASE_URL": ""}, tmp_path)
     assert (elsewhere.home, elsewhere.database_url) == (tmp_path / "home", None)
+    volume = {"RAILWAY_VOLUME_MOUNT_PATH": str(tmp_path / "volume")}
+    assert load(file, (), volume, tmp_path)[1].home == tmp_path / "volume/.orchestrator"
+    assert load(file, (), {**volume, "ORCHESTRATOR_HOME": str(inside)}, tmp_path)[1].home == inside
     _, bare = load(None, (), {}, tmp_path)
     assert bare.home == tmp_path / ".orchestrator"
     assert bare.config_file is None
