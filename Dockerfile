@@ -1,0 +1,49 @@
+# The daemon, for Railway (docs/railway.md) and for plain Docker:
+#   docker build -t sprint-orchestrator .
+#   docker run --init --stop-timeout 45 -p 8080:8080 -v orchestrator:/data -e ORCHESTRATOR_TOKEN -e ANTHROPIC_API_KEY sprint-orchestrator
+#
+# Debian 12 and Python 3.11 are what the tests run on; a tag brings their security fixes with each build.
+
+# Debian's own Node is too old for suites in TypeScript, and its npm has several hundred packages.
+FROM node:22-bookworm-slim AS node
+
+FROM python:3.11-slim-bookworm AS builder
+WORKDIR /src
+# For what builds the wheel, too.
+ENV PIP_CONSTRAINT=/src/constraints.txt PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+COPY pyproject.toml constraints.txt ./
+# The dependencies have a layer of their own, which a change of the code leaves alone; ready-made ones only, so that no
+# compiler is needed.
+RUN python -m venv /opt/orchestrator \
+    && python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
+        > requirements.txt \
+    && /opt/orchestrator/bin/pip install --only-binary :all: -r requirements.txt
+COPY README.md LICENSE config.yaml ./
+COPY orchestrator orchestrator
+COPY system_prompts system_prompts
+COPY contracts contracts
+COPY examples examples
+RUN /opt/orchestrator/bin/pip install --no-deps .
+
+FROM python:3.11-slim-bookworm
+# git and ssh for repositories; bubblewrap and libseccomp for the sandbox of commands.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends bubblewrap ca-certificates git libseccomp2 openssh-client \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --create-home --shell /usr/sbin/nologin orchestrator \
+    && install -d -o orchestrator -g orchestrator /data
+COPY --from=node /usr/local/bin/node /usr/local/bin/node
+COPY --from=node /usr/local/lib/node_modules/npm /usr/local/lib/node_modules/npm
+COPY --from=builder /opt/orchestrator /opt/orchestrator
+ENV PATH=/opt/orchestrator/bin:$PATH PYTHONUNBUFFERED=1 PORT=8080
+# An image whose programs do not start is none.
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
+    && orchestrator --help > /dev/null && git --version && bwrap --version && ssh -V && node --version && npm --version
+# The state folder is /data/.orchestrator: mount a volume here.
+WORKDIR /data
+# With RAILWAY_RUN_UID=0, or `docker run --user 0`, commands of models get users of their own, which is stronger.
+USER orchestrator
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
+    CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
+# No shell, and nobody else, between the platform's SIGTERM and us.
+CMD ["orchestrator", "serve"]
