@@ -68,6 +68,8 @@ MEANS = {
     "backlog_taken": "the daemon has taken over a backlog, new or changed",
     "backlog_refused": "what stands in a watched backlog cannot be worked on; what was good last goes on",
     "daemon_ready": "the daemon has started",
+    "daemon_listens": "the daemon answers over HTTP; where",
+    "log_held_back": "lines that were not printed, too many or read by nobody; printed only",
     "daemon_stopping": "the daemon was told to end: nothing new begins",
     "daemon_stopped": "the daemon is about to end; what was cut is done again at the next start",
     "settings_taken": "the daemon has read its settings anew",

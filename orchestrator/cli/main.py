@@ -26,6 +26,7 @@ from orchestrator.cli.logs import logs_command
 from orchestrator.cli.replan import replan_command
 from orchestrator.cli.reset import reset_command
 from orchestrator.cli.run import run_command
+from orchestrator.cli.serve import serve_command
 from orchestrator.cli.status import status_command
 from orchestrator.errors import OrchestratorError
 
@@ -54,6 +55,7 @@ for command_name, command in (
     ("init", init_command),
     ("doctor", doctor_command),
     ("run", run_command),
+    ("serve", serve_command),
     ("demo", demo_command),
     ("status", status_command),
     ("show", show_command),

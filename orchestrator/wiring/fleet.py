@@ -9,6 +9,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
 from orchestrator.errors import BacklogError, ConfigError, RepositoryError, SprintLocked, WorkspaceError
 from orchestrator.settings import Settings
+from orchestrator.wiring.repositories import SharedRepository
 from orchestrator.wiring.serving import Equipment, ServedSprint
 
 AGAIN_S = 30.0
@@ -71,11 +72,11 @@ class Fleet:
         content: BacklogContent,
         equipment: Equipment,
         settings: Settings,
-        push_to: str | None,
+        repository: SharedRepository,
     ) -> None:
         """Work on a sprint from now on."""
         served = ServedSprint(record, content, equipment, settings)
-        task = asyncio.create_task(served.drive(push_to), name=f"sprint-{record.sprint}")
+        task = asyncio.create_task(served.drive(repository), name=f"sprint-{record.sprint}")
         task.add_done_callback(lambda _task: self._wake())
         self._tasks[task] = served
 

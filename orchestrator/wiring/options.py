@@ -51,9 +51,6 @@ class ServeOptions(ModelOptions):
 
     backlogs: tuple[Path, ...] = ()
     """Files and folders, beside those of the settings and those that are handed in."""
-    repo: str | None = None
-    """Path, or the address of a remote one."""
-    push_to: str | None = None
 
 
 def default_repository() -> Path:

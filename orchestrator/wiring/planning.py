@@ -14,7 +14,8 @@ from orchestrator.domain.story import BacklogContent
 from orchestrator.errors import ConfigError, SprintLocked
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.options import RunOptions, default_repository
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.repositories import SharedRepository
 from orchestrator.wiring.sprints import finished, new_sprint, sprints_elsewhere
 from orchestrator.wiring.watched import News, Watched, backlogs_at
 
@@ -25,11 +26,6 @@ class Asked(Protocol):
     @property
     def backlogs(self) -> tuple[Path, ...]:
         """Files and folders."""
-        ...
-
-    @property
-    def repo(self) -> str | None:
-        """Path, or the address of a remote one."""
         ...
 
 
@@ -116,7 +112,7 @@ class Planner:
         path = Path(record.backlog)
         return (self._watched.get(path) or Watched(path, self._folder)).content
 
-    async def new_sprint(self, watched: Watched, settings: Settings) -> SprintRecord | None:
+    async def new_sprint(self, watched: Watched, repository: SharedRepository) -> SprintRecord | None:
         """A sprint over rows that none has taken, recorded; None when there are none.
 
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
@@ -126,9 +122,9 @@ class Planner:
         if not groups or content is None:
             return None
         name, stories = next(iter(groups.items()))
-        repository = await open_repository(await self._repository(settings))
+        found = await open_repository(await repository.now())
         options = RunOptions(backlog=watched.path, sprint=name or None, stories=stories)
-        record = await asyncio.to_thread(self._record, options, content, repository.path, repository.base)
+        record = await asyncio.to_thread(self._record, options, content, found.path, found.base)
         async with SprintLock(self._folder.lock(record.sprint)):
             known = await asyncio.to_thread(self._folder.record, record.sprint)
             if known is not None and not known.cleared:
@@ -149,10 +145,3 @@ class Planner:
             options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
         )
         return record.model_copy(update={"executor": self.executor_id})
-
-    async def _repository(self, settings: Settings) -> Path:
-        if self._asked.repo is not None:
-            return Path(self._asked.repo)
-        if settings.serve.repo is not None:
-            return self._environment.base_dir / settings.serve.repo
-        return await asyncio.to_thread(default_repository)

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
 
 from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
@@ -19,15 +18,17 @@ from orchestrator.domain.daemon import DaemonState, Submitted
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, UserError
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.wiring.fleet import NOT_NOW, Fleet
-from orchestrator.wiring.options import ServeOptions
+from orchestrator.wiring.options import ServeOptions, default_repository
 from orchestrator.wiring.planning import Planner
 from orchestrator.wiring.providers import RoutedProvider, open_providers
 from orchestrator.wiring.reload import change_between
+from orchestrator.wiring.repositories import SharedRepository
 from orchestrator.wiring.sandboxes import sandbox_for
+from orchestrator.wiring.serve_state import Phase, state_of
 from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.submitting import submit, withdraw
 from orchestrator.wiring.team import prompt_library
@@ -38,7 +39,8 @@ from orchestrator.wiring.works import Works
 class Daemon:
     """Use as an async context manager; `run` then works until `stop`.
 
-    `listen` gets every event as it is recorded; `load` reads the settings anew (Raises ConfigError).
+    `listen` gets every event as it is recorded; `load` reads the settings anew (raises ConfigError);
+    `configure` is told of those that were taken over.
     """
 
     def __init__(
@@ -49,19 +51,20 @@ class Daemon:
         *,
         listen: Callable[[Event], None],
         load: Callable[[], Settings],
+        configure: Callable[[Settings], None] = lambda _settings: None,
     ) -> None:
         self.settings, self.environment = settings, environment
         self._options, self._listen = options, listen
         self._clock = SystemClock()
         self._folder = StateFolder(environment.home)
         self._started = self._clock.now()
-        self._phase: Literal["starting", "ready", "stopping"] = "starting"
+        self._phase: Phase = "starting"
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._wake = asyncio.Event()
         self._stack = AsyncExitStack()
         self._fleet = Fleet(self._tell_waiting, self.wake)
-        self._load = load
+        self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
         self._planner = Planner(options, environment, self._folder, self._clock)
         self._provider: RoutedProvider
@@ -73,6 +76,7 @@ class Daemon:
         async with AsyncExitStack() as stack:
             await asyncio.to_thread(self._folder.make)
             await stack.enter_async_context(SprintLock(self._folder.daemon_lock, f"{self._folder.home} as its daemon"))
+            self._repository = await asyncio.to_thread(self._shared, self.settings)
             self._provider = await asyncio.to_thread(
                 open_providers, self._options, self.settings, self.environment, self._clock
             )
@@ -91,7 +95,7 @@ class Daemon:
             stack.push_async_callback(self._fleet.end)
             self._stack = stack.pop_all()
         self._phase = "ready"
-        await self._emit(
+        await self.emit(
             "daemon_ready", "the daemon is ready", version=__version__, pid=os.getpid(), executor_id=executor_id
         )
         return self
@@ -100,6 +104,9 @@ class Daemon:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    def _shared(self, settings: Settings) -> SharedRepository:
+        return SharedRepository(settings, self.environment, default_repository())
 
     def _equip(self, library: PromptLibrary, sandbox: Sandbox) -> Equipment:
         return Equipment(
@@ -121,10 +128,10 @@ class Daemon:
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
-        await self._emit("daemon_stopping", told, grace_s=grace, at_work=at_work)
+        await self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work)
         cut = await self._drain(grace)
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
-        await self._emit("daemon_stopped", done, cut=cut)
+        await self.emit("daemon_stopped", done, cut=cut)
 
     def stop(self) -> None:
         """End soon and cleanly; a second time: at once."""
@@ -177,7 +184,7 @@ class Daemon:
             if path in busy or not self._fleet.is_free(path):
                 continue
             try:
-                record = await self._planner.new_sprint(watched, self.settings)
+                record = await self._planner.new_sprint(watched, self._repository)
             except NOT_NOW as error:
                 await self._fleet.waits(path, error.message)
                 continue
@@ -188,19 +195,18 @@ class Daemon:
     async def _begin(self, record: SprintRecord) -> None:
         content = await asyncio.to_thread(self._planner.content, record)
         if content is not None:
-            push_to = self._options.push_to or self.settings.serve.push_to
-            self._fleet.begin(record, content, self._equipment, self.settings, push_to)
+            self._fleet.begin(record, content, self._equipment, self.settings, self._repository)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
-        await self._emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
+        await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
 
     async def _tell_news(self, path: Path, news: News) -> None:
         if news.refused:
             problems = [finding.model_dump(mode="json") for finding in news.problems]
             told = f"the backlog {path} is refused, what was good last goes on: {news.refused}"
-            await self._emit("backlog_refused", told, level=Level.ERROR, backlog=str(path), problems=problems)
+            await self.emit("backlog_refused", told, level=Level.ERROR, backlog=str(path), problems=problems)
         else:
-            await self._emit("backlog_taken", f"the backlog {path} is taken over", backlog=str(path))
+            await self.emit("backlog_taken", f"the backlog {path} is taken over", backlog=str(path))
 
     async def _look_at_disk(self) -> None:
         hold = await self._short_of_disk()
@@ -212,7 +218,7 @@ class Daemon:
         for provider in (*self._replaced, self._provider):
             await provider.close()
 
-    async def _emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
+    async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
         """Record something that concerns the daemon and no sprint."""
         now = self._clock.now()
         await self.works.sink.emit(
@@ -229,20 +235,7 @@ class Daemon:
 
     def state(self) -> DaemonState:
         """How it is now."""
-        sites = [served.site for served in self._fleet.served if served.site is not None]
-        return DaemonState(
-            version=__version__,
-            pid=os.getpid(),
-            started_at=self._started,
-            phase=self._phase,
-            executor_id=self._planner.executor_id,
-            backlogs=self._planner.states(self._fleet.why_waiting),
-            sprints=self._fleet.states(),
-            calls_in_flight=self.works.switchboard.at_work,
-            stories_at_work=self.works.slots.at_work,
-            stories_waiting=len(self.works.slots.waiting),
-            stories_queued=sum(site.queued for site in sites),
-        )
+        return state_of(self.works, self._fleet, self._planner, started=self._started, phase=self._phase)
 
     async def readiness(self) -> Mapping[str, str]:
         """Component → what is wrong with it, "" when nothing is."""
@@ -272,14 +265,16 @@ class Daemon:
         """Read the settings anew; what changed. Raises ConfigError: those before stay."""
         try:
             settings = await asyncio.to_thread(self._load)
+            repository = await asyncio.to_thread(self._shared, settings)
             provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
-        except ConfigError as error:
+        except UserError as error:
             told = f"the settings are refused, those before stay: {error.message}"
-            await self._emit("settings_refused", told, level=Level.ERROR)
+            await self.emit("settings_refused", told, level=Level.ERROR)
             raise
         change = change_between(self.settings, settings)
+        self._repository = repository
         self._take(settings, provider)
-        await self._emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
+        await self.emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
         self.wake()
         return change.told
 
@@ -289,5 +284,6 @@ class Daemon:
         self.settings, self._provider = settings, provider
         self._equipment = replace(self._equipment, provider_told=str(provider))
         self.works.change(settings, provider)
+        self._configure(settings)
         self._fleet.change(settings)
         self._planner.judge_anew()

@@ -14,7 +14,8 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.report import exit_code
 from orchestrator.wiring.backlogs import open_backlog
-from orchestrator.wiring.reports import push, save_report
+from orchestrator.wiring.reports import save_report
+from orchestrator.wiring.repositories import SharedRepository
 from orchestrator.wiring.sandboxes import begun_events, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
@@ -51,7 +52,7 @@ class ServedSprint:
         if self.site is not None:
             self.site.change(settings)
 
-    async def drive(self, push_to: str | None) -> None:
+    async def drive(self, repository: SharedRepository) -> None:
         """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
         WorkspaceError, ConfigError before anything is done when it cannot be worked on now."""
         folder, record = self._works.folder, self.record
@@ -65,11 +66,12 @@ class ServedSprint:
             )
             try:
                 await workspace.prepare(Path(record.repo))
+                await repository.check_push(workspace, record)
                 secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
                 self._works.sink.hide(secrets)
                 await self._work(workspace, secrets, lock.fd)
                 if not self.record.cleared:
-                    await self._conclude(workspace, secrets, push_to)
+                    await self._conclude(workspace, secrets, repository)
             finally:
                 self.site = None
                 workspace.close()
@@ -109,21 +111,27 @@ class ServedSprint:
     async def _warn(self, text: str) -> None:
         await self._emit("backlog_warning", text, level=Level.WARN)
 
-    async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], push_to: str | None) -> None:
+    async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
         folder, record, environment = self._works.folder, self.record, self._environment
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
         facts = sandbox_told(await asyncio.to_thread(sprint_events, environment, folder, record))
         report, path = await asyncio.to_thread(
             save_report, folder, record, histories, self._content.stories, None, secrets, facts
         )
-        unpushed = await push(workspace, Path(record.repo), push_to)
+        unpushed = await repository.push(workspace, record)
         counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
         done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
         good = exit_code(report) == 0
         level = Level.INFO if good and not unpushed else Level.WARN
         told = done + (f"; not pushed: {unpushed}" if unpushed else "")
         await self._emit(
-            "sprint_ended", told, level=level, report=str(path), good=good, push_to=push_to, unpushed=unpushed
+            "sprint_ended",
+            told,
+            level=level,
+            report=str(path),
+            good=good,
+            push_to=repository.branch(record.sprint),
+            unpushed=unpushed,
         )
 
     async def _emit(self, name: str, message: str, *, level: Level, **data: object) -> None:

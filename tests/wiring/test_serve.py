@@ -26,7 +26,7 @@ class Field:
     def __init__(self, folder: Path) -> None:
         self.folder, self.backlog = folder, folder / "backlog.csv"
         self.team, self.events = Team(), []
-        self.overrides = ["serve.poll_s=0.1", "provider.wait_initial_s=0"]
+        self.overrides = [f"serve.repo={folder / 'repo'}", "serve.poll_s=0.1", "provider.wait_initial_s=0"]
 
     events: list[Event]
 
@@ -38,7 +38,7 @@ class Field:
         settings, environment = self.settings()
         self.script_again()
         options = ServeOptions(
-            backlogs=(self.backlog,), repo=str(self.folder / "repo"), provider="scripted",
+            backlogs=(self.backlog,), provider="scripted",
             script=self.folder / "team.jsonl", call_log=self.folder / "calls.jsonl",
         )  # fmt: skip
         daemon = Daemon(options, settings, environment, listen=self.events.append, load=lambda: self.settings()[0])

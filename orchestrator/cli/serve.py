@@ -1,0 +1,134 @@
+"""`serve`: the daemon, until it is told to end."""
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from orchestrator.cli.common import ConfigOption, Exit, SetOption, configured, told
+from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
+from orchestrator.domain.events import Event
+from orchestrator.errors import UserError
+from orchestrator.settings import Environment, Settings, load
+from orchestrator.wiring.options import ServeOptions
+
+if TYPE_CHECKING:
+    from orchestrator.wiring.serve import Daemon
+
+FLUSH_S = 3.0
+"""Seconds that the last log lines get."""
+
+BacklogsOption = Annotated[
+    list[Path] | None,
+    typer.Option("--backlog", metavar="FILE", help="A backlog to watch: a file or a folder; repeatable."),
+]
+RepoOption = Annotated[str | None, typer.Option(metavar="PATH|URL", help="The repository; as serve.repo.")]
+PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Push each result there; as serve.push_to.")]
+HostOption = Annotated[str | None, typer.Option(help="Address to listen on; as serve.host.")]
+PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serve.port, before PORT.")]
+
+
+@told
+def serve_command(
+    backlog: BacklogsOption = None,
+    repo: RepoOption = None,
+    push_to: PushOption = None,
+    provider: ProviderOption = None,
+    script: ScriptOption = None,
+    call_log: CallLogOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    config: ConfigOption = None,
+    overrides: SetOption = None,
+) -> None:
+    """Watch backlogs, work through what comes, and answer over HTTP, until SIGTERM or SIGINT.
+
+    One JSON line per event on stdout. SIGTERM: what is at work may end within shutdown.grace_s, exit 0; a second one:
+    at once. SIGHUP reads the settings anew. Exit 70: the event loop stood still.
+
+    Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
+    """
+    words = [*(overrides or ()), *_overrides(repo, push_to, host, port)]
+    settings, environment = configured(config, words)
+    if port is not None:
+        environment = environment.model_copy(update={"port": port})
+    options = ServeOptions(backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log)
+
+    def again() -> Settings:
+        return load(config, words, environment.variables)[0]
+
+    raise typer.Exit(asyncio.run(_serve(options, settings, environment, again)))
+
+
+def _overrides(repo: str | None, push_to: str | None, host: str | None, port: int | None) -> Iterator[str]:
+    # JSON is YAML, and quotes whatever needs it. A path as typed starts from here, not from the configuration.
+    if repo is not None:
+        here = repo if "://" in repo or "@" in repo else str(Path(repo).absolute())
+        yield f"serve.repo={json.dumps(here)}"
+    for name, value in (("push_to", push_to), ("host", host), ("port", port)):
+        if value is not None:
+            yield f"serve.{name}={json.dumps(value)}"
+
+
+async def _serve(
+    options: ServeOptions, settings: Settings, environment: Environment, again: Callable[[], Settings]
+) -> int:
+    # Imported here: the engine and the server take a second to import, and --help must not.
+    from orchestrator.server.app import build_app
+    from orchestrator.server.listen import listening
+    from orchestrator.server.metrics import Metrics
+    from orchestrator.wiring.process import found_at, open_log, watchdog
+    from orchestrator.wiring.serve import Daemon
+
+    metrics, stream = Metrics(), open_log(settings, environment)
+
+    def listen(event: Event) -> None:
+        metrics.observe(event)
+        stream.event(event)
+
+    daemon = Daemon(
+        options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
+    )
+    try:
+        async with (
+            _signals(daemon),
+            watchdog(settings),
+            daemon,
+            listening(build_app(daemon, metrics), settings, environment) as address,
+            found_at(address.url, daemon),
+        ):
+            await daemon.run()
+    finally:
+        await asyncio.to_thread(stream.close, FLUSH_S)
+    return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
+
+
+@asynccontextmanager
+async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
+    """SIGTERM and SIGINT end it, a second one at once; SIGHUP reads the settings anew."""
+    loop = asyncio.get_running_loop()
+    reloads: set[asyncio.Task[None]] = set()
+
+    async def reload() -> None:
+        with suppress(UserError):  # told as an event; those before stay
+            await daemon.reload()
+
+    def hang_up() -> None:
+        task = loop.create_task(reload(), name="reload")
+        reloads.add(task)
+        task.add_done_callback(reloads.discard)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, daemon.stop)
+    loop.add_signal_handler(signal.SIGHUP, hang_up)
+    try:
+        yield
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+        await asyncio.gather(*reloads)

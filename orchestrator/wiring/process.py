@@ -1,0 +1,38 @@
+"""What belongs to the process of a daemon: its log lines, its watchdog, and where it is found."""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.log_stream import LogStream
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.adapters.watchdog import Watchdog
+from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.serve import Daemon
+
+STDOUT = 1
+
+
+def open_log(settings: Settings, environment: Environment) -> LogStream:
+    """Prints events on stdout from now on; to be closed."""
+    return LogStream(STDOUT, settings.log, environment.variables)
+
+
+def watchdog(settings: Settings) -> Watchdog:
+    """Ends the process when the event loop stands still for `serve.watchdog_s`."""
+    return Watchdog(settings.serve.watchdog_s)
+
+
+@asynccontextmanager
+async def found_at(url: str, daemon: Daemon) -> AsyncIterator[None]:
+    """Commands of its state folder find the daemon at `url` inside."""
+    place = StateFolder(daemon.environment.home).daemon_address
+    await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
+    await daemon.emit("daemon_listens", f"the daemon answers at {url}", url=url)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(place.unlink, missing_ok=True)

@@ -1,0 +1,31 @@
+"""How the daemon is at this moment, for those who ask over HTTP."""
+
+import os
+from datetime import datetime
+from typing import Literal
+
+from orchestrator import __version__
+from orchestrator.domain.daemon import DaemonState
+from orchestrator.wiring.fleet import Fleet
+from orchestrator.wiring.planning import Planner
+from orchestrator.wiring.works import Works
+
+Phase = Literal["starting", "ready", "stopping"]
+
+
+def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime, phase: Phase) -> DaemonState:
+    """Blocks for nothing."""
+    sites = [served.site for served in fleet.served if served.site is not None]
+    return DaemonState(
+        version=__version__,
+        pid=os.getpid(),
+        started_at=started,
+        phase=phase,
+        executor_id=planner.executor_id,
+        backlogs=planner.states(fleet.why_waiting),
+        sprints=fleet.states(),
+        calls_in_flight=works.switchboard.at_work,
+        stories_at_work=works.slots.at_work,
+        stories_waiting=len(works.slots.waiting),
+        stories_queued=sum(site.queued for site in sites),
+    )
