@@ -5,6 +5,7 @@ The log waits for its database: what is told while it restarts, or while the dis
 
 import asyncio
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -32,12 +33,14 @@ from orchestrator.domain.gate import GATE_ANSWERED
 from orchestrator.domain.redaction import redacted
 from orchestrator.errors import EventLogAway
 
-__all__ = ["EVENTS", "EventReader", "EventStore", "sqlite_url", "usable"]
+__all__ = ["EVENTS", "FOREVER", "EventReader", "EventStore", "sqlite_url", "usable"]
 
 _VERBATIM = frozenset({GATE_ANSWERED})
 """Events that the work goes on with."""
-PATIENCE_S = 600.0
-"""How long an event waits for a database that is away: a restart, an upgrade, a disk that somebody has to clear."""
+PATIENCE_S = 60.0
+"""How long an event waits for a database that is away, unless the store is told otherwise."""
+FOREVER = math.inf
+"""The patience of whoever runs stories: an outage must end none of them, and the engine waits as long."""
 ENDING_S = 10.0
 """The same once the store is to end."""
 _COUNTED = {"preserve_rowcount": True}

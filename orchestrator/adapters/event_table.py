@@ -123,7 +123,9 @@ def prepare(engine: sa.Engine) -> None:
 def lock(connection: sa.Connection) -> None:
     """Hold the log until the end of the transaction; on SQLite the first write does."""
     if connection.dialect.name == "postgresql":
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK)))
+        # A process that stands still with the log in its hand is cut off, for all others wait for it.
+        idle = sa.func.set_config("idle_in_transaction_session_timeout", "60000", True)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK), idle))
 
 
 def event_of(body: str) -> Event:

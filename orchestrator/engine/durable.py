@@ -2,18 +2,20 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Protocol
 
+import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
+from orchestrator.engine.database import open_database
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step import DurableStep
 from orchestrator.engine.switchboard import Tickets, open_tickets
@@ -24,15 +26,6 @@ APPLICATION_VERSION = "1"
 """Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
 WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "plan.v1", "analysis.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
-
-
-class _WalConnection(sqlite3.Connection):
-    """WAL with synchronous NORMAL: safe against kill -9; a power cut may cost the last steps, which then repeat."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.execute("PRAGMA journal_mode=WAL")
-        self.execute("PRAGMA synchronous=NORMAL")
 
 
 class Journals(Protocol):
@@ -91,12 +84,15 @@ class DurableEngine:
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: dict[asyncio.Task[Any], str] = {}
         self._closing = False
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "DurableEngine":
         logger = logging.getLogger("dbos")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-        DBOS(config=self._config())
+        database = await asyncio.to_thread(open_database, self._url)
+        self._stack.push_async_callback(asyncio.to_thread, database.dispose)
+        DBOS(config=self._config(database))
 
         async def story(payload: dict[str, Any]) -> dict[str, Any]:
             # dbos marks the function it registers, which a bound method does not allow.
@@ -129,6 +125,7 @@ class DurableEngine:
         # dbos made its own pool the loop's default and is about to shut it down.
         asyncio.get_running_loop().set_default_executor(own_pool)
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        await self._stack.aclose()
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
@@ -155,22 +152,21 @@ class DurableEngine:
             handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
         return restored(await handle.get_result())
 
-    def _config(self) -> DBOSConfig:
-        config: DBOSConfig = {
+    def _config(self, database: sa.Engine) -> DBOSConfig:
+        return {
             "name": "orchestrator",
-            "system_database_url": self._url,
+            "system_database_engine": database,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "CRITICAL",
             "enable_otlp": False,
             "max_executor_threads": 64,
+            # Nothing here waits for messages, and a pooler between us and the server knows no LISTEN.
+            "use_listen_notify": False,
             # Ending the engine waits for one such nap; with nobody waiting for a message a look costs nothing.
             "notification_listener_polling_interval_sec": 0.2,
         }
-        if self._url.startswith("sqlite"):
-            config["db_engine_kwargs"] = {"connect_args": {"factory": _WalConnection}}
-        return config
 
     async def _run(self, body: StoryBody | PlanBody | AnalysisBody, payload: dict[str, Any]) -> dict[str, Any]:
         payload = restored(payload)

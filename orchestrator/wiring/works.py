@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.event_store import EventStore, sqlite_url
+from orchestrator.adapters.event_store import FOREVER, EventStore, sqlite_url
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event
@@ -61,7 +61,7 @@ class Works:
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
         self.turns = TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
-        self.sink = EventStore(event_url(environment, self.folder), on_event=self._saw)
+        self.sink = EventStore(event_url(environment, self.folder), on_event=self._saw, patience_s=FOREVER)
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
         self.switchboard = Switchboard(self.sink, self.slots.given_back)
         self.engine = self._engine()

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from orchestrator.adapters.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
 from tests.support import Team
@@ -60,8 +62,9 @@ class Bench:
         script: Team | None = None,
         settings: Sequence[str] = (),
         more: Sequence[str] = (),
+        database: str | None = None,
     ) -> None:
-        self.folder = folder
+        self.folder, self.database = folder, database
         self.settings, self.more = settings, more
         """`--set` of every command; further words of `run`."""
         self.state = folder / ".orchestrator"
@@ -98,6 +101,8 @@ class Bench:
             "PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
             "DEEDS": str(self.folder / "deeds.txt"),
         }  # fmt: skip
+        if self.database:
+            environment["DATABASE_URL"] = self.database
         words = words if die_at is None else [str(die_at), *words]
         return zygote().start(module, words, cwd=self.folder, env=environment)
 
@@ -168,21 +173,23 @@ class Bench:
 
     def finished(self) -> int:
         """Stories that have an outcome in the event log."""
-        try:
-            with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
-                query = "SELECT count(*) FROM orchestrator_events WHERE id LIKE '%:story_finished'"
-                return int(connection.execute(query).fetchone()[0])
-        except sqlite3.OperationalError:
-            return 0
+        return sum(event["id"].endswith(":story_finished") for event in self.log())
 
     def told(self, name: str) -> dict[str, int]:
         """Story → how many events of this name the log has."""
+        return dict(Counter(event["story"] for event in self.log() if event["name"] == name))
+
+    def log(self) -> list[Any]:
+        """The event log as it is now; empty while there is none, or its database is away."""
+        query = "SELECT body FROM orchestrator_events ORDER BY seq"
         try:
+            if self.database:
+                with psycopg.connect(self.database) as server:
+                    return [json.loads(body) for (body,) in server.execute(query)]
             with closing(sqlite3.connect(f"file:{self.state}/events.sqlite?mode=ro", uri=True)) as connection:
-                query = "SELECT story FROM orchestrator_events WHERE json_extract(body, '$.name') = ?"
-                return dict(Counter(story for (story,) in connection.execute(query, (name,))))
-        except sqlite3.OperationalError:
-            return {}
+                return [json.loads(body) for (body,) in connection.execute(query)]
+        except (sqlite3.OperationalError, psycopg.errors.UndefinedTable, psycopg.OperationalError):
+            return []
 
     @contextmanager
     def cells_held_up(self) -> Iterator[None]:
@@ -310,10 +317,9 @@ class Bench:
     def _events(self) -> dict[str, list[str]]:
         """Per story what the log says, in the order of its own numbering, without times and hashes."""
         found: dict[str, dict[str, str]] = {}
-        with closing(sqlite3.connect(self.state / "events.sqlite")) as connection:
-            bodies = connection.execute("SELECT body FROM orchestrator_events WHERE story IS NOT NULL").fetchall()
-        for (body,) in bodies:
-            event = json.loads(body)
+        for event in self.log():
+            if event["story"] is None:
+                continue
             said = HASHES.sub("HASH", event["message"])
             found.setdefault(event["story"], {})[event["id"]] = f"{event['id']} {event['name']} {said}"
         return {story: sorted(lines.values()) for story, lines in sorted(found.items())}

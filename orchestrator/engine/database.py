@@ -1,0 +1,79 @@
+"""The engine's database, opened as dbos would open it, but as something that comes back.
+
+dbos waits, for as long as it takes, for a database whose connection is lost, and knows that by what the driver says.
+What it does not know, such as a socket that is not there while the server restarts, or a disk that is full, would be
+the end of a story; here it is told to dbos as a lost connection.
+"""
+
+import sqlite3
+from typing import Any
+
+import psycopg
+import sqlalchemy as sa
+
+_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 0, "pool_timeout": 30, "pool_pre_ping": True}
+_CONNECTING: dict[str, Any] = {
+    "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 30000,
+}  # fmt: skip
+"""A server whose machine is gone says nothing any more: libpq's own patience is two hours."""
+_PASSING = ("08", "25006", "25P03", "53", "57P", "58030")
+"""Beginnings of Postgres' codes: connection, standby after a failover, resources, shutdown, input and output."""
+_SQLITE_PASSING = frozenset({
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+})  # fmt: skip
+IDLE_MS = 60_000
+"""How long a process that stands still may hold what it has locked."""
+
+
+class _WalConnection(sqlite3.Connection):
+    """WAL with synchronous NORMAL: safe against kill -9; a power cut may cost the last steps, which then repeat."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.execute("PRAGMA journal_mode=WAL")
+        self.execute("PRAGMA synchronous=NORMAL")
+
+
+def open_database(url: str) -> sa.Engine:
+    """Nothing is connected yet. Whoever calls disposes of it."""
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
+        sa.event.listen(engine, "connect", _as_dbos_does)
+    else:
+        own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}
+        # A statement that is prepared on one connection is not there on the next one of a pooler.
+        own["prepare_threshold"] = None
+        engine = sa.create_engine(parsed.set(drivername="postgresql+psycopg"), connect_args=own, **_POOL)
+        sa.event.listen(engine, "connect", _not_idle_for_ever)
+    sa.event.listen(engine, "handle_error", _comes_back)
+    return engine
+
+
+def _as_dbos_does(connection: Any, _record: Any) -> None:
+    connection.isolation_level = "IMMEDIATE"
+    connection.execute("PRAGMA busy_timeout=30000")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _not_idle_for_ever(connection: Any, _record: Any) -> None:
+    connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
+    connection.commit()  # else the pool's rollback would take it back
+
+
+def _comes_back(context: sa.engine.ExceptionContext) -> None:
+    if _passes(context.original_exception):
+        context.is_disconnect = True
+
+
+def _passes(error: BaseException) -> bool:
+    """Whether the database cannot be reached, or written, at the moment."""
+    if isinstance(error, sqlite3.Error):
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF in _SQLITE_PASSING
+    if not isinstance(error, psycopg.Error):
+        return False
+    # Without a code it did not come from a server: none could be reached.
+    return (
+        isinstance(error, psycopg.OperationalError) if error.sqlstate is None else error.sqlstate.startswith(_PASSING)
+    )
