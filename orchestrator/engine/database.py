@@ -6,12 +6,14 @@ the end of a story; here it is told to dbos as a lost connection.
 """
 
 import sqlite3
+import threading
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
 
-_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 0, "pool_timeout": 30, "pool_pre_ping": True}
+_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
+"""As many as threads may wait: none waits for another's connection while the server is away."""
 _CONNECTING: dict[str, Any] = {
     "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
     "tcp_user_timeout": 30000,
@@ -26,6 +28,13 @@ IDLE_MS = 60_000
 """How long a process that stands still may hold what it has locked."""
 
 
+_PAUSE_S = 0.5
+
+
+class DatabaseGone(Exception):
+    """The engine ends while its database is away."""
+
+
 class _WalConnection(sqlite3.Connection):
     """WAL with synchronous NORMAL: safe against kill -9; a power cut may cost the last steps, which then repeat."""
 
@@ -35,20 +44,49 @@ class _WalConnection(sqlite3.Connection):
         self.execute("PRAGMA synchronous=NORMAL")
 
 
-def open_database(url: str) -> sa.Engine:
-    """Nothing is connected yet. Whoever calls disposes of it."""
-    parsed = sa.make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
-        sa.event.listen(engine, "connect", _as_dbos_does)
-    else:
-        own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}
-        # A statement that is prepared on one connection is not there on the next one of a pooler.
-        own["prepare_threshold"] = None
-        engine = sa.create_engine(parsed.set(drivername="postgresql+psycopg"), connect_args=own, **_POOL)
-        sa.event.listen(engine, "connect", _not_idle_for_ever)
-    sa.event.listen(engine, "handle_error", _comes_back)
-    return engine
+class EngineDatabase:
+    """One database of one engine. Nothing is connected at first; `close` when the engine has ended.
+
+    While the server is away a connection is tried for until it is there, or nobody needs it any more: what dbos itself
+    does between two trials cannot be ended, and takes up to a minute and a half.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._ending = threading.Event()
+        self._gone = False
+        parsed = sa.make_url(url)
+        if parsed.get_backend_name() == "sqlite":
+            self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
+            sa.event.listen(self.engine, "connect", _as_dbos_does)
+        else:
+            own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}
+            # A statement that is prepared on one connection is not there on the next one of a pooler.
+            own["prepare_threshold"] = None
+            self.engine = sa.create_engine(parsed.set(drivername="postgresql+psycopg"), connect_args=own, **_POOL)
+            sa.event.listen(self.engine, "connect", _not_idle_for_ever)
+            sa.event.listen(self.engine, "do_connect", self._connect)
+        sa.event.listen(self.engine, "handle_error", self._comes_back)
+
+    def end(self) -> None:
+        """From now on nobody waits for a database that is away."""
+        self._ending.set()
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.engine.dispose()
+
+    def _connect(self, dialect: Any, _record: Any, words: Any, options: Any) -> Any:
+        while not self._gone:
+            try:
+                return dialect.connect(*words, **options)
+            except psycopg.OperationalError:
+                # Once given up it stays so: what has failed must not be recorded as the end of a story after all.
+                self._gone = self._ending.wait(_PAUSE_S)
+        raise DatabaseGone
+
+    def _comes_back(self, context: sa.engine.ExceptionContext) -> None:
+        if _passes(context.original_exception) and not self._ending.is_set():
+            context.is_disconnect = True
 
 
 def _as_dbos_does(connection: Any, _record: Any) -> None:
@@ -60,11 +98,6 @@ def _as_dbos_does(connection: Any, _record: Any) -> None:
 def _not_idle_for_ever(connection: Any, _record: Any) -> None:
     connection.execute(f"SET idle_in_transaction_session_timeout = {IDLE_MS}")
     connection.commit()  # else the pool's rollback would take it back
-
-
-def _comes_back(context: sa.engine.ExceptionContext) -> None:
-    if _passes(context.original_exception):
-        context.is_disconnect = True
 
 
 def _passes(error: BaseException) -> bool:

@@ -4,18 +4,16 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any, Protocol
 
-import sqlalchemy as sa
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
-from orchestrator.engine.database import open_database
+from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.step import DurableStep
 from orchestrator.engine.switchboard import Tickets, open_tickets
@@ -84,15 +82,14 @@ class DurableEngine:
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: dict[asyncio.Task[Any], str] = {}
         self._closing = False
-        self._stack = AsyncExitStack()
+        self._database: EngineDatabase | None = None
 
     async def __aenter__(self) -> "DurableEngine":
         logger = logging.getLogger("dbos")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
-        database = await asyncio.to_thread(open_database, self._url)
-        self._stack.push_async_callback(asyncio.to_thread, database.dispose)
-        DBOS(config=self._config(database))
+        self._database = await asyncio.to_thread(EngineDatabase, self._url)
+        DBOS(config=self._config(self._database))
 
         async def story(payload: dict[str, Any]) -> dict[str, Any]:
             # dbos marks the function it registers, which a bound method does not allow.
@@ -116,16 +113,18 @@ class DurableEngine:
     ) -> None:
         # A cancelled body leaves its workflow pending, to be gone on with. One that dbos is taken away from while it
         # runs would have its last error recorded as the story's end.
+        assert self._database is not None
         self._closing = True
         bodies = list(self._bodies)
         for body in bodies:
             body.cancel()
         await asyncio.gather(*bodies, return_exceptions=True)
+        self._database.end()
         own_pool = ThreadPoolExecutor(thread_name_prefix="orchestrator")
         # dbos made its own pool the loop's default and is about to shut it down.
         asyncio.get_running_loop().set_default_executor(own_pool)
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
-        await self._stack.aclose()
+        await asyncio.to_thread(self._database.close)
 
     async def run_story(self, workflow_id: str, payload: dict[str, Any]) -> StoryOutcome:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
@@ -152,10 +151,10 @@ class DurableEngine:
             handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
         return restored(await handle.get_result())
 
-    def _config(self, database: sa.Engine) -> DBOSConfig:
+    def _config(self, database: EngineDatabase) -> DBOSConfig:
         return {
             "name": "orchestrator",
-            "system_database_engine": database,
+            "system_database_engine": database.engine,
             "application_version": APPLICATION_VERSION,
             "executor_id": self._executor_id,
             "serializer": DBOSPortableJSONSerializer(),

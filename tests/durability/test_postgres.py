@@ -1,12 +1,13 @@
 """The small sprint on a real Postgres: kills, and a server that ends in its middle, show nowhere in the end."""
 
-import time
+import signal
 from pathlib import Path
 
 import pytest
 
+from orchestrator.domain.gate import GATE_OPENED
 from tests.durability.driver import Aftermath, Bench
-from tests.durability.team import COMMAND_RUNS
+from tests.durability.team import COMMAND_RUNS, UnhurriedTeam
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 
 pytestmark = pytest.mark.timeout(300)
@@ -21,17 +22,45 @@ def test_killed_while_the_server_restarts_and_restarted_while_it_runs(
     # a reply is in the journal, its step is not checkpointed: the server dies at the same moment
     bench.kill_when(lambda: bench.journalled("NFR-001") == 1)
     postgres_server.restart(IMMEDIATE)
+    # the server is away and somebody ends the run, which waits for nothing
     process = bench.start()
-    # a call of a story is in flight, others are recorded
     bench.wait_for(lambda: bench.journalled("NFR-001") >= 2, process)
-    postgres_server.restart(FAST)
+    postgres_server.stop()
+    process.send_signal(signal.SIGTERM)
+    assert bench.ended(process).code == 130
+    refused = bench.finish()
+    assert (refused.code, "event log cannot be used" in refused.stderr) == (2, True)
+    postgres_server.start()
+    process = bench.start()
     # two stories side by side, one with a command that is alive
     bench.wait_for(bench.appears(f"US-001/{COMMAND_RUNS}"), process)
     postgres_server.stop(IMMEDIATE)
-    time.sleep(2)
+    # what is paid meanwhile cannot be recorded
+    paid = len(bench.calls())
+    bench.wait_for(lambda: len(bench.calls()) > paid, process)
     postgres_server.start()
     # a story is merged, its step is not checkpointed
     bench.wait_for(bench.ref_moves("result"), process)
-    postgres_server.restart(IMMEDIATE)
+    postgres_server.restart(FAST)
     ended = bench.ended(process)
     assert bench.aftermath(ended.code) == undisturbed
+
+
+def test_a_person_answers_after_the_server_was_away(tmp_path: Path, postgres_server: PostgresServer) -> None:
+    script = UnhurriedTeam(30)
+    script.good("A")
+    script.good("B")
+    bench = Bench(
+        tmp_path, {"A": "None", "B": "None"}, script=script, settings=("gate.mode=always",),
+        database=postgres_server.fresh(),
+    )  # fmt: skip
+    process = bench.start()
+    bench.wait_for(lambda: bench.told(GATE_OPENED).keys() == {"A", "B"}, process)
+    postgres_server.restart(IMMEDIATE)
+    assert bench.command("approve", "A").code == 0
+    bench.wait_for(lambda: bench.finished() == 1, process)
+    process.kill()
+    process.communicate(timeout=30)
+    assert bench.command("approve", "B").code == 0
+    assert bench.finish().code == 0
+    assert len(bench.calls()) == len(set(bench.calls())) == 8, "no call is paid for twice"

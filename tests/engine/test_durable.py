@@ -31,6 +31,19 @@ PROMPT = Prompt(
 )
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def on_both(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The same with the database of `DATABASE_URL`."""
+    if request.param == "postgres":
+        (tmp_path / "database").write_text(request.getfixturevalue("postgres"))
+
+
+def address(folder: Path, name: str) -> str:
+    """The database of a house in `folder`."""
+    given = folder / "database"
+    return given.read_text() if given.exists() else sqlite_url(folder / f"{name}.sqlite")
+
+
 class Counting:
     """A provider that counts its calls and fails where it is told to."""
 
@@ -65,12 +78,11 @@ class House:
 
     async def live(self, body: Body, use: Callable[[DurableEngine], Awaitable[Any]]) -> Any:
         settings = Settings.model_validate({"budget": {"calls_per_story": 3}})
-        url = sqlite_url(self.folder / "events.sqlite")
         async with (
-            EventStore(url, on_event=self.shown.append) as sink,
+            EventStore(address(self.folder, "events"), on_event=self.shown.append) as sink,
             GateKeeper(sink, SystemClock(), self.slots.given_back) as gates,
             DurableEngine(
-                url=sqlite_url(self.folder / "engine.sqlite"),
+                url=address(self.folder, "engine"),
                 executor_id="run-SP-001",
                 body=body,
                 turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
@@ -104,6 +116,7 @@ class House:
         await self.live(body, use)
 
 
+@pytest.mark.usefixtures("on_both")
 async def test_after_a_crash_recorded_steps_and_journalled_replies_are_not_repeated(tmp_path: Path) -> None:
     provider, work, reached = Counting(), [], asyncio.Event()
 
@@ -141,13 +154,14 @@ async def test_after_a_crash_recorded_steps_and_journalled_replies_are_not_repea
 
 
 def read_events(folder: Path) -> list[tuple[int, Event]]:
-    reader = EventReader(sqlite_url(folder / "events.sqlite"))
+    reader = EventReader(address(folder, "events"))
     try:
         return list(reader.read("SP-001"))
     finally:
         reader.close()
 
 
+@pytest.mark.usefixtures("on_both")
 async def test_a_finished_workflow_is_joined_not_run(tmp_path: Path) -> None:
     runs = []
 
@@ -160,6 +174,7 @@ async def test_a_finished_workflow_is_joined_not_run(tmp_path: Path) -> None:
     assert sorted(runs) == ["SP-001/A", "SP-001/B", "SP-001/C"]
 
 
+@pytest.mark.usefixtures("on_both")
 async def test_our_errors_keep_their_class_and_are_replayed(tmp_path: Path) -> None:
     tried, reached = [], asyncio.Event()
 
@@ -251,6 +266,7 @@ async def test_a_defect_in_one_story_reaches_its_caller_and_no_other(tmp_path: P
     assert good == done(story="B")
 
 
+@pytest.mark.usefixtures("on_both")
 async def test_a_workflow_that_was_reset_does_not_go_on_by_itself(tmp_path: Path) -> None:
     reached, lives = asyncio.Event(), []
 
@@ -283,3 +299,14 @@ async def test_a_full_disk_in_a_step_is_told_as_that(tmp_path: Path) -> None:
 
     outcome = (await House(tmp_path, Counting()).run(story, "A"))[0]
     assert outcome.findings[0].message == "checkout: No space left on device"
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg"])
+async def test_an_address_is_taken_as_platforms_write_it(tmp_path: Path, postgres: str, scheme: str) -> None:
+    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        await step.emit("told", "it \x00 runs")
+        return done(story=payload["story"])
+
+    (tmp_path / "database").write_text(f"{scheme}{postgres.removeprefix('postgresql')}&sslmode=prefer")
+    assert await House(tmp_path, Counting()).run(body) == [done()]
+    assert [event.message for _, event in await asyncio.to_thread(read_events, tmp_path)] == ["it \x00 runs"]
