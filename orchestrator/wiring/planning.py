@@ -37,8 +37,10 @@ class Planner:
         self._watched: dict[Path, Watched] = {}
         self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
         self.executor_id = ""
+        self.known: list[SprintRecord] = []
+        """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
         self.own: list[SprintRecord] = []
-        """This daemon's sprints, oldest first, those that were reset as a whole left out."""
+        """Those of this daemon; what `run` began is left to it."""
 
     @property
     def watched(self) -> list[Watched]:
@@ -50,8 +52,8 @@ class Planner:
         self._find(settings)
         now = self._clock.now()
         news = [(watched, found) for watched in self.watched if (found := watched.look(settings, now)) is not None]
-        records = self._read_records()
-        self.own = [record for record in records if record.executor == self.executor_id and not record.cleared]
+        self.known = [record for record in self._read_records() if not record.cleared]
+        self.own = [record for record in self.known if record.executor == self.executor_id]
         return news
 
     def _read_records(self) -> list[SprintRecord]:
@@ -75,7 +77,7 @@ class Planner:
                 path=str(watched.path),
                 read_at=watched.read_at,
                 stories=len(watched.content.stories) if watched.content is not None else 0,
-                waiting=tuple(story for group in watched.untaken(self.own).values() for story in group),
+                waiting=tuple(story for group in watched.untaken(self.known).values() for story in group),
                 refused=watched.refused or why_waiting(str(watched.path)),
                 problems=watched.problems,
             )
@@ -117,7 +119,7 @@ class Planner:
 
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
         """
-        groups = watched.untaken(self.own)
+        groups = watched.untaken(self.known)
         content = watched.content
         if not groups or content is None:
             return None
@@ -130,6 +132,7 @@ class Planner:
             if known is not None and not known.cleared:
                 raise SprintLocked(f"sprint {record.sprint} has just begun elsewhere", pid=0)
             await asyncio.to_thread(self._folder.save, record)
+        self.known.append(record)
         self.own.append(record)
         return record
 

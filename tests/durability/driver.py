@@ -62,6 +62,7 @@ class Bench:
         script: Team | None = None,
         settings: Sequence[str] = (),
         more: Sequence[str] = (),
+        sprint: str = "",
         database: str | None = None,
     ) -> None:
         self.folder, self.database = folder, database
@@ -74,7 +75,7 @@ class Bench:
         self.output: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "tmp").mkdir(exist_ok=True)
-        write_backlog(self.backlog, stories)
+        write_backlog(self.backlog, stories, sprint)
         (script or team()).write(folder / "team.jsonl")
         self.original = self.rows()
 
@@ -96,14 +97,18 @@ class Bench:
         return self.ended(self.start(named=named))
 
     def _spawn(self, words: list[str], die_at: int | None) -> Forked:
-        module = "orchestrator" if die_at is None else "tests.durability.dying"
+        if die_at is not None:
+            return self.spawn("tests.durability.dying", [str(die_at), *words])
+        return self.spawn("orchestrator", words)
+
+    def spawn(self, module: str, words: Sequence[str]) -> Forked:
+        """`python -m MODULE WORDS...` in the folder, with its environment."""
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
             "DEEDS": str(self.folder / "deeds.txt"),
         }  # fmt: skip
         if self.database:
             environment["DATABASE_URL"] = self.database
-        words = words if die_at is None else [str(die_at), *words]
         return zygote().start(module, words, cwd=self.folder, env=environment)
 
     def ended(self, process: Forked, timeout: float = 60) -> Ended:

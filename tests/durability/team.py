@@ -69,8 +69,11 @@ def team(latency_ms: int = 120) -> Team:
     return script
 
 
-def write_backlog(path: Path, stories: Mapping[str, str]) -> None:
-    """The backlog: quoted cells, commas and line breaks inside some, so that a careless rewrite shows."""
+def write_backlog(path: Path, stories: Mapping[str, str], sprint: str = "") -> None:
+    """The backlog: quoted cells, commas and line breaks inside some, so that a careless rewrite shows.
+
+    Each row says that it belongs to `sprint`.
+    """
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\r\n")
         writer.writerow(HEADER)
@@ -78,5 +81,6 @@ def write_backlog(path: Path, stories: Mapping[str, str]) -> None:
             cells = {
                 "Story_ID": story, "Title": f"Story, {story}", "User_Story": "As a user,\nI want it",
                 "Dependencies": needs, "Acceptance_Criteria": "1. it works", "Priority": "High", "Status": "Backlog",
+                "Sprint_ID": sprint,
             }  # fmt: skip
             writer.writerow([cells.get(column, "") for column in HEADER])

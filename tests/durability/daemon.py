@@ -1,0 +1,50 @@
+"""The durability tests' sprint under `serve`: started, killed, told to end, read afterwards."""
+
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.durability.driver import SPRINT, Bench, Ended
+from tests.zygote import Forked
+
+
+class DaemonBench(Bench):
+    """A bench whose one command is the daemon; its rows carry the sprint's name, as nobody else gives it one."""
+
+    def __init__(self, folder: Path, *, settings: Sequence[str] = (), more: Sequence[str] = ()) -> None:
+        super().__init__(folder, settings=settings, more=more, sprint=SPRINT)
+
+    def _words(self) -> list[str]:
+        words = ["serve", "--backlog", "backlog.csv", "--repo", "repo", "--port", "0", "--provider", "scripted"]
+        words += ["--script", "team.jsonl", "--call-log", "calls.jsonl", *self.more]
+        for setting in ("provider.wait_initial_s=0.2", "serve.poll_s=0.1", "shutdown.grace_s=5", *self.settings):
+            words += ["--set", setting]
+        return words
+
+    def start(self, *, die_at: int | None = None, named: bool = True) -> Forked:
+        """The daemon; it goes on with whatever it had begun."""
+        return self._spawn(self._words(), die_at)
+
+    def die_at_boundary(self, point: str, number: int) -> Ended:
+        """The daemon, killed by itself at a boundary; ended by us when it never gets there."""
+        return self.until_done(self.spawn("tests.durability.boundaries", [point, str(number), *self._words()]))
+
+    def until_done(self, process: Forked, timeout: float = 60) -> Ended:
+        """Until the sprint has ended or the process has; the daemon is then told to end."""
+        deadline = time.monotonic() + timeout
+        while process.poll() is None and not self.told("sprint_ended"):
+            assert time.monotonic() < deadline, (process.kill(), *process.communicate())
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        return self.ended(process)
+
+    def finish(self, *, named: bool = True) -> Ended:
+        """The daemon until the sprint has ended, then told to end."""
+        return self.until_done(self.start())
+
+    def forget_repeated(self) -> None:
+        """Take calls out of the call log that were paid for twice, once they were counted."""
+        lines = self.calls_file.read_text().splitlines()
+        first = {key: line for key, line in reversed([*zip(self.calls(), lines, strict=True)])}
+        self.calls_file.write_text("".join(f"{line}\n" for line in first.values()))

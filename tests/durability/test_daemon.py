@@ -1,0 +1,91 @@
+"""The daemon: killed and ended at every stage and boundary, it ends its sprint as the undisturbed one would."""
+
+import os
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.durability.boundaries import POINTS, REPEATS
+from tests.durability.daemon import DaemonBench
+from tests.durability.driver import Aftermath
+from tests.durability.team import TESTS_RUN
+
+pytestmark = pytest.mark.timeout(300)
+KILLS = int(os.environ.get("KILLS", "100"))
+SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
+FEW = ("behind-journal", "before-step", "behind-step", "before-event", "before-ref", "behind-ref", "behind-cells")
+"""Boundaries of the short form."""
+
+
+def test_dies_at_boundary_after_boundary(tmp_path: Path, undisturbed: Aftermath) -> None:
+    bench = DaemonBench(tmp_path)
+    for number, point in enumerate(FEW, start=2):
+        assert bench.die_at_boundary(point, number).code == -signal.SIGKILL, point
+    ended = bench.finish()
+    assert ended.code == 0, ended
+    assert bench.aftermath(0) == undisturbed
+
+
+def test_is_told_to_end_at_any_time_and_leaves_nothing_behind(tmp_path: Path, undisturbed: Aftermath) -> None:
+    bench = DaemonBench(tmp_path)
+    # a call is under way: it may end; a test run is alive: it may end too; told twice: both are cut
+    for moment in (lambda: bench.calls(), bench.appears(f"US-003/{TESTS_RUN}")):
+        process = bench.start()
+        bench.wait_for(lambda moment=moment: bool(moment()), process)
+        process.send_signal(signal.SIGTERM)
+        stopped = bench.ended(process)
+        assert (stopped.code, stopped.stderr) == (0, "")
+        assert '"daemon_stopped"' in stopped.stdout
+        assert '"cut": 0' in stopped.stdout.splitlines()[-1]
+        assert bench.processes() == []
+    ended = bench.finish()
+    assert ended.code == 0
+    assert bench.aftermath(0) == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("point", POINTS)
+def test_dies_at_a_boundary_over_and_over(tmp_path: Path, undisturbed: Aftermath, point: str) -> None:
+    bench = DaemonBench(tmp_path)
+    deaths = 0
+    for number in (1, 2, 3, 5, 8, 13):
+        deaths += bench.die_at_boundary(point, number).code == -signal.SIGKILL
+        if bench.told("sprint_ended"):
+            break
+    assert deaths
+    if not bench.told("sprint_ended"):
+        assert bench.finish().code == 0
+    if point == REPEATS:
+        again = {key: count for key, count in Counter(bench.calls()).items() if count > 1}
+        assert sum(again.values()) - len(again) <= deaths, "a death there costs its own call and no other"
+        bench.forget_repeated()
+    assert bench.aftermath(0) == undisturbed
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_killed_by_the_clock(tmp_path: Path, undisturbed: Aftermath) -> None:
+    """Over all kills at most one call is paid twice: one whose reply was cut between arrival and journal."""
+    chance, kills, repeated = random.Random(SEED), 0, 0
+    print(f"KILL_SEED={SEED}")
+    while kills < KILLS:
+        bench = DaemonBench(tmp_path / f"clock-{kills}")
+        for _ in range(chance.randint(2, 6)):
+            process = bench.start()
+            time.sleep(chance.uniform(0.3, 6))
+            (bench.kill_everything(process) if chance.random() < 0.4 else process.kill())
+            process.communicate(timeout=30)
+            kills += 1
+            if bench.told("sprint_ended"):
+                break
+        assert bench.finish().code == 0
+        repeated += len(bench.calls()) - len(set(bench.calls()))
+        bench.forget_repeated()
+        assert bench.aftermath(0) == undisturbed
+    print(f"{kills} kills, {repeated} calls paid for twice")
+    assert repeated <= 1

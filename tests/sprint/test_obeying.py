@@ -1,0 +1,107 @@
+"""Whom orders concern, what they hold, and what a sprint may still spend."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.control import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
+from orchestrator.domain.events import Event
+from orchestrator.domain.status import StoryStatus as S
+from orchestrator.settings import BudgetSettings
+from orchestrator.sprint.board import Board
+from orchestrator.sprint.obeying import decide
+from orchestrator.sprint.spending import Spending
+
+STATUS = {"A": S.FAILED, "B": S.BLOCKED, "C": S.BLOCKED, "D": S.DONE, "E": S.EXECUTING, "F": S.PENDING}
+BLOCKED_BY = {"A": (), "B": ("A",), "C": ("B",), "D": ()}
+
+
+def event(name: str, **data: Any) -> Event:
+    return Event(id=name, time=datetime.now(UTC), name=name, message="", sprint="S", data=data)
+
+
+def given(verb: Verb, story: str | None = None, *, name: str = "1", by: str = "ann") -> Event:
+    return event(CONTROL_GIVEN, order=Order(id=name, verb=verb, story=story, by=by).model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    ("verb", "story", "stories", "refused"),
+    [
+        (Verb.PAUSE, None, "EF", ""),
+        (Verb.PAUSE, "E", "E", ""),
+        (Verb.PAUSE, "D", "", "D has ended: it is done"),
+        (Verb.CANCEL, None, "EF", ""),
+        (Verb.CANCEL, "A", "", "A has ended: it is failed"),
+        (Verb.RETRY, None, "ABC", ""),
+        (Verb.RETRY, "A", "ABC", ""),
+        (Verb.RETRY, "C", "", "C was blocked by B: retry that instead"),
+        (Verb.RETRY, "D", "", "D: it is done; `reset` runs it anew"),
+        (Verb.RETRY, "E", "", "E: it is executing and has not ended"),
+        (Verb.RESET, "D", "D", ""),
+        (Verb.RESET, "A", "ABC", ""),
+        (Verb.RESET, None, "ABCDEF", ""),
+        (Verb.RESUME, "X", "", "sprint S has no story X"),
+    ],
+)
+def test_whom_an_order_concerns(verb: Verb, story: str | None, stories: str, refused: str) -> None:
+    decision = decide(Order(id="1", verb=verb, story=story, by="ann"), STATUS, BLOCKED_BY, "S")
+    assert (decision.stories, decision.refused) == (tuple(stories), refused)
+
+
+def test_nothing_is_left_to_pause_or_retry_in_a_sprint_that_is_done() -> None:
+    for verb in (Verb.PAUSE, Verb.CANCEL, Verb.RETRY):
+        assert decide(Order(id="1", verb=verb, by="ann"), {"D": S.DONE}, {}, "S").refused
+
+
+def test_a_blocked_story_can_be_run_anew_once_nothing_is_in_its_way() -> None:
+    status = {"A": S.DONE, "B": S.BLOCKED}
+    assert decide(Order(id="1", verb=Verb.RETRY, story="B", by="ann"), status, {"B": ("A",)}, "S").stories == ("B",)
+
+
+def test_a_board_holds_what_is_paused_until_it_is_resumed_whatever_the_order_of_reading() -> None:
+    told = [(1, given(Verb.PAUSE, "A")), (2, given(Verb.PAUSE, name="2", by="bob")), (3, given(Verb.RESUME, name="3"))]
+    for events in (told, told[::-1], [*told, *told]):
+        board = Board("S")
+        board.read(events[:])
+        assert board.reason == board.why_not("A", paid=True) == ""
+        assert board.held("A") == "", "resume of the sprint lets its stories go on too"
+    board = Board("S")
+    board.read(told[:2])
+    assert board.reason == "sprint S is paused by bob"
+    assert board.held("A") == "A is paused by ann"
+    assert board.why_not("B", paid=False) == "sprint S is paused by bob"
+
+
+def test_orders_stand_until_they_are_settled_and_what_is_to_end_takes_no_further_step() -> None:
+    board = Board("S")
+    board.read([(1, given(Verb.CANCEL, "A")), (2, given(Verb.RESET, name="2"))])
+    assert board.why_not("A", paid=True) == "cancel was ordered by ann"
+    assert board.why_not("B", paid=True) == "reset was ordered by ann"
+    first = board.next_order()
+    assert first is not None
+    board.settled(Settled(order=first.id, done=True, message=""))
+    board.read([(3, event(CONTROL_SETTLED, settled=Settled(order="2", done=False, message="no").model_dump()))])
+    assert board.next_order() is None
+    assert board.why_not("A", paid=True) == ""
+
+
+async def test_whoever_waits_for_the_board_misses_no_change_in_between() -> None:
+    board = Board("S")
+    version = board.version
+    board.read([(1, given(Verb.PAUSE))])
+    await board.moved(version)
+    board.close()
+    assert board.why_not("A", paid=False) == "the process is ending"
+
+
+def test_a_budget_holds_calls_and_nothing_else() -> None:
+    turn = {"paid": True, "input_tokens": 900, "output_tokens": 100, "cost_usd": 0.5}
+    spending = Spending([event("turn_finished", **turn), event("turn_finished", **{**turn, "paid": False})])
+    spending.add(event("turn_finished", **{**turn, "cost_usd": None}))
+    assert (spending.calls, spending.tokens, spending.usd) == (2, 2000, 0.5)
+    board = Board("S", lambda: spending.over(BudgetSettings(usd_per_sprint=0.5)))
+    assert board.why_not("A", paid=False) == ""
+    assert board.why_not("A", paid=True).startswith("budget.usd_per_sprint (0.5) is used up: 0.50 USD")
+    assert spending.over(BudgetSettings(calls_per_sprint=3, tokens_per_sprint=2001, usd_per_sprint=0.51)) == ""
+    assert "tokens_per_sprint" in spending.over(BudgetSettings(tokens_per_sprint=2000))
