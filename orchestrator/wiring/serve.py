@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -10,6 +11,7 @@ from types import TracebackType
 
 from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.free_disk import short_of_disk
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.sprint_lock import SprintLock
@@ -82,6 +84,7 @@ class Daemon:
             )
             stack.push_async_callback(self._close_provider)
             forget_secrets()
+            await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
             library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
             sandbox = await sandbox_for(self.settings, self.environment)
             executor_id = await asyncio.to_thread(self._folder.executor_id)
@@ -130,6 +133,8 @@ class Daemon:
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
         await self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work)
         cut = await self._drain(grace)
+        await self._fleet.end()
+        await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
         await self.emit("daemon_stopped", done, cut=cut)
 

@@ -68,14 +68,20 @@ class Works:
         self.hold = ""
         """Why no sprint of this process pays for anything now; "" when they do."""
         self._places: dict[str, asyncio.Future[Place]] = {}
-        self._stack = AsyncExitStack()
+        self._stack, self._running = AsyncExitStack(), AsyncExitStack()
 
     async def __aenter__(self) -> "Works":
         async with AsyncExitStack() as stack:
-            for part in (self.sink, self.gates, self.switchboard, self.engine):
+            for part in (self.sink, self.gates, self.switchboard):
                 await stack.enter_async_context(part)
+            stack.push_async_callback(self.halt)
+            await self._running.enter_async_context(self.engine)
             self._stack = stack.pop_all()
         return self
+
+    async def halt(self) -> None:
+        """End the engine and all that it runs: from then on nothing of a sprint is recorded. Again: nothing."""
+        await self._running.aclose()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
