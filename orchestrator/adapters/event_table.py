@@ -95,7 +95,7 @@ def usable() -> Iterator[None]:
 def connected(url: str, *, writes: bool) -> sa.Engine:
     """An engine for the database; nothing is connected yet. Raises ConfigError for what is no address."""
     with usable():
-        parsed = sa.make_url(url)
+        parsed = _parsed(url)
         if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
             engine = sa.create_engine(parsed)
         else:
@@ -107,6 +107,14 @@ def connected(url: str, *, writes: bool) -> sa.Engine:
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
     return engine
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        return sa.make_url(url)
+    except ValueError as error:  # what stands in the port's place may be a part of the password
+        told = "its port is no number; / : @ in a password are written as %2F %3A %40"
+        raise ConfigError(f"DATABASE_URL is no address that can be used here: {told}") from error
 
 
 def prepare(engine: sa.Engine) -> None:

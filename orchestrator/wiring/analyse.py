@@ -7,7 +7,7 @@ from pathlib import Path
 
 from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
+from orchestrator.adapters.event_store import FOREVER, EventReader, EventStore, sqlite_url
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
@@ -126,7 +126,8 @@ class Analysis:
         ledger = await asyncio.to_thread(self._ledger, record)
         record, forced = await asyncio.to_thread(self._anew, record, ledger), self._options.provider
         async with AsyncExitStack() as stack:
-            sink = await stack.enter_async_context(EventStore(self._url, on_event=self._listen, secrets=self._secrets))
+            log = EventStore(self._url, on_event=self._listen, secrets=self._secrets, patience_s=FOREVER)
+            sink = await stack.enter_async_context(log)
             for event in _begun_events(record, packed, continued, str(provider), self._clock):
                 await sink.emit(event)
             slots = Slots(self._settings.concurrency.stories)

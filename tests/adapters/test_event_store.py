@@ -167,7 +167,16 @@ def test_levels_rise() -> None:
     assert [level.rank for level in (Level.DEBUG, Level.INFO, Level.WARN, Level.ERROR)] == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("address", ["secret word", "nosuch://u:secret@h/x", "sqlite:////nonexistent/x.sqlite", "file"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "secret word",
+        "nosuch://u:secret@h/x",
+        "postgresql://u:secret/more@h/x",
+        "sqlite:////nonexistent/x.sqlite",
+        "file",
+    ],
+)
 async def test_a_database_that_cannot_be_used_is_told_without_its_address(tmp_path: Path, address: str) -> None:
     (tmp_path / "file").write_text("this is no database, however long one looks at it " * 50)
     url = sqlite_url(tmp_path / "file") if address == "file" else address

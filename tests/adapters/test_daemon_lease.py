@@ -1,0 +1,105 @@
+"""Of two daemons with one executor id one works, wherever they are, and a dead one is replaced."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.daemon_lease import Lease
+from orchestrator.adapters.event_store import sqlite_url
+from orchestrator.errors import EventLogAway, SprintLocked
+from tests.postgres import IMMEDIATE, PostgresServer
+
+ROOT = Path(__file__).resolve().parents[2]
+HOLDS = """
+import asyncio, sys
+from orchestrator.adapters.daemon_lease import Lease
+
+async def main():
+    async with Lease(sys.argv[1], "daemon", folder="there", lost=print, ttl_s=1):
+        print("held", flush=True)
+        await asyncio.sleep(100)
+
+asyncio.run(main())
+"""
+
+
+class Daemon:
+    """A lease of a short life, and what it says."""
+
+    def __init__(self, url: str, name: str = "daemon", *, wait_s: float = 0.0, ttl_s: float = 1.0) -> None:
+        self.said: list[str] = []
+        self.gone = threading.Event()
+        self.lost: list[str] = []
+        self.lease = Lease(
+            url, name, folder="here", lost=self._lose, tell=self.said.append, wait_s=wait_s, ttl_s=ttl_s
+        )  # fmt: skip
+
+    def _lose(self, why: str) -> None:
+        self.lost.append(why)
+        self.gone.set()
+
+
+async def test_a_second_one_is_refused_waits_or_has_another_name(postgres: str) -> None:
+    first, refused, waits = Daemon(postgres), Daemon(postgres, ttl_s=60), Daemon(postgres, wait_s=60, ttl_s=60)
+    async with first.lease:
+        with pytest.raises(SprintLocked, match=r"works as daemon .*pid [0-9]+, state folder here"):
+            await refused.lease.__aenter__()
+        async with Daemon(postgres, "another").lease:
+            pass
+        waiting = asyncio.create_task(waits.lease.__aenter__())
+        while not waits.said:
+            await asyncio.sleep(0.01)
+    lease = await waiting
+    await lease.__aexit__(None, None, None)
+    assert first.lost == waits.lost == []
+    async with refused.lease:
+        pass
+
+
+async def test_a_killed_one_is_replaced_and_one_that_stood_still_learns_of_it(postgres: str) -> None:
+    process = subprocess.Popen([sys.executable, "-c", HOLDS, postgres], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert await asyncio.to_thread(process.stdout.readline) == b"held\n"
+    process.kill()
+    process.communicate()
+    heir = Daemon(postgres, wait_s=60, ttl_s=1)
+    async with heir.lease:
+        thief = Daemon(postgres, wait_s=60, ttl_s=0.0)
+        async with thief.lease:
+            assert await asyncio.to_thread(heir.gone.wait, 60)
+    assert heir.lost == ["another daemon has taken over as daemon"]
+    assert thief.lost == []
+
+
+async def test_a_database_that_is_away_costs_nobody_the_lease(postgres_server: PostgresServer) -> None:
+    url = postgres_server.fresh()
+    holder = Daemon(url, ttl_s=0.2)
+    async with holder.lease:
+        postgres_server.stop(IMMEDIATE)
+        with pytest.raises(EventLogAway):
+            await Daemon(url).lease.__aenter__()
+        postgres_server.start()
+        with pytest.raises(SprintLocked):
+            await Daemon(url, ttl_s=30).lease.__aenter__()
+        assert not holder.lost
+    async with Daemon(url).lease:
+        pass
+
+
+async def test_the_end_does_not_need_a_database(postgres_server: PostgresServer) -> None:
+    url = postgres_server.fresh()
+    try:
+        async with Daemon(url).lease:
+            postgres_server.stop()
+    finally:
+        postgres_server.start()
+
+
+async def test_in_a_file_the_file_lock_holds(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "events.sqlite")
+    async with Daemon(url).lease, Daemon(url).lease:
+        assert not (tmp_path / "events.sqlite").exists()
