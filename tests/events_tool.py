@@ -39,6 +39,8 @@ SOMETIMES = {
 }
 """Keys that are there only where they apply."""
 MEANS = {
+    "analysis_pruned": "everything but the record of an analysis was removed",
+    "sprint_pruned": "everything but record, report and result branch of a sprint was removed; its earlier events too",
     "analysis_continued": "a process goes on with an analysis of a repository",
     "analysis_started": "a process begins an analysis of a repository",
     "codebase_packed": "what the prompts of an analysis show of the repository",

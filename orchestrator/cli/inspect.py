@@ -116,6 +116,8 @@ def _lines(shown: dict[str, Any]) -> list[str]:
     if shown["prompts"]:
         lines.append("prompts " + ", ".join(f"{one['name']} {one['version']}" for one in shown["prompts"]))
     lines += [*question_lines(shown), *_decision_lines(shown)]
+    if shown["pruned"]:
+        lines += ["", f"Pruned on {shown['pruned'][:10]}: its plan, its contract and its events are gone."]
     lines += ["", f"Plan: {shown['plan_file']} (brought by a person)" if shown["plan_file"] else "Plan:"]
     for task in (shown["plan"] or {}).get("tasks", []):
         state = status_of.get(task["task_id"], "pending")

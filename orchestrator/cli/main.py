@@ -23,6 +23,7 @@ from orchestrator.cli.extract import extract_command
 from orchestrator.cli.init import init_command
 from orchestrator.cli.inspect import contract_command, show_command
 from orchestrator.cli.logs import logs_command
+from orchestrator.cli.prune import prune_command
 from orchestrator.cli.replan import replan_command
 from orchestrator.cli.reset import reset_command
 from orchestrator.cli.run import run_command
@@ -67,6 +68,7 @@ for command_name, command in (
     ("replan", replan_command),
     ("cancel", cancel_command),
     ("reset", reset_command),
+    ("prune", prune_command),
     ("extract", extract_command),
     ("apply", apply_command),
     ("analyse", analyse_command),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import Tokens
+from orchestrator.domain.retention import Pruning
 
 
 class TaskPriority(StrEnum):
@@ -185,6 +186,8 @@ class AnalysisRecord(Value):
     """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
     finished: bool = False
     """Whether every stage answered and the plan was written."""
+    pruned: Pruning | None = None
+    """Set once everything but this record is given up."""
     started_at: datetime
 
     def workflow_id(self, stage: str) -> str:

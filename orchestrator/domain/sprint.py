@@ -7,6 +7,7 @@ from pydantic import Field
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.retention import Pruning
 
 PLAN_READING = "+plan-"
 """In the id of a workflow in which a person's plan is read; no id of a sprint or story holds a plus sign."""
@@ -31,7 +32,7 @@ class BroughtPlan(Value):
 
 class SprintRecord(Value):
     """What a sprint was started with; only `generations` and `replans` change later, by `reset` and `replan`, and
-    `plans` of stories that have not begun."""
+    `plans` of stories that have not begun; in the end it may be `pruned`."""
 
     sprint: str
     backlog: str
@@ -63,6 +64,8 @@ class SprintRecord(Value):
     """Story → the plan that a person brought for it; frozen when the story begins."""
     cleared: bool = False
     """True after a reset of the whole sprint: the next start selects anew and keeps only the generations."""
+    pruned: Pruning | None = None
+    """Set once everything but record, report and result branch is given up: the sprint is over for good."""
     started_at: datetime
     executor: str = ""
     """Who works on it: the executor id of a daemon; empty: whoever gives the command `run`."""

@@ -15,6 +15,7 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.domain.sprint import SprintRecord
+from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import UnknownName, WorkspaceError
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
@@ -23,7 +24,7 @@ from orchestrator.sprint.report import build_report, with_sandbox
 from orchestrator.sprint.report_markdown import render_report
 from orchestrator.wiring.reports import places_of
 from orchestrator.wiring.sandboxes import sandbox_told
-from orchestrator.wiring.sprints import event_url, histories_of, sprint_events
+from orchestrator.wiring.sprints import event_url, histories_of, saved_report, sprint_events
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,12 +91,17 @@ class Reader:
         return EventReader(event_url(self._environment, self._folder))
 
     def markdown(self, view: SprintView) -> str:
-        """The sprint's report for people as it is now, without what looks like a secret."""
+        """The sprint's report for people as it is now, without what looks like a secret; a pruned one's as it was."""
+        kept = self._folder.report(view.record.sprint).with_suffix(".md")
+        if view.record.pruned is not None and kept.exists():
+            return kept.read_text(encoding="utf-8", errors="replace")
         places = places_of(self._folder, view.record)
         return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
 
     async def diff_stat(self, record: SprintRecord, story: str) -> str:
         """`git diff --stat` of the story's branch, or why there is none."""
+        if record.pruned is not None and record.pruned.statuses.get(story) is StoryStatus.DONE:
+            return "its branch was pruned; its commits are part of the result"
         mirror = self._folder.mirror(Path(record.repo))
         if not await asyncio.to_thread(mirror.exists):
             return "no branch yet"
@@ -116,7 +122,8 @@ class Reader:
     def _view(self, record: SprintRecord) -> SprintView:
         histories = histories_of(self._environment, self._folder, record)
         events = sprint_events(self._environment, self._folder, record)
-        report = build_report(record, histories, record.titles, why_it_rests(events))
+        kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
+        report = kept or build_report(record, histories, record.titles, why_it_rests(events))
         return SprintView(
             record=record,
             histories=histories,

@@ -19,6 +19,7 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import cleared_cells
 from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.sprint.obeying import with_blocked
+from orchestrator.sprint.pruned import expect_kept
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.renewal import reset_events
 from orchestrator.wiring.sprints import event_url, histories_of
@@ -39,11 +40,22 @@ async def reset(
     """Reset a sprint, or a story of `sprint` (default: the latest that has it) with what it blocked.
 
     With a `comment` it is a story that did not end well, to be planned anew: the architect is told the comment, and a
-    conflict that the story ended in is overridden. Raises ConfigError for an unknown name, and for a comment on
-    anything else; SprintLocked while the sprint is being run.
+    conflict that the story ended in is overridden. Of a pruned sprint, rows become free for another one. Raises
+    ConfigError for an unknown name, and for a comment on anything else; SprintLocked while the sprint is being run.
     """
     folder = StateFolder(environment.home)
     record, whole = await asyncio.to_thread(_find, folder, name, sprint)
+    if record.pruned is not None:
+        if comment is not None:
+            expect_kept(record)
+        return await asyncio.to_thread(_freed, folder, settings, record, record.story_ids if whole else (name,))
+    return await _anew(name, record, whole, settings, environment, comment)
+
+
+async def _anew(
+    name: str, record: SprintRecord, whole: bool, settings: Settings, environment: Environment, comment: str | None
+) -> ResetResult:
+    folder = StateFolder(environment.home)
     async with SprintLock(folder.lock(record.sprint)) as lock:
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
         said = _replan(name, whole, histories, comment) if comment is not None else None
@@ -71,6 +83,14 @@ async def reset(
         after = record.replan(stories, name, said) if said else record.reset(stories)
         await _tell(environment, folder, reset_events(record, after, stories, SystemClock()))
         await asyncio.to_thread(folder.save, after.model_copy(update={"cleared": whole}))
+    return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
+
+
+def _freed(folder: StateFolder, settings: Settings, record: SprintRecord, stories: tuple[str, ...]) -> ResetResult:
+    """A pruned sprint is over for good: another one may take these rows."""
+    done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
+    backlog = open_backlog(Path(record.backlog), settings, folder)
+    warning = backlog.write(cleared_cells(record, stories, done, whole=True))
     return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
 
 

@@ -6,6 +6,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.gate import Gate
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory, conflict_of
+from orchestrator.sprint.pruned import expect_kept
 from orchestrator.sprint.questions import plan_of, question_json, waiting_json
 from orchestrator.wiring.read import SprintView, history_of
 
@@ -34,6 +35,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
     return {
         **report.model_dump(mode="json"),
         "sprint": view.record.sprint,
+        "pruned": view.record.pruned.at.isoformat() if view.record.pruned else None,
         "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
         "replan": replan.model_dump(mode="json") if replan else None,
         **question_json(story, view.record.sprint, history),
@@ -49,8 +51,9 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
 
 
 def contract_of(view: SprintView, story: str) -> ArchitectureContract:
-    """The story's contract as it is now. Raises ConfigError when it has none."""
+    """The story's contract as it is now. Raises ConfigError when it has none, or none any more."""
     history = history_of(view, story)
+    expect_kept(view.record)
     frozen = _contract(history)
     if frozen is None:
         raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")

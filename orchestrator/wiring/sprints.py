@@ -20,6 +20,7 @@ from orchestrator.ports import Clock
 from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory, fold, is_finished
 from orchestrator.sprint.pause import failed_in_a_row, rests
+from orchestrator.sprint.pruned import expect_kept, kept_histories
 from orchestrator.sprint.selection import select
 from orchestrator.wiring.options import RunOptions
 
@@ -58,7 +59,9 @@ def event_url(environment: Environment, folder: StateFolder) -> str:
 
 
 def histories_of(environment: Environment, folder: StateFolder, record: SprintRecord) -> dict[str, StoryHistory]:
-    """What the log says about each story of a sprint. Blocks."""
+    """What the log says about each story of a sprint; of a pruned one, what its report says. Blocks."""
+    if record.pruned is not None:
+        return kept_histories(record, record.pruned, saved_report(folder, record.sprint))
     if environment.database_url is None and not folder.event_database.exists():
         return fold(record, ())
     reader = EventReader(event_url(environment, folder))
@@ -110,6 +113,7 @@ def continued_sprint(
     if options.sprint is not None:
         record = folder.record(options.sprint)
         if record is not None and not record.cleared:
+            expect_kept(record)
             _same(record, options, repo)
         if record is not None and record.executor and not record.cleared:
             raise ConfigError(f"sprint {record.sprint} is the daemon's; `orchestrator serve` goes on with it")
@@ -194,8 +198,17 @@ def sprints_elsewhere(environment: Environment, folder: StateFolder) -> frozense
 
 def finished(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
     """Whether nothing is left to do: every story has its outcome and the report, a run's last deed, says so. Blocks."""
+    return ended_at(environment, folder, record) is not None
+
+
+def ended_at(environment: Environment, folder: StateFolder, record: SprintRecord) -> datetime | None:
+    """When the last story of a finished sprint ended (see `finished`); None while something is left to do. Blocks."""
+    if record.pruned is not None:
+        return record.pruned.at
     histories = histories_of(environment, folder, record)
-    return is_finished(histories) and _reported(folder, record) == _outcomes(histories)
+    if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
+        return None
+    return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
 
 
 def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
@@ -207,11 +220,16 @@ def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = No
 
 
 def _reported(folder: StateFolder, record: SprintRecord) -> set[Told]:
+    report = saved_report(folder, record.sprint)
+    return {(story.id, story.status, story.commit) for story in report.stories} if report else set()
+
+
+def saved_report(folder: StateFolder, sprint: str) -> SprintReport | None:
+    """The report as it was written; None where there is none that can be read. Blocks."""
     try:
-        report = SprintReport.model_validate(json.loads(folder.report(record.sprint).read_bytes()))
+        return SprintReport.model_validate(json.loads(folder.report(sprint).read_bytes()))
     except (OSError, ValueError):
-        return set()
-    return {(story.id, story.status, story.commit) for story in report.stories}
+        return None
 
 
 def require_rows(chosen: Chosen, histories: Mapping[str, StoryHistory]) -> None:

@@ -1,0 +1,232 @@
+"""Pruning: finished sprints lose what is not worth keeping, everything else stays, and a kill costs nothing."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.analysis import AnalysisRecord, Packed
+from orchestrator.domain.retention import Pruned, Why
+from orchestrator.settings import load
+from orchestrator.wiring.retention import prune
+from tests.support import Team, cells, git, plain_environment, play, run_cli, write_backlog
+from tests.zygote import zygote
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Later:
+    """A clock that is `days` ahead."""
+
+    def __init__(self, days: float) -> None:
+        self._by = timedelta(days=days)
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + self._by
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two sprints: S1 with a story that is done and one that is not, S2 that waits for a person."""
+    folder = tmp_path_factory.mktemp("retention")
+    team = Team()
+    team.good("US-1")
+    team.plan("US-2", ["us_2.py"])
+    backlog = write_backlog(folder / "backlog.csv", "US-1", "US-2")
+    played = play(folder, team, backlog, sprint="S1")
+    assert (played.status("US-1"), played.status("US-2")) == ("done", "failed")
+    (folder / "state" / "replies" / "S1" / "US-1" / "big.prompt.md").write_text("x" * 300_000)
+    return folder
+
+
+@pytest.fixture
+def place(finished: Path, tmp_path: Path) -> Path:
+    copied = tmp_path / "place"
+    shutil.copytree(finished, copied, symlinks=True)
+    for record in (copied / "state" / "sprints").glob("*/sprint.json"):
+        record.write_text(record.read_text().replace(str(finished), str(copied)))
+    (mirror,) = (copied / "state" / "mirrors").glob("*.git")
+    named = StateFolder(copied / "state").mirror(copied / "repo")
+    mirror.rename(named)
+    return copied
+
+
+def look(place: Path, *settings: str, days: float = 100, busy: Sequence[str] = (), dry_run: bool = False) -> Pruned:
+    configured, environment = load(None, settings, plain_environment(ORCHESTRATOR_HOME=str(place / "state")), place)
+    return asyncio.run(prune(environment, configured, busy, dry_run=dry_run, clock=Later(days)))
+
+
+def rows(database: Path, query: str) -> list[Any]:
+    with closing(sqlite3.connect(database)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def left(place: Path) -> dict[str, Any]:
+    """What of S1 is there."""
+    state = place / "state"
+    (mirror,) = (state / "mirrors").glob("*.git")
+    record = json.loads((state / "sprints" / "S1" / "sprint.json").read_bytes())
+    return {
+        "files": sorted(path.name for path in (state / "sprints" / "S1").iterdir()),
+        "replies": (state / "replies" / "S1").exists(),
+        "events": [name for (name,) in rows(state / "events.sqlite", "SELECT id FROM orchestrator_events")],
+        "workflows": rows(state / "engine.sqlite", "SELECT count(*) FROM workflow_status")[0][0],
+        "steps": rows(state / "engine.sqlite", "SELECT count(*) FROM operation_outputs")[0][0],
+        "branches": git(mirror, "for-each-ref", "--format=%(refname)").splitlines(),
+        "statuses": record["pruned"] and record["pruned"]["statuses"],
+        "done": bool(record["pruned"] and record["pruned"]["done"]),
+        "reports": sorted(path.name for path in (state / "reports" / "S1").iterdir()),
+    }
+
+
+BRANCHES = [
+    "refs/heads/orchestrator/S1/US-2", "refs/heads/orchestrator/S1/result",
+    "refs/orchestrator/base/S1/US-2", "refs/orchestrator/base/S1/result",
+]  # fmt: skip
+PRUNED = {
+    "files": [".trash", "lock", "sprint.json"], "replies": False, "events": ["S1:sprint_pruned"], "workflows": 0,
+    "steps": 0, "branches": BRANCHES, "statuses": {"US-1": "done", "US-2": "failed"}, "done": True,
+    "reports": ["report.json", "report.md"],
+}  # fmt: skip
+
+
+def test_an_old_sprint_leaves_record_report_and_result(place: Path) -> None:
+    state = place / "state"
+    before = left(place)
+    backlog, report = (place / "backlog.csv").read_bytes(), (state / "reports" / "S1" / "report.json").read_bytes()
+    sizes = {name: (state / name).stat().st_size for name in ("events.sqlite", "engine.sqlite")}
+    last = rows(state / "events.sqlite", "SELECT max(seq) FROM orchestrator_events")[0][0]
+
+    assert look(place, days=89).gone[0].why is Why.TREES, "nobody needs them, at any age"
+    told = look(place, dry_run=True)
+    assert {**left(place), "files": before["files"]} == before, "a dry run touches nothing"
+    assert [(one.name, one.kind, one.why) for one in told.gone] == [("S1", "sprint", Why.AGE)]
+    assert told.freed_bytes > 300_000
+
+    assert look(place).gone == told.gone
+    assert left(place) == PRUNED
+    assert all((state / name).stat().st_size < size for name, size in sizes.items()), "the room is given back"
+    assert rows(state / "events.sqlite", "SELECT seq FROM orchestrator_events")[0][0] > last, "no number comes twice"
+    assert (place / "backlog.csv").read_bytes() == backlog
+    assert (state / "reports" / "S1" / "report.json").read_bytes() == report
+    assert look(place).gone == ()
+
+
+def test_a_pruned_sprint_is_told_of_honestly_and_never_run_again(place: Path) -> None:
+    look(place)
+    env = plain_environment(ORCHESTRATOR_HOME=str(place / "state"))
+    known = json.loads((place / "state" / "reports" / "S1" / "report.json").read_bytes())
+
+    status = json.loads(run_cli(["status", "--json"], place, env).stdout)
+    assert (status["stories"], status["totals"]) == (known["stories"], known["totals"])
+    assert "pruned on" in run_cli(["status"], place, env).stdout
+    shown = run_cli(["show", "US-1"], place, env)
+    assert "US-1 in sprint S1: done" in shown.stdout
+    assert "Pruned on" in shown.stdout
+    assert "us_2.py" not in run_cli(["show", "US-2", "--json"], place, env).stderr
+    for words in (["contract", "US-1"], ["replan", "US-2", "--comment", "x"]):
+        refused = run_cli(words, place, env)
+        assert (refused.returncode, "pruned on" in refused.stderr) == (2, True), refused
+    again = ["run", "backlog.csv", "--repo", "repo", "--script", "team.jsonl"]
+    refused = run_cli([*again, "--sprint", "S1"], place, env)
+    assert (refused.returncode, "was pruned" in refused.stderr) == (2, True), refused.stderr
+
+    before = cells(place / "backlog.csv")["US-1"]
+    assert run_cli(["reset", "US-2"], place, env).returncode == 0
+    anew = run_cli(again, place, env)
+    assert "sprint SP-001: 1 story" in anew.stdout, "the story that was not done, under another name"
+    assert cells(place / "backlog.csv")["US-1"] == before
+
+
+def test_only_what_is_finished_old_and_free_goes(place: Path) -> None:
+    before = left(place)
+    assert look(place, busy=["S1"]).skipped == ("S1",)
+    assert look(place, "retention.days=null", busy=["S1"]).gone == ()
+    (place / "state" / "reports" / "S1" / "report.json").rename(place / "kept")
+    assert look(place) == Pruned(dry_run=False, gone=()), "without its report it is not finished"
+    (place / "kept").rename(place / "state" / "reports" / "S1" / "report.json")
+    assert look(place, "retention.max_mb=500", days=1, busy=["S1"]).over is False
+    assert left(place) == before
+
+    configured, environment = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(place / "state")), place)
+
+    async def held() -> None:
+        async with SprintLock(place / "state" / "sprints" / "S1" / "lock"):
+            assert (await prune(environment, configured, clock=Later(100))).skipped == ("S1",)
+
+    asyncio.run(held())
+    assert left(place) == before
+
+
+def test_the_oldest_go_while_the_folder_is_too_large(place: Path) -> None:
+    (place / "state" / "replies" / "S1" / "US-1" / "big.prompt.md").write_text("x" * 3_000_000)
+    told = look(place, "retention.max_mb=2", days=1, dry_run=True)
+    assert [(one.name, one.why) for one in told.gone] == [("S1", Why.TREES), ("S1", Why.SIZE)]
+    done = look(place, "retention.max_mb=2", days=1)
+    assert [one.why for one in done.gone] == [Why.TREES, Why.SIZE]
+    assert done.size_bytes is not None
+    assert done.size_bytes < 2 * 1024 * 1024
+    assert (done.over, look(place, "retention.max_mb=1", days=1).gone) == (False, ())
+    assert left(place)["done"]
+
+
+def test_an_ended_analysis_goes_too_and_one_that_may_go_on_stays(place: Path) -> None:
+    folder = StateFolder(place / "state")
+    for name in ("AN-001", "AN-002"):
+        record = AnalysisRecord(
+            analysis=name, repo="/x", profile="all", prompts=(), finished=name == "AN-001", started_at=datetime.now(UTC)
+        )
+        folder.save_analysis(record)
+        folder.save_packed(name, Packed(text="x"))
+        (folder.replies / name / "stage").mkdir(parents=True)
+    assert [(one.name, one.kind) for one in look(place).gone] == [("S1", "sprint"), ("AN-001", "analysis")]
+    kept, going_on = folder.analyses()
+    assert (kept.pruned is not None and kept.pruned.done, going_on.pruned) == (True, None)
+    assert (folder.packed("AN-001"), (folder.replies / "AN-001").exists()) == (None, False)
+    assert (folder.packed("AN-002"), (folder.replies / "AN-002").exists()) == (Packed(text="x"), True)
+    assert rows(folder.event_database, "SELECT id FROM orchestrator_events WHERE sprint = 'AN-001'") == [
+        ("AN-001:analysis_pruned",)
+    ]
+
+
+def die(place: Path, deed: int) -> int:
+    env = plain_environment(ORCHESTRATOR_HOME=str(place / "state"))
+    words = [str(deed), "prune", "--set", "retention.days=0.0000001"]
+    process = zygote().start("tests.durability.dying", words, cwd=place, env=env)
+    out, error = process.communicate(60)
+    assert "Traceback" not in error, error
+    assert process.returncode in {0, -9}, out + error
+    return process.returncode or 0
+
+
+def test_killed_anywhere_the_next_look_goes_on(place: Path) -> None:
+    deeds = [die(place, deed) for deed in (4, 9, 13, 17, 22, 28, 35, 45, 60)]
+    assert deeds.count(-9) > 4
+    assert die(place, 0) == 0
+    assert left(place) == PRUNED
+
+
+@pytest.mark.soak
+def test_killed_before_every_deed(finished: Path, place: Path, tmp_path: Path) -> None:
+    for deed in range(1, 400):
+        copied = tmp_path / "copied"
+        shutil.copytree(place, copied, symlinks=True)
+        for record in (copied / "state" / "sprints").glob("*/sprint.json"):
+            record.write_text(record.read_text().replace(str(place), str(copied)))
+        (mirror,) = (copied / "state" / "mirrors").glob("*.git")
+        mirror.rename(StateFolder(copied / "state").mirror(copied / "repo"))
+        killed = die(copied, deed)
+        assert die(copied, 0) == 0
+        assert left(copied) == PRUNED, deed
+        shutil.rmtree(copied)
+        if not killed:
+            return
