@@ -15,6 +15,8 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError
 
 V = TypeVar("V", bound=Value)
+RESTORING = ".restoring"
+"""Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
 
 
 class StateFolder:
@@ -26,17 +28,23 @@ class StateFolder:
     def make(self) -> None:
         """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
 
-        Raises ConfigError when it cannot be written.
+        Raises ConfigError when it cannot be written, or a backup is only half restored into it.
         """
+        if (self.home / RESTORING).exists():
+            raise ConfigError(f"a backup is being restored into {self.home}, or that was cut short: restore it again")
         try:
             self.home.mkdir(parents=True, exist_ok=True)
-            ignore = self.home / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
+            self.ignore()
         except OSError as error:
             raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
         if not os.access(self.home, os.W_OK):
             raise ConfigError(f"cannot write to the state folder {self.home}")
+
+    def ignore(self) -> None:
+        """Write the `.gitignore` if there is none. Raises OSError."""
+        ignore = self.home / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n")
 
     @property
     def engine_database(self) -> Path:

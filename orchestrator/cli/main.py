@@ -13,6 +13,7 @@ from orchestrator import __version__
 from orchestrator.cli.analyse import analyse_command
 from orchestrator.cli.answers import answers_app
 from orchestrator.cli.apply import apply_command
+from orchestrator.cli.backup import backup_command, restore_command
 from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.decide import approve_command, cancel_command, reject_command
@@ -69,6 +70,8 @@ for command_name, command in (
     ("cancel", cancel_command),
     ("reset", reset_command),
     ("prune", prune_command),
+    ("backup", backup_command),
+    ("restore", restore_command),
     ("extract", extract_command),
     ("apply", apply_command),
     ("analyse", analyse_command),

@@ -1,0 +1,169 @@
+"""The event log and the engine's tables in Postgres as they are at one moment; written out and read in by COPY."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+from orchestrator.errors import ConfigError
+
+SCHEMA = "dbos"
+EVENTS = "orchestrator_events"
+_VERSIONS = "dbos_migrations"
+_FIRST = "workflow_status"
+"""Others refer to its rows."""
+Table = tuple[str, str]
+"""Schema and name."""
+
+
+def _address(url: str) -> str:
+    """As the driver alone knows it."""
+    scheme, separator, rest = url.partition("://")
+    return f"postgresql://{rest}" if separator and scheme.startswith("postgres") else url
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    try:
+        yield
+    except psycopg.Error as error:
+        reason = str(error).split("\n", 1)[0]
+        raise ConfigError(f"the database of DATABASE_URL cannot be used: {reason}") from error
+
+
+class PostgresMoment:
+    """What one read-only, repeatable-read transaction sees. Blocks. Raises ConfigError."""
+
+    def __init__(self, url: str) -> None:
+        self._url = _address(url)
+        self._connection: psycopg.Connection | None = None
+
+    def begin(self) -> None:
+        """From now on this moment is what is seen."""
+        with _usable():
+            connection = psycopg.connect(self._url)
+            self._connection = connection
+            connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+            connection.read_only = True
+            connection.execute("SELECT 1")
+
+    def end(self) -> None:
+        """Let go of it."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def copy(self, folder: Path) -> list[Path]:
+        """Write each table below `folder`: `<schema>.<table>.json` with its columns, `….copy` with its rows."""
+        connection = self._begun
+        made = []
+        with _usable():
+            for table in _tables(connection):
+                stem = folder / ".".join(table)
+                columns = _columns(connection, table)
+                stem.with_name(f"{stem.name}.json").write_text(json.dumps(columns))
+                rows = stem.with_name(f"{stem.name}.copy")
+                names = sql.SQL(", ").join(map(sql.Identifier, columns))
+                query = sql.SQL("COPY {} ({}) TO STDOUT").format(sql.Identifier(*table), names)
+                with rows.open("wb") as file, connection.cursor().copy(query) as copy:
+                    for data in copy:
+                        file.write(data)
+                made += [stem.with_name(f"{stem.name}.json"), rows]
+        return made
+
+    def pairs(self, _name: str, query: str) -> dict[str, int]:
+        """Rows of two columns that a query of the engine's tables gives; none when there is no such table."""
+        with _usable():
+            if (SCHEMA, _FIRST) not in _tables(self._begun):
+                return {}
+            self._begun.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(SCHEMA)))
+            return dict(self._begun.execute(query.encode()).fetchall())
+
+    @property
+    def _begun(self) -> psycopg.Connection:
+        assert self._connection is not None
+        return self._connection
+
+
+def read_in(url: str, folder: Path) -> None:
+    """Fill the tables, which exist, from the files of `PostgresMoment.copy`: all or nothing. Blocks.
+
+    A database that holds exactly these events is one that was filled before, and stays. Raises ConfigError when it
+    holds others, or tables of another shape.
+    """
+    with _usable(), psycopg.connect(_address(url)) as connection:
+        given = {_table(path): path for path in folder.glob("*.copy")}
+        there = _tables(connection)
+        if not {*given} <= {*there}:
+            raise ConfigError("the database has other tables than the backup: restore it with the version that made it")
+        if _filled(connection, there, given):
+            return
+        order = sorted(given.items(), key=lambda one: (one[0][1] != _FIRST, one[0]))
+        for table, path in order:
+            columns = json.loads(path.with_suffix(".json").read_text())
+            names = sql.SQL(", ").join(map(sql.Identifier, columns))
+            place = sql.Identifier(*table)
+            connection.execute(sql.SQL("DELETE FROM {}").format(place))
+            query = sql.SQL("COPY {} ({}) FROM STDIN").format(place, names)
+            with path.open("rb") as file, connection.cursor().copy(query) as copy:
+                while data := file.read(1 << 20):
+                    copy.write(data)
+        for table, _ in order:
+            _number_on(connection, table)
+
+
+def _table(path: Path) -> Table:
+    schema, _, name = path.stem.partition(".")
+    return schema, name
+
+
+def _filled(connection: psycopg.Connection, there: list[Table], given: dict[Table, Path]) -> bool:
+    """Whether these very rows are in already. Raises ConfigError for others."""
+    events = next((table for table in there if table[1] == EVENTS), None)
+    held = 0 if events is None else _count(connection, events)
+    lines = sum(1 for path in (given[events],) for _ in path.open("rb")) if events in given else 0
+    if held == 0 and _count(connection, (SCHEMA, _FIRST)) == 0:
+        return False
+    if events is not None and held == lines:
+        (last,) = connection.execute(
+            sql.SQL("SELECT max(seq)::text FROM {}").format(sql.Identifier(*events))
+        ).fetchone() or ("",)
+        with given[events].open("rb") as file:
+            if any(line.split(b"\t", 1)[0] == str(last).encode() for line in file):
+                return True
+    raise ConfigError("the database of DATABASE_URL holds sprints already; a backup is restored into an empty one only")
+
+
+def _count(connection: psycopg.Connection, table: Table) -> int:
+    found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier(*table))).fetchone()
+    return int(found[0]) if found else 0
+
+
+def _tables(connection: psycopg.Connection) -> list[Table]:
+    """The engine's tables but the one of its versions, and the event log's."""
+    query = (
+        "SELECT schemaname, tablename FROM pg_tables WHERE (schemaname = %s AND tablename <> %s) "
+        "OR (tablename = %s AND schemaname = current_schema()) ORDER BY 1, 2"
+    )
+    return [(str(one[0]), str(one[1])) for one in connection.execute(query, (SCHEMA, _VERSIONS, EVENTS))]
+
+
+def _columns(connection: psycopg.Connection, table: Table) -> list[str]:
+    query = (
+        "SELECT column_name FROM information_schema.columns WHERE table_schema = %s AND table_name = %s "
+        "AND is_generated = 'NEVER' ORDER BY ordinal_position"
+    )
+    return [str(name) for (name,) in connection.execute(query, table)]
+
+
+def _number_on(connection: psycopg.Connection, table: Table) -> None:
+    """Sequences go on behind the numbers that are given."""
+    for column in _columns(connection, table):
+        name = ".".join(f'"{part}"' for part in table)
+        (sequence,) = connection.execute("SELECT pg_get_serial_sequence(%s, %s)", (name, column)).fetchone() or (None,)
+        if sequence is not None:
+            last = sql.SQL("SELECT setval(%s, (SELECT coalesce(max({}), 0) FROM {}) + 1, false)")
+            connection.execute(last.format(sql.Identifier(column), sql.Identifier(*table)), (sequence,))

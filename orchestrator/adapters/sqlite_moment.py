@@ -1,0 +1,46 @@
+"""Several SQLite files as they are at one moment, copied at leisure while others go on writing."""
+
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+
+class SqliteMoment:
+    """The files by name; those that are not there yet are left out. Blocks. Raises sqlite3.Error."""
+
+    def __init__(self, databases: Mapping[str, Path]) -> None:
+        self._databases = databases
+        self._open: dict[str, sqlite3.Connection] = {}
+
+    def begin(self) -> None:
+        """From now on this moment is what is seen, in the order of the names: of a later one never less."""
+        for name, path in self._databases.items():
+            if path.exists():
+                connection = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+                self._open[name] = connection
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+
+    def end(self) -> None:
+        """Let go of it."""
+        for connection in self._open.values():
+            connection.close()
+        self._open.clear()
+
+    def copy(self, folder: Path) -> list[Path]:
+        """Write each file below `folder` under its name."""
+        made = []
+        for name, connection in self._open.items():
+            target = folder / name
+            with closing(sqlite3.connect(target)) as copied:
+                connection.backup(copied)
+            made.append(target)
+        return made
+
+    def pairs(self, name: str, query: str) -> dict[str, int]:
+        """Rows of two columns that a query of one of the files gives; none when it has no such table."""
+        try:
+            return dict(self._open[name].execute(query).fetchall()) if name in self._open else {}
+        except sqlite3.OperationalError:
+            return {}

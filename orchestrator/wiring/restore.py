@@ -1,0 +1,106 @@
+"""`restore`: a backup becomes the state folder, whole or not at all."""
+
+import asyncio
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from orchestrator.adapters.archive import unpack
+from orchestrator.adapters.postgres_moment import read_in
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import RESTORING, StateFolder
+from orchestrator.domain.backup import BackupHeader, Restored
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment
+from orchestrator.wiring.relocation import relocate
+
+_NOTHING = frozenset({".gitignore", "daemon", "lost+found"})
+"""What a folder may hold and still be empty: also the root of a disk of its own."""
+_LAST = "sprints"
+
+
+async def restore(environment: Environment, source: Path) -> Restored:
+    """Make a backup the state folder, which must be empty, and the database of DATABASE_URL, if it was one of those.
+
+    Everything is unpacked and checked first. Given again after a kill, it begins anew; until it has ended no run begins
+    in the folder. Raises ConfigError, and SprintLocked while a daemon is at work in it.
+    """
+    folder = StateFolder(environment.home)
+    await asyncio.to_thread(_expect_empty, folder.home)
+    try:
+        async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
+            await asyncio.to_thread((folder.home / RESTORING).mkdir, exist_ok=True)
+            header, files = await asyncio.to_thread(_unpacked, environment, folder.home, source)
+            if header.database == "postgres" and environment.database_url is not None:
+                await _fill(environment.database_url, folder.home / RESTORING / "postgres")
+            await asyncio.to_thread(relocate, folder.home / RESTORING, Path(header.home), folder.home)
+            await asyncio.to_thread(_take_over, folder.home)
+    except OSError as error:
+        raise ConfigError(f"cannot use the state folder {folder.home}: {error.strerror or error}") from error
+    return Restored(header=header, home=str(folder.home), files=files)
+
+
+def _expect_empty(home: Path) -> None:
+    """What an earlier restore that was cut short has left counts as nothing."""
+    if not home.exists() or (home / RESTORING).is_dir():
+        return
+    held = sorted(entry.name for entry in home.iterdir() if entry.name not in _NOTHING)
+    if held:
+        raise ConfigError(f"{home} is not empty (it holds {held[0]}); a backup is restored into an empty state folder")
+
+
+def _unpacked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
+    staging = home / RESTORING
+    try:
+        _clear(entry for entry in home.iterdir() if entry.name not in {*_NOTHING, RESTORING})
+        _clear(staging.iterdir())
+        header, files = unpack(source, staging)
+        wanted = "postgres" if environment.database_url is not None else "sqlite"
+        if header.database != wanted:
+            hint = "set DATABASE_URL to an empty one" if wanted == "sqlite" else "restore it without DATABASE_URL"
+            raise ConfigError(f"this backup is of a {header.database} database; {hint}")
+    except BaseException:
+        _clear(staging.iterdir())
+        staging.rmdir()
+        raise
+    return header, files
+
+
+async def _fill(url: str, tables: Path) -> None:
+    # Imported here: the engine takes a second to import.
+    from orchestrator.adapters.event_store import EventStore
+    from orchestrator.engine.tables import make_tables
+
+    await asyncio.to_thread(make_tables, url)
+    async with EventStore(url):
+        pass
+    await asyncio.to_thread(read_in, url, tables)
+
+
+def _take_over(home: Path) -> None:
+    """Everything is there and checked: into its place, the sprints last."""
+    staging = home / RESTORING
+    shutil.rmtree(staging / "postgres", ignore_errors=True)
+    for mirror in staging.glob("mirrors/*.git"):
+        for name in ("refs/heads", "refs/tags", "objects/info", "objects/pack"):
+            (mirror / name).mkdir(parents=True, exist_ok=True)
+    for path in sorted((staging / "daemon").rglob("*")):
+        # Beside the lock, which is held.
+        target = home / path.relative_to(staging)
+        if path.is_dir():
+            target.mkdir(exist_ok=True)
+        else:
+            path.rename(target)
+    shutil.rmtree(staging / "daemon", ignore_errors=True)
+    for entry in sorted(staging.iterdir(), key=lambda one: one.name == _LAST):
+        entry.rename(home / entry.name)
+    StateFolder(home).ignore()
+    staging.rmdir()
+
+
+def _clear(entries: Iterable[Path]) -> None:
+    for entry in [*entries]:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
