@@ -40,6 +40,7 @@ class PostgresMoment:
     def __init__(self, url: str) -> None:
         self._url = _address(url)
         self._connection: psycopg.Connection | None = None
+        self._tables: list[Table] = []
 
     def begin(self) -> None:
         """From now on this moment is what is seen."""
@@ -48,7 +49,7 @@ class PostgresMoment:
             self._connection = connection
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
-            connection.execute("SELECT 1")
+            self._tables = _tables(connection)
 
     def end(self) -> None:
         """Let go of it."""
@@ -61,7 +62,7 @@ class PostgresMoment:
         connection = self._begun
         made = []
         with _usable():
-            for table in _tables(connection):
+            for table in self._tables:
                 stem = folder / ".".join(table)
                 columns = _columns(connection, table)
                 stem.with_name(f"{stem.name}.json").write_text(json.dumps(columns))
@@ -77,10 +78,11 @@ class PostgresMoment:
     def pairs(self, _name: str, query: str) -> dict[str, int]:
         """Rows of two columns that a query of the engine's tables gives; none when there is no such table."""
         with _usable():
-            if (SCHEMA, _FIRST) not in _tables(self._begun):
+            if (SCHEMA, _FIRST) not in self._tables:
                 return {}
-            self._begun.execute(sql.SQL("SET LOCAL search_path TO {}, public").format(sql.Identifier(SCHEMA)))
-            return dict(self._begun.execute(query.encode()).fetchall())
+            with self._begun.transaction(force_rollback=True):  # only here the engine's tables need no schema
+                self._begun.execute(sql.SQL("SET LOCAL search_path TO {}").format(sql.Identifier(SCHEMA)))
+                return dict(self._begun.execute(query.encode()).fetchall())
 
     @property
     def _begun(self) -> psycopg.Connection:
@@ -121,18 +123,17 @@ def _table(path: Path) -> Table:
 
 
 def _filled(connection: psycopg.Connection, there: list[Table], given: dict[Table, Path]) -> bool:
-    """Whether these very rows are in already. Raises ConfigError for others."""
+    """Whether these very events are in already. Raises ConfigError for others."""
     events = next((table for table in there if table[1] == EVENTS), None)
-    held = 0 if events is None else _count(connection, events)
-    lines = sum(1 for path in (given[events],) for _ in path.open("rb")) if events in given else 0
-    if held == 0 and _count(connection, (SCHEMA, _FIRST)) == 0:
+    held: set[bytes] = set()
+    if events is not None:
+        numbers = sql.SQL("SELECT seq::text FROM {}").format(sql.Identifier(*events))
+        held = {str(seq).encode() for (seq,) in connection.execute(numbers)}
+    if not held and _count(connection, (SCHEMA, _FIRST)) == 0:
         return False
-    if events is not None and held == lines:
-        (last,) = connection.execute(
-            sql.SQL("SELECT max(seq)::text FROM {}").format(sql.Identifier(*events))
-        ).fetchone() or ("",)
+    if events in given:
         with given[events].open("rb") as file:
-            if any(line.split(b"\t", 1)[0] == str(last).encode() for line in file):
+            if held == {line.split(b"\t", 1)[0] for line in file}:  # their number is the first column
                 return True
     raise ConfigError("the database of DATABASE_URL holds sprints already; a backup is restored into an empty one only")
 

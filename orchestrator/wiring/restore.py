@@ -29,15 +29,25 @@ async def restore(environment: Environment, source: Path) -> Restored:
     await asyncio.to_thread(_expect_empty, folder.home)
     try:
         async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
-            await asyncio.to_thread((folder.home / RESTORING).mkdir, exist_ok=True)
-            header, files = await asyncio.to_thread(_unpacked, environment, folder.home, source)
-            if header.database == "postgres" and environment.database_url is not None:
-                await _fill(environment.database_url, folder.home / RESTORING / "postgres")
-            await asyncio.to_thread(relocate, folder.home / RESTORING, Path(header.home), folder.home)
+            header, files = await _checked(environment, folder.home, source)
             await asyncio.to_thread(_take_over, folder.home)
     except OSError as error:
         raise ConfigError(f"cannot use the state folder {folder.home}: {error.strerror or error}") from error
     return Restored(header=header, home=str(folder.home), files=files)
+
+
+async def _checked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
+    """Everything but the last step, which cannot fail for what the backup holds."""
+    staging = home / RESTORING
+    try:
+        header, files = await asyncio.to_thread(_unpacked, environment, home, source)
+        if header.database == "postgres" and environment.database_url is not None:
+            await _fill(environment.database_url, staging / "postgres")
+        await asyncio.to_thread(relocate, staging, Path(header.home), home)
+    except BaseException:
+        await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
+        raise
+    return header, files
 
 
 def _expect_empty(home: Path) -> None:
@@ -51,18 +61,14 @@ def _expect_empty(home: Path) -> None:
 
 def _unpacked(environment: Environment, home: Path, source: Path) -> tuple[BackupHeader, int]:
     staging = home / RESTORING
-    try:
-        _clear(entry for entry in home.iterdir() if entry.name not in {*_NOTHING, RESTORING})
-        _clear(staging.iterdir())
-        header, files = unpack(source, staging)
-        wanted = "postgres" if environment.database_url is not None else "sqlite"
-        if header.database != wanted:
-            hint = "set DATABASE_URL to an empty one" if wanted == "sqlite" else "restore it without DATABASE_URL"
-            raise ConfigError(f"this backup is of a {header.database} database; {hint}")
-    except BaseException:
-        _clear(staging.iterdir())
-        staging.rmdir()
-        raise
+    staging.mkdir(exist_ok=True)
+    _clear(entry for entry in home.iterdir() if entry.name not in {*_NOTHING, RESTORING})
+    _clear(staging.iterdir())
+    header, files = unpack(source, staging)
+    wanted = "postgres" if environment.database_url is not None else "sqlite"
+    if header.database != wanted:
+        hint = "set DATABASE_URL to an empty one" if wanted == "sqlite" else "restore it without DATABASE_URL"
+        raise ConfigError(f"this backup is of a {header.database} database; {hint}")
     return header, files
 
 

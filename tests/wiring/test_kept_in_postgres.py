@@ -1,0 +1,84 @@
+"""Pruning, backing up and restoring a state folder whose log and engine are in Postgres."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from orchestrator.domain.retention import Why
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment, Settings, load
+from orchestrator.wiring.backup import backup
+from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.reports import RunResult
+from orchestrator.wiring.restore import restore
+from orchestrator.wiring.retention import prune
+from orchestrator.wiring.run import Run
+from tests.support import Team, plain_environment, write_backlog
+
+COUNTS = {
+    "events": "SELECT count(*), max(seq) FROM orchestrator_events",
+    "workflows": "SELECT count(*), max(status) FROM dbos.workflow_status",
+    "steps": "SELECT count(*), max(function_id) FROM dbos.operation_outputs",
+}
+
+
+def configured(home: Path, url: str) -> tuple[Settings, Environment]:
+    environment = plain_environment(ORCHESTRATOR_HOME=str(home), DATABASE_URL=url)
+    return load(None, ("provider.wait_initial_s=0.01", "retention.days=0.0000001"), environment, home.parent)
+
+
+def rows(url: str) -> dict[str, Any]:
+    with psycopg.connect(url) as connection:
+        return {name: connection.execute(query.encode()).fetchone() for name, query in COUNTS.items()}
+
+
+def run(place: Path, home: Path, url: str) -> RunResult:
+    settings, environment = configured(home, url)
+    options = RunOptions(
+        backlog=place / "backlog.csv", repo=place / "repo", script=place / "team.jsonl", sprint="S1",
+        call_log=home.parent / f"{home.name}.calls",
+    )  # fmt: skip
+    told: list[str] = []
+    return asyncio.run(Run(options, settings, environment, tell=told.append, listen=lambda _: None).go())
+
+
+def test_backed_up_restored_and_pruned(fresh_postgres: Callable[[], str], tmp_path: Path) -> None:
+    first, second = fresh_postgres(), fresh_postgres()
+    team = Team()
+    team.good("US-1")
+    team.write(tmp_path / "team.jsonl")
+    write_backlog(tmp_path / "backlog.csv", "US-1")
+    ran = run(tmp_path, tmp_path / "one", first)
+    before = rows(first)
+    assert before["workflows"] == (1, "SUCCESS")
+
+    file = tmp_path / "backup"
+    done = asyncio.run(backup(configured(tmp_path / "one", first)[1], file))
+    assert (done.header.database, rows(first)) == ("postgres", before)
+    _, without = load(None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "x")), tmp_path)
+    with pytest.raises(ConfigError, match="set DATABASE_URL"):
+        asyncio.run(restore(without, file))
+
+    asyncio.run(restore(configured(tmp_path / "two", second)[1], file))
+    assert rows(second) == before
+    asyncio.run(restore(configured(tmp_path / "killed", second)[1], file))  # as after a kill behind the commit
+    assert rows(second) == before
+    again = run(tmp_path, tmp_path / "two", second)
+    assert again.report == ran.report
+    assert (tmp_path / "two.calls").read_text() == "", "nothing is asked again"
+    with psycopg.connect(second) as connection:
+        connection.execute("INSERT INTO orchestrator_events (id, sprint, body) VALUES ('x', 'S9', '{}')")
+    with pytest.raises(ConfigError, match="holds sprints already"):
+        asyncio.run(restore(configured(tmp_path / "three", second)[1], file))
+    assert [path.name for path in (tmp_path / "three").iterdir()] == ["daemon"]
+
+    settings, environment = configured(tmp_path / "two", second)
+    assert [one.why for one in asyncio.run(prune(environment, settings)).gone] == [Why.AGE]
+    after = rows(second)
+    assert (after["workflows"], after["steps"]) == ((0, None), (0, None))
+    assert after["events"][0] == 2, "the last word, and what is not ours"
+    assert after["events"][1] > before["events"][1]
