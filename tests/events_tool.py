@@ -74,6 +74,8 @@ MEANS = {
     "log_held_back": "lines that were not printed, too many or read by nobody; printed only",
     "daemon_stopping": "the daemon was told to end: nothing new begins",
     "daemon_stopped": "the daemon is about to end; what was cut is done again at the next start",
+    "past_pruned": "what the daemon has removed of finished sprints",
+    "pruning_failed": "the daemon could not remove what is too old; it tries again",
     "settings_taken": "the daemon has read its settings anew",
     "settings_refused": "the daemon could not take over its settings; those before stay",
     "sprint_ended": "every story of a sprint of the daemon has its outcome; the report is written",

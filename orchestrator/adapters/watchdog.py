@@ -60,11 +60,15 @@ class Watchdog:
                 self._bark()
 
     def _bark(self) -> None:
-        message = f"the event loop has stood still for {self._tick_s * TICKS:.0f} s: the process ends itself"
-        line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
-        told = json.dumps({**line, "message": message, "event": "watchdog_barked"})
-        with suppress(OSError):
-            os.write(1, f"{told}\n".encode())
         with suppress(OSError, ValueError):
             faulthandler.dump_traceback(sys.stderr)
-        os._exit(STUCK)
+        end_at_once(f"the event loop has stood still for {self._tick_s * TICKS:.0f} s")
+
+
+def end_at_once(why: str) -> None:
+    """End this process with a last log line and exit code 70: it must do nothing more, or cannot."""
+    line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
+    told = json.dumps({**line, "message": f"{why}: the process ends itself", "event": "process_ended"})
+    with suppress(OSError):
+        os.write(1, f"{told}\n".encode())
+    os._exit(STUCK)

@@ -24,6 +24,7 @@ from orchestrator.sprint.books import Books
 from orchestrator.sprint.history import fold
 from orchestrator.sprint.order_taker import OrderTaker
 from orchestrator.sprint.pause import Brake
+from orchestrator.sprint.pruned import expect_kept
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.standing import Standing
 from orchestrator.wiring.backlogs import open_backlog
@@ -79,6 +80,7 @@ def _record(environment: Environment, sprint: str | None, story: str | None) -> 
     view = Reader(environment).sprint(sprint, story=story)
     if story is not None and story not in view.histories:
         raise ConfigError(f"sprint {view.record.sprint} has no story {story}")
+    expect_kept(view.record)
     return view.record
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -11,29 +10,24 @@ from types import TracebackType
 
 from orchestrator import __version__
 from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.free_disk import short_of_disk
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.daemon import DaemonState, Submitted
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, UserError
-from orchestrator.prompts.render import PromptLibrary
-from orchestrator.settings import Environment, Settings, forget_secrets
+from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.fleet import NOT_NOW, Fleet
-from orchestrator.wiring.options import ServeOptions, default_repository
+from orchestrator.wiring.keeper import Keeper
+from orchestrator.wiring.opening import open_daemon, shared_repository
+from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.planning import Planner
 from orchestrator.wiring.providers import RoutedProvider, open_providers
 from orchestrator.wiring.reload import change_between
 from orchestrator.wiring.repositories import SharedRepository
-from orchestrator.wiring.sandboxes import sandbox_for
 from orchestrator.wiring.serve_state import Phase, state_of
 from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.submitting import submit, withdraw
-from orchestrator.wiring.team import prompt_library
 from orchestrator.wiring.watched import News
 from orchestrator.wiring.works import Works
 
@@ -69,32 +63,20 @@ class Daemon:
         self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
         self._planner = Planner(options, environment, self._folder, self._clock)
-        self._provider: RoutedProvider
-        self._equipment: Equipment
-        self.works: Works
+
+    _repository: SharedRepository
+    _provider: RoutedProvider
+    _equipment: Equipment
+    works: Works
 
     async def __aenter__(self) -> "Daemon":
         """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
         async with AsyncExitStack() as stack:
-            await asyncio.to_thread(self._folder.make)
-            await stack.enter_async_context(SprintLock(self._folder.daemon_lock, f"{self._folder.home} as its daemon"))
-            self._repository = await asyncio.to_thread(self._shared, self.settings)
-            self._provider = await asyncio.to_thread(
-                open_providers, self._options, self.settings, self.environment, self._clock
-            )
-            stack.push_async_callback(self._close_provider)
-            forget_secrets()
-            await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
-            library = await asyncio.to_thread(prompt_library, self.settings, self.environment)
-            sandbox = await sandbox_for(self.settings, self.environment)
-            executor_id = await asyncio.to_thread(self._folder.executor_id)
-            self.works = Works(
-                self.settings, self.environment, self._provider, executor_id=executor_id, listen=self._listen
-            )
-            self.works.sink.hide(secrets_of(self.environment.variables))
-            await stack.enter_async_context(self.works)
-            self._equipment = self._equip(library, sandbox)
-            self._planner.executor_id = executor_id
+            stack.push_async_callback(self._close_providers)
+            opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
+            self._repository, self._provider, self._equipment = opened.repository, opened.provider, opened.equipment
+            self.works = opened.equipment.works
+            self._planner.executor_id = executor_id = opened.executor_id
             stack.push_async_callback(self._fleet.end)
             self._stack = stack.pop_all()
         self._phase = "ready"
@@ -108,25 +90,17 @@ class Daemon:
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
 
-    def _shared(self, settings: Settings) -> SharedRepository:
-        return SharedRepository(settings, self.environment, default_repository())
-
-    def _equip(self, library: PromptLibrary, sandbox: Sandbox) -> Equipment:
-        return Equipment(
-            works=self.works,
-            environment=self.environment,
-            library=library,
-            sandbox=sandbox,
-            secrets=secrets_of(self.environment.variables),
-            provider=self._options.provider,
-            provider_told=str(self._provider),
-        )
-
     async def run(self) -> None:
         """Work until `stop`; then nothing new begins and what is at work gets its grace."""
-        while not self._stopping.is_set():
-            await self._tick()
-            await self._nap()
+        keeper = Keeper(self.environment, lambda: self.settings, lambda: self._fleet.at_work)
+        keeping = asyncio.create_task(keeper.keep(self.emit), name="keeper")
+        try:
+            while not self._stopping.is_set():
+                await self._tick()
+                await self._nap()
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
         self._phase = "stopping"
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
@@ -219,8 +193,8 @@ class Daemon:
             self.works.hold = hold
             self.works.switchboard.look_again()
 
-    async def _close_provider(self) -> None:
-        for provider in (*self._replaced, self._provider):
+    async def _close_providers(self) -> None:
+        for provider in self._replaced:
             await provider.close()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
@@ -270,7 +244,7 @@ class Daemon:
         """Read the settings anew; what changed. Raises ConfigError: those before stay."""
         try:
             settings = await asyncio.to_thread(self._load)
-            repository = await asyncio.to_thread(self._shared, settings)
+            repository = await asyncio.to_thread(shared_repository, settings, self.environment)
             provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
         except UserError as error:
             told = f"the settings are refused, those before stay: {error.message}"
@@ -284,8 +258,8 @@ class Daemon:
         return change.told
 
     def _take(self, settings: Settings, provider: RoutedProvider) -> None:
-        # Calls under way end on the connections that they began on.
-        self._replaced.append(self._provider)
+        # Calls under way end on the connections that they began on, which are closed in the end.
+        self._replaced.append(provider)
         self.settings, self._provider = settings, provider
         self._equipment = replace(self._equipment, provider_told=str(provider))
         self.works.change(settings, provider)

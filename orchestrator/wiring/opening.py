@@ -1,0 +1,78 @@
+"""What a daemon opens before it does anything: each thing that may fail fails here, and closes what was opened."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.command_runner import remove_old_scratch
+from orchestrator.adapters.daemon_lease import Lease
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.adapters.watchdog import end_at_once
+from orchestrator.domain.events import Event
+from orchestrator.domain.redaction import secrets_of
+from orchestrator.settings import Environment, Settings, forget_secrets
+from orchestrator.wiring.options import ServeOptions, default_repository
+from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.repositories import SharedRepository
+from orchestrator.wiring.sandboxes import sandbox_for
+from orchestrator.wiring.serving import Equipment
+from orchestrator.wiring.sprints import event_url
+from orchestrator.wiring.team import prompt_library
+from orchestrator.wiring.works import Works
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """Everything is open, nothing is begun."""
+
+    repository: SharedRepository
+    provider: RoutedProvider
+    equipment: Equipment
+    executor_id: str
+
+
+async def open_daemon(
+    stack: AsyncExitStack,
+    options: ServeOptions,
+    settings: Settings,
+    environment: Environment,
+    listen: Callable[[Event], None],
+) -> Opened:
+    """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
+    folder = StateFolder(environment.home)
+    await asyncio.to_thread(folder.make)
+    await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
+    repository = await asyncio.to_thread(shared_repository, settings, environment)
+    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock())
+    stack.push_async_callback(provider.close)
+    forget_secrets()
+    await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
+    library = await asyncio.to_thread(prompt_library, settings, environment)
+    sandbox = await sandbox_for(settings, environment)
+    executor_id = await asyncio.to_thread(folder.executor_id)
+    url = event_url(environment, folder)
+    await stack.enter_async_context(Lease(url, executor_id, folder=str(folder.home), lost=end_at_once))
+    works = Works(settings, environment, provider, executor_id=executor_id, listen=listen)
+    secrets = secrets_of(environment.variables)
+    works.sink.hide(secrets)
+    await stack.enter_async_context(works)
+    equipment = Equipment(
+        works=works,
+        environment=environment,
+        library=library,
+        sandbox=sandbox,
+        secrets=secrets,
+        provider=options.provider,
+        provider_told=str(provider),
+    )
+    return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
+
+
+def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:
+    """The repository of a daemon's sprints. Raises RepositoryError. Blocks."""
+    return SharedRepository(settings, environment, default_repository())
