@@ -1,4 +1,4 @@
-"""Writes contracts/*.schema.json from the types: `python -m tests.contracts_tool`."""
+"""Writes contracts/*.schema.json from the types, and openapi.json: `python -m tests.contracts_tool`."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,11 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.wire import WIRE_SCHEMAS
+from orchestrator.server.app import routed
+from orchestrator.server.openapi import document
 
 FOLDER = Path(__file__).parent.parent / "contracts"
+OPENAPI = FOLDER / "openapi.json"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 TYPES: dict[str, type[BaseModel]] = {
     **WIRE_SCHEMAS,
@@ -34,11 +37,17 @@ def schema_text(stem: str) -> str:
     )
 
 
+def openapi_text() -> str:
+    """The whole text of the HTTP interface's document."""
+    return json.dumps(document(routed()), indent=2, ensure_ascii=False) + "\n"
+
+
 def main() -> None:
-    """Write every schema."""
+    """Write every schema, and the document."""
     FOLDER.mkdir(exist_ok=True)
     for stem in TYPES:
         (FOLDER / f"{stem}.schema.json").write_text(schema_text(stem), encoding="utf-8")
+    OPENAPI.write_text(openapi_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

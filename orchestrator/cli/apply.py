@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.check import ShownOption, exit_of, judged_json, say_findings, shown
+from orchestrator.cli.check import ShownOption, exit_of, say_findings, shown
 from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, fail, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.cli.logline import safe
@@ -19,6 +19,7 @@ from orchestrator.prompts.action_plan import render_execution_report
 from orchestrator.settings import forget_secrets
 from orchestrator.sprint.plan_by_hand import JudgedPlan
 from orchestrator.sprint.task_plan_by_hand import PlanKind, kind_of
+from orchestrator.wiring.by_hand import judged_json
 from orchestrator.wiring.plans import apply, check_plan, differences
 
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))

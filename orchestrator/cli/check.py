@@ -1,7 +1,7 @@
 """`check`: what a run's checks say about one answer, for people and CI; no engine, provider or network."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,9 @@ from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.cli.logline import safe
 from orchestrator.domain.findings import blocking
 from orchestrator.sprint.by_hand import Judged, suite_of_file
-from orchestrator.sprint.task_plan_by_hand import NO_PLAN, PlanKind, judge_no_plan, kind_of, mixed
-from orchestrator.wiring.check import CheckOptions, check, check_task_plan
-from orchestrator.wiring.plans import check_plan
+from orchestrator.sprint.task_plan_by_hand import NO_PLAN
+from orchestrator.wiring.by_hand import TEST_SOURCES, check_any_plan, judged_json
+from orchestrator.wiring.check import CheckOptions, check
 
 check_app = typer.Typer(no_args_is_help=True, help="Judge one answer by the checks of a run; exit 1 if one fails.")
 StoryOption = Annotated[
@@ -35,8 +35,6 @@ BreakdownOption = Annotated[
     str | None,
     typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
 ]
-TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
-"""Files that are a suite themselves and no answer with one."""
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
@@ -152,30 +150,14 @@ def plan_command(
 
     Example: orchestrator check plan answer.md --repo ./app --context src/shop.py,README.md --json
     """
-    text = text_of(file)
-    kind = kind_of(text)
     path = "" if file == "-" else file
-    if kind is PlanKind.TASKS:
-        judged = check_task_plan(text, path, CheckOptions(story=story, repo=repo))
-    elif kind is PlanKind.ACTIONS:
-        judged = check_plan(text, repo, shown(context), story).judged
-    else:
-        judged = mixed(path) if kind is PlanKind.BOTH else judge_no_plan(text, path)
+    kind, judged = check_any_plan(text_of(file), path, story=story, repo=repo, context=shown(context))
     _tell(judged, as_json, kind=kind)
 
 
 def shown(context: str | None) -> tuple[str, ...] | None:
     """The files named by --context, None when it is not given: nothing is known then."""
     return None if context is None else tuple(name.strip() for name in context.split(",") if name.strip())
-
-
-def judged_json(judged: Judged) -> dict[str, Any]:
-    """What was said, for programs."""
-    return {
-        "valid": judged.valid,
-        "severity": judged.severity.value,
-        "findings": [finding.model_dump(mode="json") for finding in judged.findings],
-    }
 
 
 def say_findings(judged: Judged, kind: str = "") -> None:

@@ -70,6 +70,16 @@ class Reader:
         if story not in known:
             raise UnknownName(f"unknown story {story}{_nearest(story, sorted(known))}")
 
+    def expect(self, sprint: str, story: str | None = None) -> None:
+        """Raises UnknownName naming the nearest when there is no such sprint, or none of its stories is this one."""
+        record = _named(self._records(), sprint)
+        if story is not None and story not in record.story_ids:
+            raise UnknownName(f"sprint {sprint} has no story {story}{_nearest(story, list(record.story_ids))}")
+
+    def latest(self, most: int) -> list[SprintView]:
+        """The latest sprints, oldest first."""
+        return [self._view(record) for record in self._folder.records() if not record.cleared][-most:]
+
     def all(self) -> list[SprintView]:
         """Every sprint, oldest first."""
         return [self._view(record) for record in self._folder.records() if not record.cleared]

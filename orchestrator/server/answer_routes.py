@@ -1,0 +1,53 @@
+"""Routes that read and judge an answer by hand, as `extract` and `check` do; nothing is written and nothing run."""
+
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Path
+from starlette.responses import Response
+
+from orchestrator.answers import extract
+from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.server.bodies import body_of
+from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
+from orchestrator.server.openapi import WRITES, refusals, takes
+from orchestrator.server.problems import Refused
+from orchestrator.server.service import ServiceDep
+from orchestrator.wiring.by_hand import check_text
+from orchestrator.wiring.schemas import schema_of
+
+router = APIRouter(prefix="/api/v1", tags=["answers"])
+Extract = Annotated[ExtractBody, Depends(body_of(ExtractBody))]
+Check = Annotated[CheckBody, Depends(body_of(CheckBody))]
+Kind = Annotated[Literal["breakdown", "plan", "delivery", "suite"], Path(description="What the answer is")]
+
+
+@router.post("/extract", operation_id="extract", summary="The value inside a model's text",
+             responses={200: {"model": Extracted}, **refusals(*WRITES)}, openapi_extra=takes(ExtractBody))  # fmt: skip
+async def extract_route(body: Extract, service: ServiceDep) -> Response:
+    """As `extract --json` prints it: `status` says whether it is whole, and `problems` why it is not."""
+
+    def extracted() -> dict[str, Any]:
+        schema = schema_of(body.contract) if body.contract is not None else None
+        found = extract(body.text, schema)
+        return {"value": found.value} | found.model_dump(mode="json", exclude={"value"})
+
+    return await service.answer(extracted, exact=True)
+
+
+@router.post("/check/{kind}", operation_id="check", summary="What the checks of a run say about an answer",
+             responses={200: {"model": Checked}, **refusals(*WRITES)}, openapi_extra=takes(CheckBody))  # fmt: skip
+async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
+    """As `check --json` prints it, without a repository: nothing of the daemon's machine is looked at."""
+
+    def checked() -> dict[str, Any]:
+        try:
+            return check_text(
+                kind, body.text, story=body.story, context=body.context, plan=body.breakdown, file=body.file
+            )
+        except UnknownName:
+            raise
+        except ConfigError as error:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+
+    return await service.answer(checked)

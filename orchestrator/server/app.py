@@ -1,0 +1,46 @@
+"""The daemon's HTTP interface as one application."""
+
+from fastapi import FastAPI
+
+from orchestrator import __version__
+from orchestrator.server import answer_routes, daemon_routes, events, health, order_routes, sprint_routes
+from orchestrator.server.access import Access, hosts_of
+from orchestrator.server.limits import BodyLimit, Manners
+from orchestrator.server.metrics import Metrics
+from orchestrator.server.problems import handle_problems
+from orchestrator.server.served import Served
+from orchestrator.server.service import Service
+
+
+def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
+    """Everything the daemon answers; `metrics` are those that its events are fed to.
+
+    Which requests need the token is settled here, by the address that the settings say to listen on. Needs no start:
+    what it begins in the background ends with `listen.listening`, or with `service_of(app).close()`.
+    """
+    app = routed()
+    app.state.service = Service(served, metrics or Metrics())
+    app.state.readiness = health.ReadinessLook()
+    handle_problems(app)
+    # The last one added is the first one asked.
+    app.add_middleware(BodyLimit, limit=lambda: served.settings.serve.body_limit_kb * 1024)
+    hosts = hosts_of(served.settings, served.environment)
+    app.add_middleware(Access, hosts=hosts, token=served.environment.token)
+    app.add_middleware(Manners)
+    return app
+
+
+def routed() -> FastAPI:
+    """The routes alone, for their OpenAPI document."""
+    # No page of documentation: those load scripts of others.
+    app = FastAPI(
+        title="Sprint Orchestrator",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    for room in (health, daemon_routes, sprint_routes, order_routes, events, answer_routes):
+        app.include_router(room.router)
+    return app

@@ -1,0 +1,105 @@
+"""Routes about the daemon itself, and the backlogs that it watches."""
+
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import Response
+
+from orchestrator.domain.backlog_text import id_problem
+from orchestrator.domain.daemon import BacklogState, DaemonState, Submitted
+from orchestrator.errors import ConfigError, UserError
+from orchestrator.server.models import Id, Reloaded
+from orchestrator.server.openapi import GUARDED, WRITES, document, refusals
+from orchestrator.server.problems import Refused
+from orchestrator.server.service import ServiceDep
+
+router = APIRouter(prefix="/api/v1", tags=["daemon"])
+BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]
+_FILE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.get(
+    "/openapi.json", operation_id="openapi", summary="This document",
+    responses={200: {"content": {"application/json": {"schema": {"type": "object"}}}}, **refusals(*GUARDED)},
+)  # fmt: skip
+async def openapi(request: Request, service: ServiceDep) -> Response:
+    """As contracts/openapi.json."""
+    return await service.answer(lambda: document(request.app), exact=True)
+
+
+@router.get(
+    "/daemon", operation_id="daemon", summary="The daemon at this moment",
+    responses={200: {"model": DaemonState}, **refusals(*GUARDED)},
+)  # fmt: skip
+async def daemon(service: ServiceDep) -> Response:
+    """Its phase, backlogs, sprints, and how much is at work."""
+    state = service.served.state()
+    return await service.answer(lambda: state.model_dump(mode="json"))
+
+
+@router.post(
+    "/daemon/reload", operation_id="reload", summary="Read the configuration anew",
+    responses={200: {"model": Reloaded}, **refusals(*GUARDED, 408, 413, 422)},
+)  # fmt: skip
+async def reload(service: ServiceDep) -> Response:
+    """As SIGHUP does; with a faulty one the last good one stays, and 422 says what is wrong."""
+    try:
+        message = await service.served.reload()
+    except UserError as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+    return await service.answer(lambda: {"message": message})
+
+
+@router.get(
+    "/backlogs", operation_id="backlogs", summary="The backlogs that are watched",
+    responses={200: {"model": list[BacklogState]}, **refusals(*GUARDED)},
+)  # fmt: skip
+async def backlogs(service: ServiceDep) -> Response:
+    """With what is wrong where the present content is refused."""
+    state = service.served.state()
+    return await service.answer(lambda: [backlog.model_dump(mode="json") for backlog in state.backlogs])
+
+
+@router.put(
+    "/backlogs/{name}", operation_id="submit", summary="Hand a backlog in", openapi_extra=_FILE,
+    responses={
+        200: {"model": Submitted, "description": "In place of another content"},
+        201: {"model": Submitted, "description": "New"},
+        **refusals(*WRITES),
+    },
+)  # fmt: skip
+async def submit(
+    name: BacklogName,
+    request: Request,
+    service: ServiceDep,
+    form: Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")] = "csv",
+) -> Response:
+    """The body is the file. It is validated before anything of it counts: 422 says what is wrong."""
+    wrong = id_problem(name)
+    if wrong:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{name} cannot be a backlog's name: {wrong}")
+    try:
+        submitted = await service.served.submit(name, f".{form}", await request.body())
+    except ConfigError as error:
+        raise Refused(HTTPStatus.CONFLICT, error.message, error.findings) from error
+    status = HTTPStatus.OK if submitted.replaced else HTTPStatus.CREATED
+    return await service.answer(lambda: submitted.model_dump(mode="json"), status)
+
+
+@router.delete(
+    "/backlogs/{name}", operation_id="withdraw", summary="Watch a backlog no more", status_code=HTTPStatus.NO_CONTENT,
+    response_class=Response, responses={204: {"description": "It is not watched any more"}, **refusals(*WRITES)},
+)  # fmt: skip
+async def withdraw(name: BacklogName, service: ServiceDep) -> Response:
+    """Sprints that it has begun go on."""
+    try:
+        await service.served.withdraw(name)
+    except ConfigError as error:
+        raise Refused(HTTPStatus.NOT_FOUND, error.message, error.findings) from error
+    return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -1,0 +1,127 @@
+"""`/api/v1/events`: the log as server-sent events, from any point on, without loss or duplicates."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from orchestrator.domain.events import Level
+from orchestrator.errors import ConfigError
+from orchestrator.server.limits import HEAD
+from orchestrator.server.models import Id
+from orchestrator.server.openapi import READS, refusals
+from orchestrator.server.problems import Refused
+from orchestrator.server.service import Service, ServiceDep
+from orchestrator.wiring.logs import LogQuery
+
+router = APIRouter(prefix="/api/v1", tags=["events"])
+LOG = logging.getLogger("orchestrator.server")
+SSE = "text/event-stream"
+_HIGHEST = 2**63 - 1
+Number = Annotated[int, Query(ge=0, le=_HIGHEST, description="Only what lies behind this number")]
+Last = Annotated[
+    str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
+]
+Name = Annotated[str | None, Query(max_length=200)]
+_HEADERS = {"x-accel-buffering": "no"}
+"""Proxies hand on what comes at once."""
+
+
+@router.get(
+    "/events", operation_id="events", summary="Events as they are recorded", response_class=Response,
+    responses={
+        200: {"content": {SSE: {"schema": {"type": "string"}}}, "description": "Server-sent events named `log`"},
+        **refusals(*READS),
+    },
+)  # fmt: skip
+async def events(
+    service: ServiceDep,
+    after: Number = 0,
+    sprint: Annotated[Id | None, Query()] = None,
+    story: Name = None,
+    task: Name = None,
+    persona: Name = None,
+    level: Annotated[Level | None, Query(description="This and above; else log.level")] = None,
+    since: Annotated[datetime | None, Query(description="ISO 8601; UTC unless it says otherwise")] = None,
+    follow: Annotated[bool, Query(description="false: end with what is there now")] = True,
+    last_event_id: Last = None,
+) -> Response:
+    """Each has the event's number as its id and a log line as its data, with `seq`; whoever comes back with the last
+    id misses nothing and gets nothing twice. A comment is sent when there was nothing to tell for a while.
+    """
+    query = LogQuery(
+        sprint=sprint, story=story, task=task, persona=persona, since=_aware(since),
+        level=level or Level(service.served.settings.log.level),
+    )  # fmt: skip
+    await service.in_thread(_expect, service, query, follow)
+    if service.feed.streams >= service.most_streams:
+        raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, f"{service.feed.streams} streams are open, which is the most")
+    return EventStream(service, query, int(last_event_id or after), follow=follow)
+
+
+def _aware(time: datetime | None) -> datetime | None:
+    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _expect(service: Service, query: LogQuery, follow: bool) -> None:
+    """Raises UnknownName for a name that is not there; a story that is followed may come yet."""
+    if query.sprint is not None:
+        service.reader.expect_run(query.sprint)
+    if query.story is not None and not follow:
+        service.reader.expect_story(query.story, query.sprint)
+
+
+class EventStream(Response):
+    """Sends what comes until the client leaves, the log has been told, or the daemon ends."""
+
+    media_type = SSE
+
+    def __init__(self, service: Service, query: LogQuery, after: int, *, follow: bool) -> None:
+        super().__init__(None, headers=_HEADERS)
+        del self.headers["content-length"]
+        self._service, self._query, self._after, self._follow = service, query, after, follow
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Part of ASGI."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        if not scope.get(HEAD):
+            with self._service.feed.stream():
+                await self._until_gone(send, receive)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def _until_gone(self, send: Send, receive: Receive) -> None:
+        tell, gone = asyncio.create_task(self._tell(send)), asyncio.create_task(_gone(receive))
+        try:
+            await asyncio.wait({tell, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            tell.cancel()
+            gone.cancel()
+            await asyncio.gather(tell, gone, return_exceptions=True)
+        if not tell.cancelled():
+            tell.result()
+
+    async def _tell(self, send: Send) -> None:
+        async with aclosing(self._chunks()) as chunks:
+            try:
+                async for chunk in chunks:
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            except ConfigError as error:  # whoever follows comes back with the last id
+                LOG.warning("a stream of events ends: %s", error.message)
+
+    def _chunks(self) -> AsyncGenerator[bytes]:
+        return self._service.feed.chunks(
+            self._after, self._query.sprint, self._query.wants, follow=self._follow,
+            heartbeat_s=lambda: self._service.served.settings.serve.heartbeat_s,
+        )  # fmt: skip
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

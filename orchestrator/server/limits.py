@@ -1,0 +1,117 @@
+"""What a request may bring: a body of bounded size in bounded time; and what every response says."""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.server.problems import problem
+
+BODY_S = 60.0
+"""Seconds in which a whole body has to come."""
+HEAD = "orchestrator.head"
+"""In the scope of a request that wants headers alone."""
+_HEADERS = [
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+]
+_DROPPED = 4
+"""Times the limit that are read of a body that is too large."""
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+
+
+class BodyLimit:
+    """Middleware: a body is read whole before anything looks at it, up to the limit and the deadline.
+
+    What says its length is judged by that; what comes in chunks is counted.
+    """
+
+    def __init__(self, app: ASGIApp, *, limit: Callable[[], int], body_s: float = BODY_S) -> None:
+        self._app, self._limit, self._body_s = app, limit, body_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Part of ASGI."""
+        if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY:
+            await self._app(scope, receive, send)
+            return
+        limit = self._limit()
+        try:
+            async with asyncio.timeout(self._body_s):
+                body = await _read(scope, receive, limit)
+        except ClientDisconnect:
+            return
+        except TimeoutError:
+            told = f"the body did not come within {self._body_s:g} s"
+            response = problem(HTTPStatus.REQUEST_TIMEOUT, told, headers={"connection": "close"})
+            await response(scope, receive, send)
+            return
+        if body is None:
+            told = f"the body is larger than {limit} bytes (serve.body_limit_kb)"
+            response = problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
+            await response(scope, receive, send)
+            return
+        await self._app(scope, _Replayed(body, receive), send)
+
+
+async def _read(scope: Scope, receive: Receive, limit: int) -> bytes | None:
+    """The body, None when it is larger. Raises ClientDisconnect when it does not end.
+
+    What is somewhat too large is read to its end and dropped: a client that still sends would not see the answer.
+    """
+    told = dict(scope["headers"])
+    length = told.get(b"content-length", b"")
+    announced = int(length[:20]) if length.isdigit() else 0
+    if announced > limit and (announced > _DROPPED * limit or b"expect" in told):
+        return None
+    body, size, more = bytearray(), 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        part = message.get("body", b"")
+        size += len(part)
+        if size > _DROPPED * limit:
+            return None
+        if size <= limit:
+            body += part
+        more = message.get("more_body", False)
+    return bytes(body) if size <= limit else None
+
+
+class _Replayed:
+    """Hands out a body that was read, and then what comes of the connection."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class Manners:
+    """Middleware: HEAD is GET without its body; nothing may be stored or guessed at."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Part of ASGI."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        head = scope["method"] == "HEAD"
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": [*message.get("headers", []), *_HEADERS]}
+            elif head:
+                message = {**message, "body": b""}
+            await send(message)
+
+        await self._app({**scope, "method": "GET", HEAD: True} if head else scope, receive, told)

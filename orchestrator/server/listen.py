@@ -1,0 +1,194 @@
+"""The daemon's HTTP server, in the running event loop: its sockets, its start, its clean end."""
+
+import asyncio
+import errno
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+
+from orchestrator.errors import ConfigError
+from orchestrator.server.access import hosts_of, is_loopback, require_token
+from orchestrator.server.connection import Connection, Patience
+from orchestrator.server.service import most_connections, service_of
+from orchestrator.settings import Environment, Settings
+
+END_S = 2
+"""Seconds that requests at work get to end."""
+MOST_HEAD = 32 * 1024
+"""Bytes of a request's head: what a platform's edge lets through."""
+_BACKLOG = 1024
+_ABSENT = frozenset({errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.EPROTONOSUPPORT})
+"""What binding fails with where a machine has no IPv6, or no IPv4."""
+_TRIES = 20
+_PATIENCE = Patience()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """Where the daemon listens."""
+
+    url: str
+    """Under which this machine reaches it."""
+    bound: tuple[tuple[str, int], ...]
+    """Addresses and the port, each."""
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, whose process's signals belong to the daemon."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Captures none."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Part of uvicorn."""
+        await super().startup(sockets)
+        self.ready.set()
+
+
+@asynccontextmanager
+async def listening(
+    app: FastAPI, settings: Settings, environment: Environment, *, patience: Patience = _PATIENCE
+) -> AsyncIterator[Address]:
+    """The app on its address for as long as the context lasts; open streams end with it at once.
+
+    Raises ConfigError for an address that cannot be listened on, and for one that others reach without a token.
+    """
+    hosts = hosts_of(settings, environment)
+    for host in hosts:
+        require_token(host, environment.token)
+    port = settings.serve.port if environment.port is None else environment.port
+    sockets = await asyncio.to_thread(_bind, hosts, port)
+    server = _Server(_config(app, patience))
+    task = asyncio.create_task(server.serve(sockets), name="http-server")
+    started = asyncio.create_task(server.ready.wait(), name="http-server-start")
+    try:
+        await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
+        started.cancel()
+        if task.done():
+            await task
+        yield _address(sockets)
+    finally:
+        started.cancel()
+        service_of(app).end()
+        server.should_exit = True
+        await _ended(task)
+        await service_of(app).close()
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
+        for one in sockets:
+            one.close()
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Wait for the server's end, also while the daemon is cancelled itself."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
+    await task
+
+
+def _config(app: FastAPI, patience: Patience) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=partial(Connection, patience=patience),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        loop="none",
+        log_config=None,
+        log_level="critical",  # what it would say of malformed requests is for nobody; failures are told by ours
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        limit_concurrency=most_connections(),
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=END_S,
+        h11_max_incomplete_event_size=MOST_HEAD,
+    )
+
+
+def _bind(hosts: Sequence[str], port: int) -> list[socket.socket]:
+    """A socket per address, all on one port. Blocks."""
+    for attempt in range(_TRIES):
+        sockets: list[socket.socket] = []
+        try:
+            for family, host in _resolved(hosts):
+                sockets += _bound(family, host, port or (sockets[0].getsockname()[1] if sockets else 0))
+            if not sockets:
+                raise ConfigError(f"this machine has none of the addresses {', '.join(hosts)} (serve.host)")
+            return sockets
+        except OSError as error:
+            for one in sockets:
+                one.close()
+            # A free port of one family may be taken in the other.
+            if port != 0 or error.errno != errno.EADDRINUSE or attempt + 1 == _TRIES:
+                raise ConfigError(_why(error, hosts, port)) from error
+    raise AssertionError("the last attempt raises")
+
+
+def _resolved(hosts: Sequence[str]) -> list[tuple[socket.AddressFamily, str]]:
+    found: dict[tuple[socket.AddressFamily, str], None] = {}
+    for host in hosts:
+        try:
+            infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        except (OSError, UnicodeError) as error:
+            if ":" in host and len(hosts) > 1:
+                continue
+            raise ConfigError(f"there is no address {host} on this machine (serve.host)") from error
+        found |= dict.fromkeys((info[0], str(info[4][0])) for info in infos)
+    return list(found)
+
+
+def _bound(family: socket.AddressFamily, host: str, port: int) -> list[socket.socket]:
+    """The bound socket; none where the machine lacks the family. Raises OSError."""
+    try:
+        one = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sends at once then
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return []
+        raise
+    try:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            with suppress(OSError):
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)  # IPv4 has a socket of its own
+        one.bind((host, port))
+        one.listen(_BACKLOG)
+    except OSError as error:
+        one.close()
+        if error.errno in _ABSENT:
+            return []
+        raise
+    one.setblocking(False)
+    return [one]
+
+
+def _why(error: OSError, hosts: Sequence[str], port: int) -> str:
+    where = f"port {port} of {' and '.join(hosts)}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{where} is in use by another program: choose another one with serve.port, or the variable PORT"
+    return f"cannot listen on {where}: {os.strerror(error.errno or 0)} (serve.host, serve.port, PORT)"
+
+
+def _address(sockets: Sequence[socket.socket]) -> Address:
+    bound = tuple((str(one.getsockname()[0]), int(one.getsockname()[1])) for one in sockets)
+    host, port = next((one for one in bound if is_loopback(one[0])), bound[0])
+    own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return Address(url=f"http://[{own}]:{port}" if ":" in own else f"http://{own}:{port}", bound=bound)

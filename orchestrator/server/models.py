@@ -1,0 +1,175 @@
+"""What goes over the wire beside the domain's own values: bodies of requests, and the objects that come back."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from orchestrator.answers import Extraction
+from orchestrator.domain.base import Value
+from orchestrator.domain.control import Verb
+from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gate import Choice
+from orchestrator.domain.outcome import SprintReport, StoryReport
+
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+MOST_WORDS = 10_000
+"""Characters of a comment."""
+Comment = Annotated[str, Field(max_length=MOST_WORDS)]
+Who = Annotated[str, Field(max_length=80)]
+PersonsChoice = Literal[Choice.APPROVE, Choice.REJECT, Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
+
+
+class Health(Value):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Value):
+    """Whether the daemon can work."""
+
+    ready: bool
+    components: dict[str, str]
+    """Component → "" while it is fine, else why it is not; without a token only that it is not."""
+
+
+class Reloaded(Value):
+    """What a reload of the configuration did."""
+
+    message: str
+
+
+class Waiting(Value):
+    """A story that waits for a person."""
+
+    story: str
+    gate: int
+    kind: str
+    reason: str
+    since: str | None
+    deadline: str | None
+    choices: tuple[Choice, ...]
+
+
+class SprintShown(SprintReport):
+    """A sprint as `status --json` prints it: the object of report.json, who works on it, who waits for a person."""
+
+    running_pid: int | None
+    waiting: tuple[Waiting, ...]
+
+
+class Noted(Value):
+    """One fact of a story's history."""
+
+    time: datetime
+    event: str
+    message: str
+
+
+class StoryShown(StoryReport):
+    """A story as `show --json` prints it."""
+
+    sprint: str
+    conflict: dict[str, Any] | None
+    replan: dict[str, Any] | None
+    question: dict[str, Any] | None
+    """What a person is asked now, with the commands that answer it."""
+    answers: tuple[dict[str, Any], ...]
+    plan: dict[str, Any] | None
+    plan_file: str | None
+    contract: dict[str, Any] | None
+    diff_stat: str
+    test_output: str
+    history: tuple[Noted, ...]
+    timeline: tuple[dict[str, Any], ...]
+
+
+class OrderBody(Value):
+    """An order to a sprint or a story."""
+
+    verb: Verb
+    comment: Comment = ""
+    by: Who = ""
+    """Who gives it; else it counts as given over HTTP."""
+
+
+class AnswerBody(Value):
+    """A person's answer to a story's question."""
+
+    choice: PersonsChoice
+    comment: Comment = ""
+    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    """Only if this question of the story still stands."""
+    plan: str | dict[str, Any] | None = None
+    """With `edit`: the plan, as an object, or as a text in YAML or JSON."""
+    force: bool = False
+    """With `edit`: also with major findings, if it can be carried out."""
+    by: Who = ""
+
+
+class AnswerGiven(Value):
+    """The answer that counts, and whether it is the one that was given now."""
+
+    sprint: str
+    story: str
+    gate: int
+    counts: bool
+    choice: Choice
+    by: str
+    comment: str
+    answered_at: datetime
+    running_pid: int | None
+    message: str
+    """The same in one sentence."""
+
+
+class ReplanBody(Value):
+    """What the architect is told of a story that is to be planned anew."""
+
+    comment: Comment = ""
+    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    by: Who = ""
+
+
+class Replanned(Value):
+    """Stories that are begun anew."""
+
+    sprint: str
+    stories: tuple[str, ...]
+    warning: str | None
+
+
+class ExtractBody(Value):
+    """A model's text, and what the answer in it must fit."""
+
+    text: str
+    contract: Annotated[str, Field(max_length=64)] | None = None
+    """Stem of a schema in contracts/: breakdown, delivery, suite …"""
+
+
+class Extracted(Extraction):
+    """The value in a text, or why there is none."""
+
+
+class CheckBody(Value):
+    """An answer to be judged by the checks of a run, without a repository."""
+
+    text: str
+    story: Id | None = None
+    context: Annotated[tuple[str, ...], Field(max_length=1000)] | None = None
+    """Files of the task; of an action plan, what was shown in full before."""
+    breakdown: str | None = None
+    """Of a delivery: the story's breakdown, whose contract is held against it."""
+    file: Annotated[str, Field(max_length=400)] = ""
+    """Name of the file that the text came from; a suite's source is known by it."""
+
+
+class Checked(Value):
+    """What the checks say."""
+
+    valid: bool
+    severity: Severity
+    findings: tuple[Finding, ...]
+    kind: str | None = None
+    """Of a plan: which of both it is."""

@@ -1,0 +1,74 @@
+"""The OpenAPI document: what each route refuses, what it takes, and the parts that are named once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from orchestrator import __version__
+from orchestrator.server.models import AnswerBody, CheckBody, ExtractBody, OrderBody, ReplanBody
+from orchestrator.server.problems import Problem
+
+BODIES: tuple[type[BaseModel], ...] = (AnswerBody, CheckBody, ExtractBody, OrderBody, ReplanBody)
+WHY: Mapping[int, str] = {
+    401: "No token, or not the daemon's",
+    403: "Not from this machine, which alone may ask without a token",
+    404: "There is no such sprint, story or backlog",
+    408: "The body did not come in time",
+    409: "It cannot be done as things are now",
+    413: "The body is too large",
+    415: "The body is no application/json",
+    422: "What was sent is not usable",
+    503: "It cannot be done or read at the moment",
+}
+NEEDS_NOTHING: dict[str, Any] = {"security": []}
+GUARDED = (401, 403)
+READS = (*GUARDED, 404, 422, 503)
+WRITES = (*READS, 408, 409, 413, 415)
+TAGS = (
+    ("health", "For platforms and Prometheus"),
+    ("daemon", "The daemon and the backlogs that it watches"),
+    ("sprints", "What the record says of sprints and stories"),
+    ("orders", "What people order and answer"),
+    ("events", "The log, as it is recorded"),
+    ("answers", "Answers of models, read and judged by hand"),
+)
+
+
+def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Responses of a route that tell a problem."""
+    return {code: {"model": Problem, "description": WHY[code]} for code in codes}
+
+
+def takes(model: type[BaseModel]) -> dict[str, Any]:
+    """A route's JSON body."""
+    schema = {"$ref": f"#/components/schemas/{model.__name__}"}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """The whole document of the app's routes."""
+    made = get_openapi(
+        title="Sprint Orchestrator",
+        version=__version__,
+        summary="What `orchestrator serve` answers: the command line's data and orders over HTTP.",
+        routes=app.routes,
+        tags=[{"name": name, "description": told} for name, told in TAGS],
+    )
+    components = made.setdefault("components", {})
+    _, bodies = models_json_schema(
+        [(model, "validation") for model in BODIES], ref_template="#/components/schemas/{model}"
+    )
+    known = components.setdefault("schemas", {})
+    known |= {name: schema for name, schema in bodies.get("$defs", {}).items() if name not in known}
+    for name in ("HTTPValidationError", "ValidationError"):
+        known.pop(name, None)
+    components["schemas"] = dict(sorted(known.items()))
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "ORCHESTRATOR_TOKEN; not needed on loopback alone"}
+    }
+    made["security"] = [{"token": []}, {}]
+    return made

@@ -1,0 +1,134 @@
+"""Everything that goes wrong as one JSON object: `{"error": "<one sentence>", "findings": [...]}`."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
+
+from orchestrator.domain.base import Value
+from orchestrator.domain.findings import Finding
+from orchestrator.domain.redaction import redact, redacted
+from orchestrator.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
+
+JSON = "application/json"
+LOG = logging.getLogger("orchestrator.server")
+
+
+class Problem(Value):
+    """Why a request was not done."""
+
+    error: str
+    """One sentence for people."""
+    findings: tuple[Finding, ...] = ()
+    """What was found in what was sent, where that is what is wrong."""
+
+
+class Refused(Exception):
+    """Ends a request with this status and sentence."""
+
+    def __init__(self, status: int, error: str, findings: Sequence[Finding] = ()) -> None:
+        super().__init__(error)
+        self.status, self.error, self.findings = status, error, tuple(findings)
+
+
+def problem(
+    status: int, error: str, findings: Sequence[Finding] = (), headers: Mapping[str, str] | None = None
+) -> Response:
+    """The response that tells a problem, without what looks like a secret."""
+    told = [redacted(finding.model_dump(mode="json")) for finding in findings]
+    return Response(dumped({"error": redact(error), "findings": told}), status, dict(headers or {}), JSON)
+
+
+def dumped(value: Any) -> bytes:
+    """JSON that every reader takes: no NaN, no half of a surrogate pair."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # a number of a foreign answer that JSON does not know
+        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False)
+    return text.encode("utf-8", "replace")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, dict):
+        return {name: _finite(entry) for name, entry in value.items()}
+    return [_finite(entry) for entry in value] if isinstance(value, list | tuple) else value
+
+
+def status_of(error: OrchestratorError) -> int:
+    """What an error of ours comes to, where the route says nothing else."""
+    if isinstance(error, UnknownName):
+        return HTTPStatus.NOT_FOUND
+    if isinstance(error, SprintLocked):
+        return HTTPStatus.CONFLICT
+    if isinstance(error, BacklogError):
+        return HTTPStatus.UNPROCESSABLE_ENTITY
+    return HTTPStatus.SERVICE_UNAVAILABLE
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Let every error of a route end in such an object."""
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(OrchestratorError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, Refused)
+    return problem(error.status, error.error, error.findings)
+
+
+async def _ours(_: Request, error: Exception) -> Response:
+    assert isinstance(error, OrchestratorError)
+    return problem(status_of(error), error.message, error.findings)
+
+
+async def _invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, told_of(error.errors()))
+
+
+def told_of(details: Sequence[Any]) -> str:
+    """What pydantic says of a value, in one sentence that quotes nothing of it."""
+    said = [f"{'.'.join(str(part) for part in detail['loc']) or 'body'}: {detail['msg']}" for detail in details[:5]]
+    more = f"; and {len(details) - 5} more" if len(details) > 5 else ""
+    return "; ".join(said) + more
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    headers = dict(error.headers or {})
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["allow"] = ", ".join(_allowed(request.scope))
+        return problem(error.status_code, f"{headers['allow']} can be asked of this address", headers=headers)
+    told = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+    return problem(error.status_code, told, headers=headers)
+
+
+def _allowed(scope: Scope) -> list[str]:
+    """Methods of every route at this address: the framework names those of the first one alone."""
+    asked = {name: scope[name] for name in ("type", "path", "root_path", "headers")}
+
+    def has(method: str) -> bool:
+        routes = scope["app"].router.routes
+        return any(route.matches({**asked, "method": method})[0] is Match.FULL for route in routes)
+
+    found = [method for method in ("DELETE", "GET", "PATCH", "POST", "PUT") if has(method)]
+    return [*found, "HEAD"] if "GET" in found else found
+
+
+async def _unexpected(request: Request, error: Exception) -> Response:
+    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")

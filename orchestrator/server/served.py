@@ -1,0 +1,38 @@
+"""What the HTTP interface sees of the daemon."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from orchestrator.domain.daemon import DaemonState, Submitted
+from orchestrator.settings import Environment, Settings
+
+
+class Served(Protocol):
+    """The daemon, or whoever stands for it in a test."""
+
+    @property
+    def environment(self) -> Environment:
+        """What the process was started with; never changes."""
+
+    @property
+    def settings(self) -> Settings:
+        """As they are now: a reload puts others in their place."""
+
+    def state(self) -> DaemonState:
+        """How the daemon is at this moment. Called on the event loop; blocks for nothing."""
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Component (database, engine, disk) → "" while it is fine, else why it is not."""
+
+    async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
+        """Watch a backlog from now on, new or in place of the one of this name; `suffix` is .csv, .yaml or .json.
+
+        Raises BacklogError with findings, and ConfigError where the name is taken by another form; nothing is stored
+        then.
+        """
+
+    async def withdraw(self, name: str) -> None:
+        """Watch a backlog that was submitted no more. Raises ConfigError for one that is not there."""
+
+    async def reload(self) -> str:
+        """Read the configuration anew; what changed, in one sentence. Raises UserError: the last good one stays."""

@@ -1,0 +1,86 @@
+"""What every route works with: the daemon, threads for what blocks, the feed of events, the metrics."""
+
+import asyncio
+import resource
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any, ParamSpec, TypeVar
+
+from fastapi import Depends, FastAPI, Request
+from starlette.responses import Response
+
+from orchestrator.domain.redaction import redacted, secrets_of
+from orchestrator.server.feed import Feed
+from orchestrator.server.metrics import Metrics
+from orchestrator.server.problems import JSON, dumped
+from orchestrator.server.served import Served
+from orchestrator.settings import Environment
+from orchestrator.wiring.read import Reader
+
+P = ParamSpec("P")
+R = TypeVar("R")
+RESERVED = 256
+"""Descriptors that connections leave to the work."""
+THREADS = 4
+"""Requests that read, extract or check at a time; the others wait. The loop's own threads are left to the work."""
+
+
+def most_connections() -> int:
+    """Connections at a time: the work needs descriptors too."""
+    return max(64, min(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED, 10_000))
+
+
+class Service:
+    """One per app; `close` ends what it started."""
+
+    def __init__(self, served: Served, metrics: Metrics) -> None:
+        self.served, self.metrics = served, metrics
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
+        self._secrets = secrets_of(served.environment.variables)
+        self.reader = Reader(served.environment)
+        self.most_streams = most_connections() * 3 // 4
+        """Streams of events at a time; other requests need connections too."""
+        self.feed = Feed(self.reader.log, self.in_thread, text_cap=lambda: served.settings.log.text_cap)
+
+    @property
+    def environment(self) -> Environment:
+        """Of the daemon."""
+        return self.served.environment
+
+    async def in_thread(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What blocks, in one of our threads."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *args, **kwargs))
+
+    async def answer(self, build: Callable[[], Any], status: int = HTTPStatus.OK, *, exact: bool = False) -> Response:
+        """What `build` returns as JSON, both in a thread; without what looks like a secret unless `exact`."""
+
+        def body() -> bytes:
+            value = build()
+            return dumped(value if exact else redacted(value, self._secrets))
+
+        return Response(await self.in_thread(body), status, media_type=JSON)
+
+    def end(self) -> None:
+        """Streams end, and no new one begins."""
+        self.feed.end()
+
+    async def close(self) -> None:
+        """Everything that was started has ended."""
+        await self.feed.close()
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+
+
+def service_of(app: FastAPI) -> Service:
+    """The app's."""
+    service = app.state.service
+    assert isinstance(service, Service)
+    return service
+
+
+async def _service(request: Request) -> Service:
+    return service_of(request.app)
+
+
+ServiceDep = Annotated[Service, Depends(_service)]

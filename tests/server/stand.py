@@ -1,0 +1,137 @@
+"""A daemon's place taken: a real state folder with a recorded sprint, behind real sockets."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from orchestrator.adapters.event_store import EventStore, sqlite_url
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
+from orchestrator.domain.events import Event, Level
+from orchestrator.domain.findings import major
+from orchestrator.errors import BacklogError, ConfigError, UnknownName
+from orchestrator.server.app import build_app
+from orchestrator.server.connection import Patience
+from orchestrator.server.listen import Address, listening
+from orchestrator.server.metrics import Metrics
+from orchestrator.settings import load
+from tests.support import plain_environment
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+TOKEN = "a-rather-long-token-of-a-test-1"
+SECRET = "sk-ant-api03-abcdefghijklmnop1"
+
+
+class Stand:
+    """`Served` over a state folder."""
+
+    def __init__(self, home: Path, *overrides: str, **variables: str) -> None:
+        given = plain_environment(ORCHESTRATOR_HOME=str(home), **variables)
+        self.settings, self.environment = load(None, ("serve.port=0", *overrides), given, home.parent)
+        self.metrics = Metrics()
+        self.phase: Any = "ready"
+        self.components: Mapping[str, str] = {"database": "", "engine": "", "disk": ""}
+        self.looks = 0
+        self.hangs: asyncio.Event | None = None
+        self.handed_in: dict[str, bytes] = {}
+        self.faulty = ""
+
+    def state(self) -> DaemonState:
+        backlogs = [
+            BacklogState(name=name, path=f"/b/{name}", read_at=NOON, stories=1, waiting=("A-1",), refused="")
+            for name in self.handed_in
+        ]
+        return DaemonState(
+            version="0.1.0", pid=1, started_at=NOON, phase=self.phase, executor_id="local", backlogs=tuple(backlogs),
+            sprints=(SprintState(sprint="S1", backlog="b", phase="paused", reason=f"the token is {SECRET}"),),
+            calls_in_flight=2, stories_at_work=1, stories_waiting=3, stories_queued=4,
+        )  # fmt: skip
+
+    async def readiness(self) -> Mapping[str, str]:
+        self.looks += 1
+        if self.hangs is not None:
+            await self.hangs.wait()
+        return self.components
+
+    async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
+        if not content.startswith(b"Story_ID"):
+            raise BacklogError("it is no backlog", findings=[major("backlog.header", f"{suffix} without ids")])
+        replaced = name in self.handed_in
+        self.handed_in[name] = content
+        return Submitted(name=name, path=f"/b/{name}", stories=1, replaced=replaced)
+
+    async def withdraw(self, name: str) -> None:
+        if self.handed_in.pop(name, None) is None:
+            raise UnknownName(f"no backlog {name} was handed in")
+
+    async def reload(self) -> str:
+        if self.faulty:
+            raise ConfigError(self.faulty)
+        return "nothing changed"
+
+
+@dataclass
+class Daemon:
+    """A stand that listens."""
+
+    stand: Stand
+    app: Any
+    address: Address
+    client: httpx2.AsyncClient
+    store: EventStore
+    numbers: list[int] = field(default_factory=list)
+
+    async def record(self, count: int = 1, sprint: str = "S1", **fields: Any) -> None:
+        """New events."""
+        for _ in range(count):
+            self.numbers.append(len(self.numbers) + 1)
+            name = f"{sprint}/new:{self.numbers[-1]}"
+            told = {"level": Level.INFO, "message": f"event {self.numbers[-1]}", **fields}
+            await self.store.emit(Event(id=name, time=NOON, name="noted", sprint=sprint, **told))
+
+    async def raw(self, sent: bytes) -> bytes:
+        """What comes back for bytes that no client of good manners sends."""
+        reader, writer = await self.connection()
+        try:
+            writer.write(sent)
+            return await reader.read()
+        finally:
+            writer.close()
+
+    async def connection(self, **more: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """To the first address."""
+        host, port = self.address.bound[0]
+        return await asyncio.open_connection(host.replace("0.0.0.0", "127.0.0.1"), port, **more)
+
+
+@asynccontextmanager
+async def running(stand: Stand, patience: Patience | None = None) -> AsyncIterator[Daemon]:
+    """The stand, listening on loopback, with a client that has its token."""
+    app = build_app(stand, stand.metrics)
+    token = stand.environment.token
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    url = sqlite_url(StateFolder(stand.environment.home).event_database)
+    stand.environment.home.mkdir(exist_ok=True)
+    async with (
+        EventStore(url, on_event=stand.metrics.observe) as store,
+        listening(app, stand.settings, stand.environment, patience=patience or Patience()) as address,
+        httpx2.AsyncClient(base_url=address.url, headers=headers, trust_env=False, timeout=30) as client,
+    ):
+        yield Daemon(stand, app, address, client, store)
+
+
+def has_ipv6() -> bool:
+    """Whether this machine can listen on ::1."""
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,167 @@
+"""Who gets in: a token, or a request of this machine's users to a daemon that serves nobody else."""
+
+import asyncio
+import json
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ConfigError
+from orchestrator.server.access import hosts_of, is_loopback, require_token
+from orchestrator.server.listen import listening
+from orchestrator.settings import load
+from tests.server.stand import TOKEN, Daemon, Stand, running
+from tests.support import plain_environment
+
+PATHS = ("/metrics", "/api/v1/daemon", "/api/v1/openapi.json", "/api/v1/events", "/api/v1/nothing", "/", "/healthz/")
+RIGHT = f"Authorization: Bearer {TOKEN}"
+WRONG = (
+    "Authorization: Bearer wrong",
+    f"Authorization: Bearer {TOKEN}x",
+    f"Authorization: Bearer {TOKEN[:-1]}",
+    f"Authorization: Basic {TOKEN}",
+    f"Authorization: {TOKEN}",
+    "Authorization: Bearer",
+    "Authorization:",
+    f"Authorization: Bearer {TOKEN.upper()}",
+    f"{RIGHT}\r\n{RIGHT}",
+    f"{RIGHT}\r\nAuthorization: Bearer wrong",
+    "Authorization: Bearer \xff\xfe",
+)
+
+
+async def status(daemon: Daemon, path: str, *headers: str, method: str = "GET") -> int:
+    head = "".join(f"{line}\r\n" for line in (f"{method} {path} HTTP/1.1", "Connection: close", *headers))
+    reader, writer = await daemon.connection()
+    writer.write(f"{head}\r\n".encode("latin-1"))
+    told = await reader.readuntil(b"\r\n")
+    writer.close()
+    return int(told.split()[1])
+
+
+async def test_with_a_token_nothing_but_health_is_told_without_it(guarded: Stand) -> None:
+    host = "Host: healthcheck.railway.app"
+    async with running(guarded) as daemon:
+        for path in PATHS:
+            for given in ((), *((line,) for line in WRONG)):
+                assert await status(daemon, path, host, *given) == 401, (path, given)
+            assert await status(daemon, path, host, RIGHT) != 401
+            assert await status(daemon, path, host, "Authorization: bearer  " + TOKEN) != 401
+        for path in ("/healthz", "/readyz"):
+            for given in ((), (RIGHT,), (WRONG[0],)):
+                assert await status(daemon, path, host, *given) == 200
+                assert await status(daemon, path, host, *given, method="HEAD") == 200
+            assert await status(daemon, path, host, method="POST") == 401
+        refused = await daemon.raw(f"GET /metrics HTTP/1.1\r\n{host}\r\n\r\n".encode())
+        assert b"www-authenticate: Bearer" in refused
+        assert json.loads(refused.partition(b"\r\n\r\n")[2])["error"].startswith("a token is needed")
+
+
+async def test_on_loopback_this_machine_needs_none_and_web_pages_are_kept_out(stand: Stand) -> None:
+    local = ("Host: localhost:8080", "Host: 127.0.0.1", "Host: [::1]:80", "Host: LOCALHOST.")
+    foreign = (
+        ("Host: evil.example",),
+        ("Host: 127.0.0.1.nip.io",),
+        ("Host: localhost.evil.example",),
+        ("Host: localhost", "Origin: https://evil.example"),
+        ("Host: localhost", "Origin: null"),
+        ("Host: localhost", "X-Forwarded-For: 10.1.1.1"),
+        ("Host: [::1",),
+        ("Host:",),
+    )
+    async with running(stand) as daemon:
+        for one in local:
+            assert await status(daemon, "/api/v1/daemon", one) == 200, one
+        assert await status(daemon, "/api/v1/daemon", "Host: localhost", "Origin: http://localhost:3000") == 200
+        assert await status(daemon, "/api/v1/daemon", "Host: localhost", WRONG[0]) == 200
+        for given in foreign:
+            assert await status(daemon, "/api/v1/daemon", *given) == 403, given
+            assert await status(daemon, "/healthz", *given) == 200
+
+
+async def test_on_loopback_with_a_token_a_wrong_one_is_wrong(own: Stand) -> None:
+    async with running(own) as daemon:
+        assert await status(daemon, "/api/v1/daemon", "Host: localhost") == 200
+        assert await status(daemon, "/api/v1/daemon", "Host: localhost", WRONG[0]) == 401
+        assert await status(daemon, "/api/v1/daemon", "Host: proxied.example", RIGHT) == 200
+        assert await status(daemon, "/api/v1/daemon", "Host: proxied.example") == 403
+
+
+@pytest.fixture
+def own(home: Path) -> Stand:
+    return Stand(home, ORCHESTRATOR_TOKEN=TOKEN)
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("[::1]", True), ("localhost", True),
+        ("LocalHost.", True), ("0.0.0.0", False), ("::", False), ("::ffff:10.0.0.1", False), ("10.0.0.1", False),
+        ("example.org", False), ("localhost.example.org", False), ("", False),
+    ],
+)  # fmt: skip
+def test_where_a_token_is_needed(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+    require_token(host, TOKEN)
+    for token in (None, "", " \n"):
+        if loopback:
+            require_token(host, token)
+        else:
+            with pytest.raises(ConfigError, match="ORCHESTRATOR_TOKEN"):
+                require_token(host, token)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "hosts"),
+    [
+        (None, "", ("127.0.0.1", "::1")),
+        (None, "8000", ("0.0.0.0", "::")),
+        ("localhost", "8000", ("127.0.0.1", "::1")),
+        ("[::]", "", ("::",)),
+        ("10.0.0.1", "8000", ("10.0.0.1",)),
+    ],
+)
+def test_where_it_listens(tmp_path: Path, host: str | None, port: str, hosts: tuple[str, ...]) -> None:
+    overrides = [f'serve.host="{host}"'] if host else []
+    assert hosts_of(*load(None, overrides, plain_environment(PORT=port), tmp_path)) == hosts
+
+
+async def test_others_are_not_let_in_without_a_token(exposed: Stand) -> None:
+    with pytest.raises(ConfigError, match="ORCHESTRATOR_TOKEN is not set"):
+        async with running(exposed):
+            raise AssertionError("it listens")
+
+
+@pytest.fixture
+def exposed(home: Path) -> Stand:
+    return Stand(home, PORT="0")
+
+
+async def test_readiness_tells_reasons_to_those_who_may_know_and_is_looked_at_once(guarded: Stand) -> None:
+    async with running(guarded) as daemon:
+        assert (await daemon.client.get("/healthz")).json() == {"status": "ok"}
+        assert (await daemon.client.get("/readyz")).json()["ready"] is True
+        guarded.components, guarded.phase = {"disk": "3 MB are free in /srv/state"}, "stopping"
+        # Within a second it is not looked at again, however many ask.
+        answers = await asyncio.gather(*(daemon.client.get("/readyz") for _ in range(20)))
+        assert ({answer.status_code for answer in answers}, guarded.looks) == ({200}, 1)
+        look = daemon.app.state.readiness
+        for number in count():
+            look._until = 0.0
+            told = await daemon.client.get("/readyz", headers={} if number else {"authorization": "none"})
+            assert told.status_code == 503
+            assert told.json()["ready"] is False
+            if number:
+                assert told.json()["components"] == {"daemon": "it is stopping", **guarded.components}
+                break
+            assert told.json()["components"] == {"daemon": "not ready", "disk": "not ready"}
+
+
+async def test_a_port_that_is_taken_is_named(stand: Stand) -> None:
+    async with running(stand) as daemon:
+        port = daemon.address.bound[0][1]
+        serve = stand.settings.serve.model_copy(update={"port": port})
+        settings = stand.settings.model_copy(update={"serve": serve})
+        with pytest.raises(ConfigError, match=f"port {port} of 127.0.0.1 and ::1 is in use"):
+            await listening(daemon.app, settings, stand.environment).__aenter__()

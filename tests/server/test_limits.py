@@ -1,0 +1,146 @@
+"""What a client may do to a connection: large, slow, malformed and unusual requests."""
+
+import asyncio
+import json
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from orchestrator.server.connection import Patience
+from orchestrator.server.limits import BodyLimit
+from tests.server.stand import Stand, has_ipv6, running
+
+LIMIT = 64 * 1024
+UPGRADE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+POST = b"POST /api/v1/extract HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.fixture
+def small(home: Path) -> Stand:
+    return Stand(home, f"serve.body_limit_kb={LIMIT // 1024}")
+
+
+def chunked(body: bytes, size: int = 4096) -> bytes:
+    parts = [body[at : at + size] for at in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def body_of(size: int) -> bytes:
+    return json.dumps({"text": "x" * (size - len('{"text": ""}'))}).encode()
+
+
+async def test_a_body_is_as_large_as_it_may_be(small: Stand) -> None:
+    fits, large = body_of(LIMIT), body_of(LIMIT + 1)
+    plain = POST + b"Connection: close\r\n"
+    async with running(small) as daemon:
+        for sent, status in (
+            (plain + b"Content-Length: %d\r\n\r\n" % LIMIT + fits, b"200"),
+            (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(fits), b"200"),
+            (plain + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(fits, 7), b"200"),
+            (plain + b"Content-Length: %d\r\n\r\n" % (LIMIT + 1) + large, b"413"),
+            (POST + b"Content-Length: 99999999999999\r\n\r\n", b"413"),
+            (POST + b"Content-Length: 99999999999999\r\nExpect: 100-continue\r\n\r\n", b"413"),
+            (POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large), b"413"),
+            (POST + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(large * 5), b"413"),
+            (POST + b"Content-Length: -1\r\n\r\n", b"400"),
+            (POST + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", b"400"),
+            (POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n", b"422"),
+            (POST + b"Transfer-Encoding: gzip\r\n\r\n", b"400"),
+            (b"GET / HTTP/1.1\r\n\r\n", b"400"),
+            (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
+            (b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", b"400"),
+            (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 40_000, b"400"),
+            (UPGRADE, b"200"),
+        ):
+            answer = await daemon.raw(sent)
+            assert answer.split(b" ", 2)[1:2] == [status], (sent[-80:], answer[:200])
+
+
+async def test_a_body_that_does_not_end_is_nobodys(small: Stand) -> None:
+    handed_in: list[bytes] = []
+
+    async def submit(*args: object) -> None:
+        handed_in.append(b"")
+
+    small.submit = submit  # type: ignore[method-assign,assignment]
+    async with running(small) as daemon:
+        _, writer = await daemon.connection()
+        writer.write(b"PUT /api/v1/backlogs/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nStory_ID")
+        await writer.drain()
+        writer.close()
+        assert (await daemon.client.get("/healthz")).status_code == 200
+    assert handed_in == []
+
+
+async def test_a_body_has_to_come_in_time() -> None:
+    said: list[dict[str, object]] = []
+
+    async def never() -> dict[str, object]:
+        await asyncio.sleep(3600)
+        return {}
+
+    async def send(message: object) -> None:
+        said.append(dict(message))  # type: ignore[call-overload]
+
+    async def app(*_: object) -> None:
+        raise AssertionError("it was asked")
+
+    limit = BodyLimit(app, limit=lambda: 10, body_s=0.01)
+    await limit({"type": "http", "method": "PUT", "headers": []}, never, send)  # type: ignore[arg-type]
+    assert said[0]["status"] == 408
+
+
+async def test_a_head_has_to_come_in_time(stand: Stand) -> None:
+    async with running(stand, Patience(head_s=0.05, look_s=0.01)) as daemon:
+        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for first, sent in ((b"", b""), (b"", b"GET /healthz HT"), (whole, b"GET /healthz HT")):
+            reader, writer = await daemon.connection()
+            writer.write(first)
+            if first:
+                assert b"200" in await reader.readuntil(b'"ok"}')
+            writer.write(sent)
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+        stays = (await daemon.client.get("/api/v1/events?follow=false")).status_code
+        assert stays == 200
+
+
+async def test_requests_one_after_another_on_one_connection(stand: Stand) -> None:
+    head = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    async with running(stand) as daemon:
+        told = await daemon.raw((head + b"\r\n") * 5 + head + b"Connection: close\r\n\r\n")
+        assert told.count(b'{"status": "ok"}') == 6
+        body = b"POST /api/v1/daemon/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n123456789"
+        told = await daemon.raw(body + head + b"Connection: close\r\n\r\n")
+        assert (told.count(b"nothing changed"), told.count(b'{"status": "ok"}')) == (1, 1)
+
+
+async def test_it_listens_on_both_families(guarded: Stand) -> None:
+    async with running(guarded) as daemon:
+        hosts = [host for host, _ in daemon.address.bound]
+        assert hosts == (["0.0.0.0", "::"] if has_ipv6() else ["0.0.0.0"])
+        assert len({port for _, port in daemon.address.bound}) == 1
+        for host in ("127.0.0.1", "::1")[: len(hosts)]:
+            reader, writer = await asyncio.open_connection(host, daemon.address.bound[0][1])
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            assert b'{"status": "ok"}' in await reader.read()
+            writer.close()
+
+
+async def test_a_machine_without_the_other_family_is_fine(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.socket
+
+    def only_four(family: int = socket.AF_INET, *args: int, **kwargs: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        return real(family, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("orchestrator.server.listen.socket.socket", only_four)
+        async with running(stand) as daemon:
+            assert [host for host, _ in daemon.address.bound] == ["127.0.0.1"]
+            assert daemon.address.url.startswith("http://127.0.0.1:")

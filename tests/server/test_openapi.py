@@ -1,0 +1,40 @@
+"""The document of the HTTP interface: committed as it is generated, complete, and what the daemon really serves."""
+
+import json
+
+from orchestrator.server.app import routed
+from orchestrator.server.openapi import document
+from tests.contracts_tool import OPENAPI, openapi_text
+from tests.server.stand import Stand, running
+
+METHODS = {"get", "put", "post", "delete"}
+
+
+def test_the_committed_document_is_generated_from_the_routes() -> None:
+    assert OPENAPI.read_text(encoding="utf-8") == openapi_text(), "run: python -m tests.contracts_tool"
+
+
+def test_every_operation_says_what_it_is_and_what_it_answers() -> None:
+    made = document(routed())
+    tags = {tag["name"] for tag in made["tags"]}
+    operations = [
+        (path, operation) for path, item in made["paths"].items() for name, operation in item.items() if name in METHODS
+    ]
+    assert len({operation["operationId"] for _, operation in operations}) == len(operations)
+    for path, operation in operations:
+        assert set(operation["tags"]) <= tags
+        assert operation["summary"]
+        assert operation["description"]
+        assert any(code.startswith("2") for code in operation["responses"])
+        open_to_all = path in {"/healthz", "/readyz"}
+        assert (operation.get("security") == []) is open_to_all
+        assert open_to_all or {"401", "403"} <= set(operation["responses"])
+        for parameter in operation.get("parameters", ()):
+            assert parameter.get("description") or parameter["name"] in {"sprint", "story", "task", "persona"}
+        assert "HTTPValidationError" not in json.dumps(operation)
+
+
+async def test_it_is_served_as_it_is_committed(stand: Stand) -> None:
+    async with running(stand) as daemon:
+        served = await daemon.client.get("/api/v1/openapi.json")
+        assert served.json() == json.loads(OPENAPI.read_text(encoding="utf-8"))
