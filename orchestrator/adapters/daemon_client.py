@@ -50,6 +50,7 @@ class DaemonClient:
             headers={"user-agent": f"orchestrator/{__version__}"}
             | ({"authorization": f"Bearer {token}"} if token else {}),
             timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+            limits=httpx2.Limits(max_keepalive_connections=0),  # a command asks once or twice, and leaves nothing open
             follow_redirects=False,  # the token stays with the host it was meant for
             trust_env=not private,  # what is on this machine or a private network is behind no proxy
         )

@@ -1,7 +1,8 @@
-"""`approve`, `reject`, `cancel`: a person's word on a story that waits for one, from any terminal and at any time."""
+"""`approve`, `reject`: a person's word on a story that waits for one, from any terminal and at any time."""
 
 import asyncio
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -11,6 +12,7 @@ from orchestrator.cli.common import (
     JsonOption,
     SetOption,
     SprintOption,
+    UrlOption,
     configured,
     fail,
     print_json,
@@ -23,6 +25,7 @@ from orchestrator.domain.gate import Choice, GateAnswer
 from orchestrator.settings import Environment
 from orchestrator.sprint.answering import answered_first, kept_comment, settled
 from orchestrator.wiring.gates import Asked, Given, give, given_json, question
+from orchestrator.wiring.remote import remote
 
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
 CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
@@ -37,6 +40,7 @@ def approve_command(
     comment: CommentOption = "",
     gate: GateOption = None,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -51,8 +55,7 @@ def approve_command(
     Example: orchestrator approve US-003 --gate 1
     """
     environment = configured(config, overrides)[1]
-    asked = question(environment, story, Choice.APPROVE, sprint=sprint, number=gate)
-    raise typer.Exit(answer(environment, asked, Choice.APPROVE, comment, as_json=as_json))
+    raise typer.Exit(decided(environment, url, story, Choice.APPROVE, comment, sprint, gate, as_json=as_json))
 
 
 @told
@@ -61,6 +64,7 @@ def reject_command(
     comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="What is to change.")],
     gate: GateOption = None,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -76,31 +80,27 @@ def reject_command(
     if not comment.strip():
         fail("the comment is empty: say what is to change")
     environment = configured(config, overrides)[1]
-    asked = question(environment, story, Choice.REJECT, sprint=sprint, number=gate)
-    raise typer.Exit(answer(environment, asked, Choice.REJECT, comment, as_json=as_json))
+    raise typer.Exit(decided(environment, url, story, Choice.REJECT, comment, sprint, gate, as_json=as_json))
 
 
-@told
-def cancel_command(
-    story: WaitingArgument,
-    comment: CommentOption = "",
-    gate: GateOption = None,
-    sprint: SprintOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Give up a story that waits for a person: it ends as cancelled, and what waits for it as blocked.
-
-    About a merge: the story stays on its branch, finished and unmerged (needs_attention).
-
-    Exit 1: somebody had answered a moment before; 2: nothing is asked that can be answered so.
-
-    Example: orchestrator cancel US-003 --comment "no longer wanted"
-    """
-    environment = configured(config, overrides)[1]
-    asked = question(environment, story, Choice.CANCEL, sprint=sprint, number=gate)
-    raise typer.Exit(answer(environment, asked, Choice.CANCEL, comment, as_json=as_json))
+def decided(
+    environment: Environment,
+    url: str | None,
+    story: str,
+    choice: Choice,
+    comment: str,
+    sprint: str | None,
+    number: int | None,
+    *,
+    as_json: bool,
+) -> Exit:
+    """Give the answer, here or through a daemon."""
+    daemon = remote(environment, url)
+    if daemon is None:
+        asked = question(environment, story, choice, sprint=sprint, number=number)
+        return answer(environment, asked, choice, comment, as_json=as_json)
+    said = {"choice": choice.value, "comment": comment_text(comment), "gate": number, "by": environment.user}
+    return tell_given(daemon.answer(sprint, story, said), as_json=as_json)
 
 
 def answer(
@@ -126,6 +126,19 @@ def answer(
     if not given.first:
         say(f"error: {answered_first(asked.story, asked.gate, given.answer, given.at)}")
     return Exit.GOOD if given.first else Exit.NOT_DONE
+
+
+def tell_given(given: Mapping[str, Any], *, as_json: bool) -> Exit:
+    """What a daemon says that became of an answer."""
+    first = given.get("counts") is True
+    if as_json:
+        print_json(dict(given))
+    elif first:
+        alive = "the daemon goes on with it" if given.get("running_pid") else "nobody runs the sprint now"
+        print(safe(f"{given['message']}; {alive}"))
+    if not first:
+        say(f"error: {given['message']}")
+    return Exit.GOOD if first else Exit.NOT_DONE
 
 
 def comment_text(comment: str) -> str:

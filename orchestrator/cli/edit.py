@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -14,12 +14,14 @@ from orchestrator.cli.common import (
     JsonOption,
     SetOption,
     SprintOption,
+    UrlOption,
     configured,
     print_json,
     say,
     told,
 )
-from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer
+from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer, comment_text, tell_given
+from orchestrator.cli.edit_there import MARKDOWN, There, asked_there
 from orchestrator.cli.extract import text_of
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.sprint import BroughtPlan
@@ -36,6 +38,7 @@ from orchestrator.sprint.plan_edit import (
 )
 from orchestrator.wiring.drafts import Draft
 from orchestrator.wiring.gates import Asked, named, project, question
+from orchestrator.wiring.remote import remote
 
 FileOption = Annotated[
     str | None,
@@ -44,8 +47,6 @@ FileOption = Annotated[
 ForceOption = Annotated[
     bool, typer.Option("--force", help="Also with major findings, as approve would, if it can be carried out.")
 ]
-MARKDOWN = (".md", ".markdown")
-"""Names of files that hold a task plan as `run --plan` takes it."""
 Judge = Callable[[str], Edited]
 
 
@@ -57,6 +58,7 @@ def edit_command(
     force: ForceOption = False,
     gate: GateOption = None,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -72,21 +74,34 @@ def edit_command(
     Example: orchestrator show US-003 --json | jq .plan > plan.json; orchestrator edit US-003 --file plan.json
     """
     settings, environment = configured(config, overrides)
-    asked = question(environment, story, Choice.EDIT, sprint=sprint, number=gate)
-    files, packages = asyncio.run(project(environment, asked))
-
-    def judge(text: str) -> Edited:
-        if file is not None and file.lower().endswith(MARKDOWN):
-            given = BroughtPlan(path=file, text=text)
-            return read_markdown(given, story, files, packages, settings.plan.min_chars)
-        return read_edit(text, story, files, packages)
-
+    daemon = remote(environment, url)
+    if daemon is not None:
+        asked = asked_there(daemon, sprint, story, gate)
+        there = There(daemon, asked, comment_text(comment), environment.user, file=file, force=force)
+        judge: Judge = there.judge
+    else:
+        asked, there = question(environment, story, Choice.EDIT, sprint=sprint, number=gate), None
+        judge = _judge_here(environment, asked, file, settings.plan.min_chars)
     if file is not None:
         draft = Draft(environment, asked, text_of(file), path=None if file == "-" else Path(file))
     else:
         draft = Draft(environment, asked, plan_text(asked.gate.plan, _head(asked)))
         _edit(draft, asked, judge, force=force, as_json=as_json)
+    if there is not None:
+        _sent(there, asked, draft, as_json=as_json)
     _submit(environment, asked, draft, judge(draft.text), comment, force=force, as_json=as_json)
+
+
+def _judge_here(environment: Environment, asked: Asked, file: str | None, min_chars: int) -> Judge:
+    files, packages = asyncio.run(project(environment, asked))
+
+    def judge(text: str) -> Edited:
+        if file is not None and file.lower().endswith(MARKDOWN):
+            given = BroughtPlan(path=file, text=text)
+            return read_markdown(given, asked.story, files, packages, min_chars)
+        return read_edit(text, asked.story, files, packages)
+
+    return judge
 
 
 def _edit(draft: Draft, asked: Asked, judge: Judge, *, force: bool, as_json: bool) -> None:
@@ -100,12 +115,19 @@ def _edit(draft: Draft, asked: Asked, judge: Judge, *, force: bool, as_json: boo
         written = written or not same
         if code != 0 or same or not _words(draft.text):
             _leave(draft, asked, code, written=written and _words(draft.text) != "", as_json=as_json)
-        edited = judge(draft.text)
+        edited = _judged(judge, draft)
         if edited.accepted(force=force) or not terminal:
             return
         for finding in edited.findings:
             say(str(finding))
         draft.text = commented(_again(edited, force), draft.text)
+
+
+def _judged(judge: Judge, draft: Draft) -> Edited:
+    try:
+        return judge(draft.text)
+    except ConfigError as error:
+        raise ConfigError(f"{error.message}; what you wrote is kept in {draft.keep()}") from error
 
 
 def _words(text: str) -> str:
@@ -125,6 +147,31 @@ def _leave(draft: Draft, asked: Asked, code: int, *, written: bool, as_json: boo
     raise typer.Exit(Exit.NOT_DONE)
 
 
+def _sent(there: There, asked: Asked, draft: Draft, *, as_json: bool) -> NoReturn:
+    """What became of a plan that a daemon was sent."""
+    if there.given is None:
+        edited = _judged(there.judge, draft)
+    if there.given is None:
+        _refuse(asked, draft, edited, as_json=as_json)
+    code = tell_given(there.given, as_json=as_json)
+    if code is Exit.GOOD:
+        draft.drop()
+    else:
+        say(f"what you wrote is kept in {draft.keep()}")
+    raise typer.Exit(code)
+
+
+def _refuse(asked: Asked, draft: Draft, edited: Edited, *, as_json: bool) -> NoReturn:
+    """Nothing is answered: the plan is not accepted."""
+    for finding in edited.findings:
+        say(f"{finding}; {finding.fix}")
+    if as_json:
+        found = [finding.model_dump(mode="json") for finding in edited.findings]
+        print_json({**named(asked), "counts": False, "findings": found, "kept": str(draft.keep())})
+    say(f"error: nothing was answered: {_refusal(edited)}; what you wrote is kept in {draft.keep()}")
+    raise typer.Exit(Exit.NOT_DONE)
+
+
 def _submit(
     environment: Environment,
     asked: Asked,
@@ -135,14 +182,10 @@ def _submit(
     force: bool,
     as_json: bool,
 ) -> None:
+    if not edited.accepted(force=force):
+        _refuse(asked, draft, edited, as_json=as_json)
     for finding in edited.findings:
         say(f"{finding}; {finding.fix}")
-    if not edited.accepted(force=force):
-        if as_json:
-            found = [finding.model_dump(mode="json") for finding in edited.findings]
-            print_json({**named(asked), "counts": False, "findings": found, "kept": str(draft.keep())})
-        say(f"error: nothing was answered: {_refusal(edited)}; what you wrote is kept in {draft.keep()}")
-        raise typer.Exit(Exit.NOT_DONE)
     try:
         code = answer(environment, asked, Choice.EDIT, comment, plan=edited.plan, as_json=as_json)
     except ConfigError as error:

@@ -1,6 +1,6 @@
 """A story's question and its answers, as lines for people (`show`, `status`, the live table)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,9 +28,12 @@ OVERRIDES = "override it: planned anew with the conflict as settled"
 
 def to_type(story: str, gate: Gate) -> str:
     """How a waiting story is answered, short enough for a table; or that it is too late for that."""
-    if time_over(gate, datetime.now(UTC)):
-        return "the time to answer is over"
-    return f"orchestrator show {story}, then {' | '.join(choice.value for choice in gate.choices)}"
+    return typed(story, [choice.value for choice in gate.choices], over=bool(time_over(gate, datetime.now(UTC))))
+
+
+def typed(story: str, choices: Sequence[str], *, over: bool) -> str:
+    """The same where only the words are known."""
+    return "the time to answer is over" if over else f"orchestrator show {story}, then {' | '.join(choices)}"
 
 
 def question_lines(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -1,19 +1,33 @@
 """`show` and `contract`: what the record says, from any terminal, also while a run is alive."""
 
 import asyncio
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
 
 from orchestrator.cli import timeline
-from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, SprintOption, configured, print_json, told
+from orchestrator.cli.common import (
+    ConfigOption,
+    JsonOption,
+    SetOption,
+    SprintOption,
+    UrlOption,
+    configured,
+    print_json,
+    told,
+)
 from orchestrator.cli.gates import finding_lines, question_lines
 from orchestrator.cli.logline import cut, safe
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
+from orchestrator.errors import ConfigError
+from orchestrator.settings import Environment
 from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.timeline import as_data, of_story
+from orchestrator.sprint.timeline import as_data, of_data, of_story
 from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.remote import Remote, remote
 from orchestrator.wiring.shown import contract_of, story_json
 
 UNSAFE_PATH = "delivery.unsafe_path"
@@ -24,6 +38,7 @@ StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's i
 def show_command(
     story: StoryArgument,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -34,24 +49,37 @@ def show_command(
     Example: orchestrator show US-003
     """
     _, environment = configured(config, overrides)
+    daemon = remote(environment, url)
+    shown = daemon.story(sprint, story, full=full) if daemon else _recorded(environment, sprint, story, full=full)
+    if as_json:
+        print_json(shown)
+        return
+    try:
+        timeline.draw(story, of_data(shown["timeline"]))
+        lines = [safe(line) for line in _lines(shown)]
+    except (KeyError, TypeError, ValueError) as error:
+        if daemon is None:
+            raise
+        raise ConfigError(f"{daemon.url} tells of {story} what this version does not know: use --json") from error
+    for line in lines:
+        print(line)
+
+
+def _recorded(environment: Environment, sprint: str | None, story: str, *, full: bool) -> dict[str, Any]:
+    """What the record says of the story."""
     reader = Reader(environment)
     view = reader.sprint(sprint, story=story)
     history = history_of(view, story)
     stat = asyncio.run(reader.diff_stat(view.record, story))
-    shown = story_json(view, story, stat)
     drawn = of_story(history, running=view.running_pid is not None, full=full)
-    if as_json:
-        print_json({**shown, "timeline": as_data(drawn)})
-        return
-    timeline.draw(story, drawn)
-    for line in _lines(shown):
-        print(safe(line))
+    return {**story_json(view, story, stat), "timeline": as_data(drawn)}
 
 
 @told
 def contract_command(
     story: StoryArgument,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -63,20 +91,37 @@ def contract_command(
     Example: orchestrator contract US-003 --json
     """
     _, environment = configured(config, overrides)
-    view = Reader(environment).sprint(sprint, story=story)
-    contract = contract_of(view, story)
+    daemon = remote(environment, url)
+    if daemon is None:
+        view = Reader(environment).sprint(sprint, story=story)
+        contract, history = contract_of(view, story), history_of(view, story)
+        told, refusals = [(event.name, event.time, event.message) for event in history.events], _refusals(history)
+    else:
+        contract, told, refusals = _contract_there(daemon, sprint, story)
     if as_json:
         print_json(contract.model_dump(mode="json"), exact=True)
         return
-    history = history_of(view, story)
-    for line in _contract_lines(contract, history):
+    for line in _contract_lines(contract, told):
         print(safe(line))
-    for finding in _refusals(history):
+    for finding in refusals:
         print(safe(f"  refused: {Finding.model_validate(finding)}"))
 
 
-def _contract_lines(contract: ArchitectureContract, history: StoryHistory) -> list[str]:
-    """What is allowed, and by whom: what was there, a task of the plan, an amendment."""
+def _contract_there(
+    daemon: Remote, sprint: str | None, story: str
+) -> tuple[ArchitectureContract, list[tuple[str, datetime, str]], list[dict[str, Any]]]:
+    """What a daemon says of a contract: itself, the story's history, and the refusals that it ended with."""
+    shown = daemon.story(sprint, story)
+    try:
+        contract = ArchitectureContract.model_validate(daemon.contract(str(shown["sprint"]), story))
+        told = [(one["event"], datetime.fromisoformat(one["time"]), one["message"]) for one in shown["history"]]
+        return contract, told, _of_contract(shown["findings"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"{daemon.url} tells of {story} what this version does not know") from error
+
+
+def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str, datetime, str]]) -> list[str]:
+    """What is allowed, and by whom: what was there, a task of the plan, an amendment. History: event, time, message."""
     given = {path: number for number, one in enumerate(contract.amendments, start=1) for path in one.files}
     lines = [
         f"Contract of {contract.story_id}, hash {contract.hash[:16]}, base {contract.base_commit[:10] or 'empty tree'}"
@@ -91,21 +136,26 @@ def _contract_lines(contract: ArchitectureContract, history: StoryHistory) -> li
     lines.append(f"  packages already there: {', '.join(contract.baseline_dependencies) or 'none'}")
     if contract.local_names:
         lines.append(f"  names of the project's own modules: {', '.join(contract.local_names)}")
-    times = [event.time for event in history.events if event.name == "contract_amended"]
+    times = [time for name, time, _ in history if name == "contract_amended"]
     for number, one in enumerate(contract.amendments, start=1):
         when = f" at {times[number - 1]:%Y-%m-%d %H:%M:%S}" if number <= len(times) else ""
         granted = ", ".join((*one.files, *one.dependencies))
         lines.append(
             f"  amendment {number}, by {one.by}{when} for {one.task_id}: {granted}: {one.reason or 'no reason given'}"
         )
-    lines += [f"  {event.message}" for event in history.events if event.name == "amendment_refused"]
+    lines += [f"  {message}" for name, _, message in history if name == "amendment_refused"]
     return lines
 
 
 def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
     sent_back = [f for event in history.events if event.name == "answer_sent_back" for f in event.data["findings"]]
     final = [f.model_dump(mode="json") for f in history.outcome.findings] if history.outcome else []
-    refused = [finding for finding in [*sent_back, *final] if finding["code"].startswith(("contract.", UNSAFE_PATH))]
+    return _of_contract([*sent_back, *final])
+
+
+def _of_contract(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those that refuse something by the contract, each once."""
+    refused = [finding for finding in findings if finding["code"].startswith(("contract.", UNSAFE_PATH))]
     return [finding for number, finding in enumerate(refused) if finding not in refused[:number]]
 
 

@@ -16,7 +16,8 @@ from orchestrator.cli.apply import apply_command
 from orchestrator.cli.backup import backup_command, restore_command
 from orchestrator.cli.check import check_app
 from orchestrator.cli.common import Exit, say
-from orchestrator.cli.decide import approve_command, cancel_command, reject_command
+from orchestrator.cli.control import cancel_command, pause_command, resume_command, retry_command
+from orchestrator.cli.decide import approve_command, reject_command
 from orchestrator.cli.demo import demo_command
 from orchestrator.cli.doctor import doctor_command
 from orchestrator.cli.edit import edit_command
@@ -30,6 +31,7 @@ from orchestrator.cli.reset import reset_command
 from orchestrator.cli.run import run_command
 from orchestrator.cli.serve import serve_command
 from orchestrator.cli.status import status_command
+from orchestrator.cli.submit import submit_command
 from orchestrator.errors import OrchestratorError
 
 app = typer.Typer(
@@ -67,7 +69,11 @@ for command_name, command in (
     ("reject", reject_command),
     ("edit", edit_command),
     ("replan", replan_command),
+    ("submit", submit_command),
+    ("pause", pause_command),
+    ("resume", resume_command),
     ("cancel", cancel_command),
+    ("retry", retry_command),
     ("reset", reset_command),
     ("prune", prune_command),
     ("backup", backup_command),

@@ -1,24 +1,29 @@
 """`replan`: a person's word on a story that waits, or did not end well, which is then planned from the start."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from orchestrator.cli.common import (
     ConfigOption,
+    Exit,
     JsonOption,
     SetOption,
     SprintOption,
+    UrlOption,
     configured,
     print_json,
     say,
     told,
 )
-from orchestrator.cli.decide import GateOption, answer, comment_text
+from orchestrator.cli.decide import GateOption, answer, comment_text, tell_given
+from orchestrator.cli.logline import safe
 from orchestrator.domain.gate import Choice
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.gates import question, waits
+from orchestrator.wiring.remote import Remote, remote
 from orchestrator.wiring.reset import reset
 
 StoryArgument = Annotated[
@@ -36,6 +41,7 @@ def replan_command(
     comment: TellOption = "",
     gate: GateOption = None,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -48,6 +54,9 @@ def replan_command(
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
     settings, environment = configured(config, overrides)
+    daemon = remote(environment, url)
+    if daemon is not None:
+        raise typer.Exit(_there(daemon, environment, story, comment, sprint, gate, as_json=as_json))
     if gate is not None or waits(environment, story, sprint):
         asked = question(environment, story, Choice.REPLAN, sprint=sprint, number=gate)
         raise typer.Exit(answer(environment, asked, Choice.REPLAN, comment, as_json=as_json))
@@ -59,11 +68,35 @@ def _anew(
 ) -> None:
     """Begin a story anew that has ended."""
     result = asyncio.run(reset(story, sprint, settings, environment, comment=comment))
-    if result.warning:
-        say(f"warning: {result.warning}")
+    _tell(story, result.sprint, result.stories, result.warning, "give the same run command again", as_json=as_json)
+
+
+def _there(
+    daemon: Remote,
+    environment: Environment,
+    story: str,
+    comment: str,
+    sprint: str | None,
+    number: int | None,
+    *,
+    as_json: bool,
+) -> Exit:
+    """The same through a daemon, which knows whether the story waits or has ended."""
+    said = {"comment": comment_text(comment), "gate": number, "by": environment.user}
+    done = daemon.replan(sprint, story, said)
+    if "counts" in done:
+        return tell_given(done, as_json=as_json)
+    stories = [str(one) for one in done.get("stories", [])]
+    _tell(story, str(done["sprint"]), stories, done.get("warning"), "the daemon goes on", as_json=as_json)
+    return Exit.GOOD
+
+
+def _tell(story: str, sprint: str, stories: Sequence[str], warning: str | None, goes_on: str, *, as_json: bool) -> None:
+    if warning:
+        say(f"warning: {warning}")
     if as_json:
-        print_json({"sprint": result.sprint, "stories": list(result.stories)})
-    else:
-        print(f"to be planned anew in sprint {result.sprint}: {story}; give the same run command again")
-        if len(result.stories) > 1:
-            print(f"reset with it: {', '.join(other for other in result.stories if other != story)}")
+        print_json({"sprint": sprint, "stories": list(stories)})
+        return
+    print(safe(f"to be planned anew in sprint {sprint}: {story}; {goes_on}"))
+    if len(stories) > 1:
+        print(safe(f"reset with it: {', '.join(other for other in stories if other != story)}"))

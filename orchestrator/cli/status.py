@@ -1,8 +1,8 @@
-"""`status`: where each story of a sprint is, once or for as long as somebody works on it."""
+"""`status`: where each story of a sprint is, once or for as long as somebody works on it; here or of a daemon."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
@@ -16,21 +16,27 @@ from orchestrator.cli.common import (
     JsonOption,
     SetOption,
     SprintOption,
+    UrlOption,
     configured,
     print_json,
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
-from orchestrator.cli.gates import WAITING, to_type
 from orchestrator.cli.logline import cut, safe
-from orchestrator.domain.status import StoryStatus
+from orchestrator.cli.status_page import StatusPage, page_of_data, page_of_view
 from orchestrator.errors import ConfigError
-from orchestrator.wiring.read import Reader, SprintView
-from orchestrator.wiring.shown import sprint_json, waiting_of
+from orchestrator.settings import Environment
+from orchestrator.wiring.read import Reader
+from orchestrator.wiring.remote import Remote, remote
+from orchestrator.wiring.shown import sprint_json
 
 TITLE = 40
 """Characters of a title that stands before what happened last."""
 POLL_S = 0.5
+ASK_S = 2.0
+"""Between two questions to a daemon."""
+Look = Callable[[], StatusPage]
+"""The sprint as it is now."""
 
 
 @told
@@ -39,11 +45,12 @@ def status_command(
         bool, typer.Option("-f", "--follow", help="Go on for as long as the sprint is being run.")
     ] = False,
     sprint: SprintOption = None,
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Where each story of a sprint is.
+    """Where each story of a sprint is: of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
 
     With -f the lines are renewed in place on a terminal; elsewhere a line is printed when it changes.
 
@@ -52,69 +59,73 @@ def status_command(
     settings, environment = configured(config, overrides)
     if follow and as_json:
         raise ConfigError("--follow prints lines for people; give --json without it, or `logs -f --json`")
-    reader = Reader(environment)
-    view = reader.sprint(sprint)
+    daemon = remote(environment, url)
     if as_json:
-        print_json(sprint_json(view))
+        print_json(daemon.sprint(sprint) if daemon else sprint_json(Reader(environment).sprint(sprint)))
         return
+    look = _there(daemon, sprint) if daemon else _here(environment, sprint)
     printer = EventPrinter(settings, form="lines", stream=sys.stdout)
     try:
-        if follow and sys.stdout.isatty():
-            _renew(reader, view)
-            return
-        shown = _print(view, printer, {})
-        while follow and view.running_pid is not None and not printer.closed:
-            time.sleep(POLL_S)
-            view = reader.sprint(view.record.sprint)
-            shown = _print(view, printer, shown)
+        _show(look, printer, follow=follow, wait_s=ASK_S if daemon else POLL_S)
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def _renew(reader: Reader, view: SprintView) -> None:
+def _here(environment: Environment, sprint: str | None) -> Look:
+    reader = Reader(environment)
+    name = reader.sprint(sprint).record.sprint
+    return lambda: page_of_view(reader.sprint(name))
+
+
+def _there(daemon: Remote, sprint: str | None) -> Look:
+    name = sprint if sprint is not None else str(daemon.sprint(None)["sprint"])
+    return lambda: page_of_data(daemon.url, daemon.sprint(name))
+
+
+def _show(look: Look, printer: EventPrinter, *, follow: bool, wait_s: float) -> None:
+    page = look()
+    if follow and sys.stdout.isatty():
+        _renew(look, page, wait_s)
+        return
+    shown = _print(page, printer, {})
+    while follow and page.running and not printer.closed:
+        time.sleep(wait_s)
+        page = look()
+        shown = _print(page, printer, shown)
+
+
+def _renew(look: Look, page: StatusPage, wait_s: float) -> None:
     """The lines in place; they stay when the last process has ended."""
-    with Live(_page(view), console=Console(highlight=False), auto_refresh=False) as live:
-        while view.running_pid is not None:
-            time.sleep(POLL_S)
-            view = reader.sprint(view.record.sprint)
-            live.update(_page(view), refresh=True)
+    with Live(_group(page), console=Console(highlight=False), auto_refresh=False) as live:
+        while page.running:
+            time.sleep(wait_s)
+            page = look()
+            live.update(_group(page), refresh=True)
 
 
-def _page(view: SprintView) -> Group:
+def _group(page: StatusPage) -> Group:
     """One line of the terminal per line: what is too long for it ends in an ellipsis."""
-    lines = [line for _, line in _lines(view)]
+    lines = [line for _, line in _lines(page)]
     for line in lines:
         line.no_wrap, line.overflow = True, "ellipsis"
     return Group(*lines)
 
 
-def _print(view: SprintView, printer: EventPrinter, shown: dict[str, Text]) -> dict[str, Text]:
+def _print(page: StatusPage, printer: EventPrinter, shown: dict[str, Text]) -> dict[str, Text]:
     """Print the lines that are not `shown` yet; all that are there now."""
-    lines = dict(_lines(view))
+    lines = dict(_lines(page))
     for place, line in lines.items():
         if shown.get(place) != line:
             printer.say(line)
     return lines
 
 
-def _lines(view: SprintView) -> Iterator[tuple[str, Text]]:
+def _lines(page: StatusPage) -> Iterator[tuple[str, Text]]:
     """(what the line is about, the line)."""
-    waiting = waiting_of(view)
-    yield "", Text(f"Sprint {view.record.sprint}, {_alive(view)}, backlog {view.record.backlog}")
-    for story in view.report.stories:
-        gate = waiting.get(story.id)
-        status = WAITING if gate else story.status.value
-        last = f"{cut(gate.reason)}; {to_type(story.id, gate)}" if gate else cut(view.histories[story.id].last_message)
-        title = f"{cut(story.title, TITLE)}: " if story.title else ""
-        state = (f"{status:<16}", STYLES.get(status, "dim"))
-        yield story.id, Text.assemble(f"  {story.id:<12} ", state, f" {story.calls:>4} calls  ", safe(title + last))
-    totals = view.report.totals
-    counts = ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals[s.value])
-    yield " totals", Text(f"{counts}; waiting for a person: {', '.join(waiting)}" if waiting else counts)
-
-
-def _alive(view: SprintView) -> str:
-    if view.running_pid is not None:
-        return f"running as pid {view.running_pid}"
-    ended = all(story.status.final for story in view.report.stories)
-    return "not running" if ended else "not running (the command that began it goes on)"
+    yield "", Text(safe(page.head))
+    for row in page.rows:
+        title = f"{cut(row.title, TITLE)}: " if row.title else ""
+        state = (f"{row.status:<16}", STYLES.get(row.status, "dim"))
+        yield row.story, Text.assemble(f"  {row.story:<12} ", state, f" {row.calls:>4} calls  ", safe(title + row.last))
+    waiting = [row.story for row in page.rows if row.waits]
+    yield " totals", Text(f"{page.counts}; waiting for a person: {', '.join(waiting)}" if waiting else page.counts)

@@ -1,6 +1,6 @@
 """A story's path as steps to draw: repeated ones folded, and what goes on now (pure)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any
@@ -133,8 +133,16 @@ def as_data(steps: Iterable[PathStep]) -> list[dict[str, Any]]:
             "attempt": step.attempt,
             "budget_left": step.budget_left,
             "task": step.task,
+            "inner": step.inner,
             "text": redact(step.text),
             "notes": [redact(note) for note in step.notes],
         }
         for step in steps
     ]
+
+
+def of_data(told: Iterable[Mapping[str, Any]]) -> tuple[PathStep, ...]:
+    """The steps that `as_data` told. Raises ValueError for what are none."""
+    names = PathStep.model_fields.keys()
+    kept = [{name: value for name, value in one.items() if name in names and value is not None} for one in told]
+    return tuple(PathStep.model_validate(one) for one in kept)

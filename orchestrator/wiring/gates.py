@@ -82,6 +82,18 @@ def waits(environment: Environment, story: str, sprint: str | None) -> bool:
         return False
 
 
+def at_question(environment: Environment, story: str, sprint: str | None) -> bool:
+    """Whether the last that the story did was to ask: also when somebody has answered and it has not gone on yet.
+
+    False also for a story that nobody knows. Blocks.
+    """
+    try:
+        history = history_of(Reader(environment).sprint(sprint, story=story), story)
+    except ConfigError:
+        return False
+    return history.waits_for is not None or (bool(history.events) and history.events[-1].name == GATE_ANSWERED)
+
+
 async def give(environment: Environment, asked: Asked, answer: GateAnswer) -> Given:
     """Record the answer, once: of two people, or a person and the deadline, the first counts.
 

@@ -1,13 +1,159 @@
-"""Which daemon a command talks to, if any: the one it names, or the one that holds the state folder."""
+"""Commands through a daemon: the one that they name, or the one that holds the state folder."""
 
 import json
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
 
 from orchestrator.adapters.sprint_lock import holder
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.control import Settled, Verb
+from orchestrator.domain.daemon import Submitted
+from orchestrator.domain.gate import GATE_ANSWERED, Gate
+from orchestrator.domain.sprint import SprintRecord
+from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
+from orchestrator.wiring.gates import Asked
 
 if TYPE_CHECKING:
     from orchestrator.adapters.daemon_client import DaemonClient
+
+V = TypeVar("V", Settled, Submitted)
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_DOTS = frozenset({".", ".."})
+
+
+class Remote:
+    """What people ask of a daemon. Every method raises ConfigError with one sentence."""
+
+    def __init__(self, client: "DaemonClient") -> None:
+        self.url = client.url
+        self._client = client
+
+    def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
+        """The named sprint, or the latest (that has `story`), as `status --json` prints it."""
+        if name is not None:
+            return self._object(self._client.get(f"/sprints/{_part(name)}"), "sprint", "stories")
+        sprints = self._sprints()
+        fitting = [one for one in sprints if story is None or story in {entry.get("id") for entry in one["stories"]}]
+        if not fitting:
+            what = f"no sprint with a story {story}" if story is not None else "no sprint"
+            raise ConfigError(f"the daemon at {self.url} knows {what}")
+        return fitting[-1]
+
+    def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
+        """A story as `show --json` prints it."""
+        more = {"full": "true"} if full else {}
+        return self._object(self._client.get(self._place(sprint, story), **more), "id", "sprint", "history")
+
+    def contract(self, sprint: str, story: str) -> dict[str, Any]:
+        """A story's contract."""
+        return self._object(self._client.get(f"{self._place(sprint, story)}/contract"), "hash", "task_files")
+
+    def answer(self, sprint: str | None, story: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to the story's question that counts: the one that was given now, or an earlier one."""
+        return self._object(self._client.post(f"{self._place(sprint, story)}/answer", said), "counts", "message")
+
+    def replan(self, sprint: str | None, story: str, said: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer that counts, of a story that waits; else which stories are begun anew."""
+        return self._object(self._client.post(f"{self._place(sprint, story)}/replan", said), "sprint")
+
+    def whom(self, name: str | None, sprint: str | None) -> tuple[str, str | None]:
+        """(sprint, story or None for all of it) that an order with this name and --sprint is about."""
+        if name is None or name == sprint:
+            return sprint or str(self.sprint(None)["sprint"]), None
+        if sprint is None and name in {str(one["sprint"]) for one in self._sprints()}:
+            return name, None
+        return sprint or str(self.sprint(None, story=name)["sprint"]), name
+
+    def at_question(self, sprint: str, story: str) -> bool:
+        """As `wiring.gates.at_question`."""
+        shown = self.story(sprint, story)
+        last = shown["history"][-1:] if isinstance(shown["history"], list) else []
+        return shown.get("question") is not None or [one.get("event") for one in last] == [GATE_ANSWERED]
+
+    def order(self, verb: Verb, sprint: str, story: str | None, *, by: str, comment: str) -> Settled:
+        """What became of an order."""
+        place = self._place(sprint, story) if story is not None else f"/sprints/{_part(sprint)}"
+        told = self._client.post(f"{place}/orders", {"verb": verb.value, "comment": comment, "by": by[:80]})
+        return self._value(Settled, told)
+
+    def submit(self, name: str, form: str, content: bytes) -> Submitted:
+        """Hand a backlog in. Raises ConfigError with the findings when it is refused."""
+        return self._value(Submitted, self._client.put(f"/backlogs/{_part(name)}", content, format=form))
+
+    def _sprints(self) -> list[dict[str, Any]]:
+        told = self._client.get("/sprints")
+        if not isinstance(told, list):
+            raise ConfigError(f"{self.url} does not answer as a daemon: a list of sprints should be there")
+        return [self._object(one, "sprint", "stories") for one in told]
+
+    def _place(self, sprint: str | None, story: str) -> str:
+        _part(story)
+        name = sprint if sprint is not None else str(self.sprint(None, story=story)["sprint"])
+        return f"/sprints/{_part(name)}/stories/{story}"
+
+    def _object(self, told: Any, *names: str) -> dict[str, Any]:
+        if not isinstance(told, dict) or not told.keys() >= set(names):
+            raise ConfigError(f"{self.url} does not answer as a daemon: {', '.join(names)} should be there")
+        return told
+
+    def _value(self, kind: type[V], told: Any) -> V:
+        """A value of ours; what a newer daemon tells beside is left out."""
+        known = {name: told[name] for name in kind.model_fields if name in self._object(told)}
+        try:
+            return kind.model_validate(known)
+        except ValidationError as error:
+            raise ConfigError(f"{self.url} does not answer as a daemon: this is no {kind.__name__}") from error
+
+
+def asked_of(shown: Mapping[str, Any]) -> Asked:
+    """The question of a story that a daemon has shown. Raises ConfigError when it asks nothing."""
+    story, sprint, question = str(shown["id"]), str(shown["sprint"]), shown.get("question")
+    if not isinstance(question, dict):
+        raise ConfigError(f"{story} waits for nobody: it is {shown.get('status')}")
+    try:
+        gate = Gate.model_validate({name: value for name, value in question.items() if name in Gate.model_fields})
+    except ValidationError as error:
+        raise ConfigError(f"the question of {story} is one that this version does not know") from error
+    record = SprintRecord(
+        sprint=sprint, backlog="", repo="", base="", story_ids=(story,), titles={story: str(shown.get("title") or "")},
+        started_at=gate.opened_at or datetime.now(UTC),
+    )  # fmt: skip
+    return Asked(record=record, story=story, gate=gate)
+
+
+def whom(environment: Environment, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
+    """(sprint or None for the latest, story or None for all of it) that an order with this name and --sprint is about.
+
+    Blocks.
+    """
+    known = {record.sprint for record in StateFolder(environment.home).records() if not record.cleared}
+    if name is not None and sprint in {None, name} and name in known:
+        return name, None
+    return sprint, name
+
+
+def remote(environment: Environment, url: str | None) -> Remote | None:
+    """The daemon at `url`, else at ORCHESTRATOR_URL; None: the state folder is worked in. Raises ConfigError."""
+    client = client_of(environment, url)
+    return Remote(client) if client is not None else None
+
+
+def remote_or_living(environment: Environment, url: str | None) -> Remote | None:
+    """The same, else the daemon that is alive in the state folder: for what only a daemon can do."""
+    client = client_of(environment, url) or living(environment)
+    return Remote(client) if client is not None else None
+
+
+def _part(name: str) -> str:
+    """A name as a part of an address: no other than a sprint, a story or a backlog can have."""
+    if not _NAME.fullmatch(name) or name in _DOTS:
+        raise ConfigError(f"{name} is the name of nothing: letters, digits, dots, hyphens and underlines, 64 at most")
+    return name
 
 
 def client_of(environment: Environment, url: str | None) -> "DaemonClient | None":

@@ -1,0 +1,259 @@
+"""Commands through a daemon: what they ask it, what they make of its answers, and every way it can go wrong."""
+
+import asyncio
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.domain.gate import GATE_ANSWERED
+from orchestrator.settings import load
+from orchestrator.sprint.timeline import as_data, of_story
+from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.shown import sprint_json, story_json
+from tests.cli.waiting import SPRINT, Waiting, about_plan
+from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon
+
+SETTLED = {"order": "o1", "done": True, "message": "US-1 is paused", "stories": ["US-1"]}
+GIVEN = {
+    "sprint": SPRINT, "story": "US-1", "gate": 1, "counts": True, "choice": "approve", "by": "anna", "comment": "",
+    "answered_at": "2026-01-02T12:00:00+00:00", "running_pid": 7, "message": "US-1: the plan is approved by anna",
+}  # fmt: skip
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Waiting:
+    return Waiting(tmp_path)
+
+
+def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
+    """A daemon that tells what the state folder holds; `posts`: what becomes of what it is told, by the last word."""
+    reader = Reader(load(None, (), waiting.environment(), waiting.folder)[1])
+
+    def respond(asked: Asked) -> Said:
+        word = asked.path.rpartition("/")[2]
+        if asked.method != "GET":
+            return posts[word]
+        view = reader.sprint(None)
+        if asked.path == "/api/v1/sprints":
+            return Said(body=[sprint_json(view)])
+        if asked.path == f"/api/v1/sprints/{SPRINT}":
+            return Said(body=sprint_json(view))
+        if word in view.histories:
+            drawn = of_story(history_of(view, word), running=True, full=asked.query.get("full") == "true")
+            return Said(body={**story_json(view, word, "no branch yet"), "timeline": as_data(drawn)})
+        return Said(status=404, body={"error": f"sprint {SPRINT} has no story {word}"})
+
+    return respond
+
+
+def sent(daemon: FakeDaemon) -> tuple[str, Any]:
+    """Where the last thing was told, and what."""
+    return daemon.asked[-1].path, json.loads(daemon.asked[-1].body)
+
+
+def test_status_and_show_look_as_they_do_where_the_state_is(waiting: Waiting, tmp_path: Path) -> None:
+    waiting.ask("US-1")
+    waiting.ask("US-2", about_plan("US-2"))
+    elsewhere = Waiting(tmp_path / "elsewhere", ["X-1"])
+    with fake_daemon(told_by(waiting)) as daemon:
+        for words in (["status", "--json"], ["show", "US-1", "--json"], ["show", "US-1", "--sprint", SPRINT, "--full"]):
+            here, there = waiting.cli(*words), elsewhere.cli(*words, "--url", daemon.url)
+            assert there.exit_code == 0, there.output
+            assert _timeless(there.stdout) == _timeless(here.stdout)
+        text = elsewhere.cli("status", ORCHESTRATOR_URL=f"{daemon.url}/").stdout
+    assert f"Sprint {SPRINT}, not running (the command that began it goes on), at {daemon.url}" in text
+    assert "US-1         waiting" in text
+    assert "waiting for a person: US-1, US-2" in text
+    assert "orchestrator show US-1, then approve | reject | edit | replan | cancel" in text
+
+
+def _timeless(text: str) -> list[str]:
+    """Without how long something lasts by now."""
+    return [line for line in text.splitlines() if " now" not in line and "nobody works" not in line]
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "body"),
+    [
+        (["approve", "US-1", "--gate", "1"], "answer", {"choice": "approve", "comment": "", "gate": 1, "by": "anna"}),
+        (["reject", "US-1", "--comment", " no "], "answer", {"choice": "reject", "comment": "no", "gate": None}),
+        (["cancel", "US-1"], "answer", {"choice": "cancel", "gate": None}),
+        (["replan", "US-1", "--comment", "anew"], "replan", {"comment": "anew", "gate": None, "by": "anna"}),
+    ],
+)
+def test_answers_go_to_the_daemon(waiting: Waiting, words: list[str], place: str, body: dict[str, Any]) -> None:
+    waiting.ask("US-1")
+    late = {**GIVEN, "counts": False, "message": "question 1 of US-1 was answered already"}
+    with fake_daemon(told_by(waiting, **{place: Said(body=GIVEN)})) as daemon:
+        done = waiting.cli(*words, "--url", daemon.url)
+        assert done.exit_code == 0, done.output
+        assert done.stdout == "US-1: the plan is approved by anna; the daemon goes on with it\n"
+        path, said = sent(daemon)
+        assert path == f"/api/v1/sprints/{SPRINT}/stories/US-1/{place}"
+        assert {name: said[name] for name in body} == body
+        assert json.loads(waiting.cli(*words, "--url", daemon.url, "--json").stdout) == GIVEN
+    with fake_daemon(told_by(waiting, **{place: Said(status=409, body=late)})) as daemon:
+        second = waiting.cli(*words, "--url", daemon.url)
+        assert (second.exit_code, second.stdout) == (1, "")
+        assert "was answered already" in second.stderr
+    assert waiting.answers() == [], "nothing was done here"
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "verb"),
+    [
+        (["pause"], "orders", "pause"),
+        (["resume", SPRINT], "orders", "resume"),
+        (["retry", "US-2", "--comment", "again"], "stories/US-2/orders", "retry"),
+        (["cancel", "US-2"], "stories/US-2/orders", "cancel"),
+        (["cancel", "--sprint", SPRINT], "orders", "cancel"),
+        (["reset", "US-2"], "stories/US-2/orders", "reset"),
+        (["reset", SPRINT], "orders", "reset"),
+    ],
+)
+def test_orders_go_to_the_daemon(waiting: Waiting, words: list[str], place: str, verb: str) -> None:
+    with fake_daemon(told_by(waiting, orders=Said(body=SETTLED | {"newer": 1}))) as daemon:
+        done = waiting.cli(*words, "--url", daemon.url)
+        assert (done.exit_code, done.stdout) == (0, "US-1 is paused\n"), done.output
+        path, said = sent(daemon)
+        assert (path, said["verb"], said["by"]) == (f"/api/v1/sprints/{SPRINT}/{place}", verb, "anna")
+        assert json.loads(waiting.cli(*words, "--url", daemon.url, "--json").stdout) == SETTLED
+    refused = SETTLED | {"done": False, "message": "it is paused by bob already"}
+    with fake_daemon(told_by(waiting, orders=Said(status=409, body=refused))) as daemon:
+        second = waiting.cli(*words, "--url", daemon.url)
+        assert (second.exit_code, second.stderr) == (1, "error: it is paused by bob already\n")
+
+
+def test_a_story_that_was_answered_and_has_not_gone_on_is_given_up_by_no_order(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    assert waiting.cli("approve", "US-1").exit_code == 0
+    refusal = Said(status=409, body={"error": "US-1 waits for nobody: question 1 of US-1 was answered already"})
+    with fake_daemon(told_by(waiting, answer=refusal)) as daemon:
+        done = waiting.cli("cancel", "US-1", "--url", daemon.url)
+    assert (done.exit_code, done.stderr) == (2, f"error: {refusal.body['error']}\n")
+    assert GATE_ANSWERED in waiting.cli("show", "US-1", "--json").stdout
+
+
+def test_an_edited_plan_is_judged_by_the_daemon(waiting: Waiting, tmp_path: Path) -> None:
+    waiting.ask("US-1")
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("tasks: []\n")
+    finding = {"code": "breakdown.no_tasks", "severity": "critical", "message": "the plan has no task"}
+    refused = Said(status=422, body={"error": "nothing was answered: the plan is empty", "findings": [finding]})
+    with fake_daemon(told_by(waiting, answer=refused)) as daemon:
+        done = waiting.cli("edit", "US-1", "--file", str(plan), "--url", daemon.url)
+    assert done.exit_code == 1
+    assert "[critical] breakdown.no_tasks: the plan has no task" in done.stderr
+    assert f"kept in {plan}" in done.stderr
+    with fake_daemon(told_by(waiting, answer=Said(body=GIVEN))) as daemon:
+        done = waiting.cli("edit", "US-1", "--file", str(plan), "--force", "--comment", "mine", "--url", daemon.url)
+        assert done.exit_code == 0, done.output
+        assert sent(daemon)[1] == {
+            "choice": "edit", "comment": "mine", "gate": 1, "by": "anna", "force": True, "plan": "tasks: []\n",
+        }  # fmt: skip
+        assert waiting.cli("edit", "US-2", "--file", str(plan), "--url", daemon.url).exit_code == 2
+    away = waiting.cli("edit", "US-1", "--file", str(plan), "--url", daemon.url)
+    assert (away.exit_code, "cannot be reached" in away.stderr) == (2, True)
+    assert plan.read_text() == "tasks: []\n"
+
+
+def test_a_backlog_is_handed_in_and_what_is_wrong_with_it_told(waiting: Waiting, tmp_path: Path) -> None:
+    backlog = tmp_path / "shop.yml"
+    backlog.write_bytes(b"\xff stories")
+    made = {"name": "shop", "path": "/data/shop.yaml", "stories": 3, "replaced": False, "warnings": []}
+    finding = {"code": "backlog.cycle", "severity": "major", "message": "US-1 waits for itself", "fix": "Break it."}
+    with fake_daemon(Said(status=201, body=made)) as daemon:
+        done = waiting.cli("submit", str(backlog), "--url", daemon.url, ORCHESTRATOR_TOKEN="tok-1234567")
+        assert (done.exit_code, done.output) == (
+            0,
+            "backlog shop with 3 stories is new there, and is watched from now on\n",
+        )
+        (asked,) = daemon.asked
+        assert (asked.method, asked.path, asked.query) == ("PUT", "/api/v1/backlogs/shop", {"format": "yaml"})
+        assert (asked.body, asked.headers["authorization"]) == (b"\xff stories", "Bearer tok-1234567")
+    with fake_daemon(Said(status=422, body={"error": "the backlog cannot be used", "findings": [finding]})) as daemon:
+        done = waiting.cli("submit", str(backlog), "--name", "other", "--url", daemon.url)
+        assert done.exit_code == 2
+        assert (
+            "error: the backlog cannot be used\n  [major] backlog.cycle: US-1 waits for itself; Break it."
+            in done.stderr
+        )
+        assert daemon.asked[-1].path == "/api/v1/backlogs/other"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["b.csv"], "start one with `orchestrator serve`, or name one with --url"),
+        (["b.md"], "use one of .csv, .yaml, .yml, .json"),
+        (["none.csv"], "cannot read none.csv: No such file or directory"),
+        (["b.csv", "--name", "../x", "--url", "http://127.0.0.1:1"], "../x is the name of nothing"),
+        (["b.csv", "--url", "http://127.0.0.1:1"], "cannot be reached: Connection refused"),
+    ],
+)
+def test_what_cannot_be_handed_in_is_told(
+    waiting: Waiting, monkeypatch: pytest.MonkeyPatch, words: list[str], why: str
+) -> None:
+    monkeypatch.chdir(waiting.folder)
+    (waiting.folder / "b.csv").write_text("Story_ID\n")
+    (waiting.folder / "b.md").write_text("x")
+    done = waiting.cli("submit", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert why in done.stderr
+
+
+async def test_the_daemon_of_the_state_folder_is_found_while_it_lives(waiting: Waiting) -> None:
+    folder = waiting.state.home / "daemon"
+    backlog = waiting.folder / "b.csv"
+    backlog.write_text("Story_ID\n")
+    made = {"name": "b", "path": "b.csv", "stories": 1, "replaced": True, "warnings": []}
+
+    def submit() -> str:
+        return waiting.cli("submit", str(backlog)).output
+
+    with fake_daemon(Said(body=made)) as daemon:
+        folder.mkdir()
+        address = folder / "address.json"
+        address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
+        assert "no daemon is at work" in await asyncio.to_thread(submit), "what a killed one has left"
+        async with SprintLock(folder / "lock"):
+            assert "with 1 story replaces what was there" in await asyncio.to_thread(submit)
+            for other in ("{", "[]", '{"url": 7}', json.dumps({"url": daemon.url, "pid": 1})):
+                address.write_text(other)
+                assert "no daemon is at work" in await asyncio.to_thread(submit)
+        assert len(daemon.asked) == 1
+
+
+@pytest.mark.parametrize("said", [Said(body={}), Said(body=[1]), Said(body="<html>"), Said(body=[{"sprint": 1}])])
+def test_what_is_no_daemon_is_told_in_one_line(waiting: Waiting, said: Said) -> None:
+    with fake_daemon(said) as daemon:
+        for words in (["status"], ["contract", "US-1"], ["approve", "US-1"]):
+            done = waiting.cli(*words, "--url", daemon.url)
+            assert done.exit_code == 2
+            assert done.stderr.startswith(f"error: {daemon.url} does not answer as a daemon")
+            assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://example.org", "is plain http: ORCHESTRATOR_TOKEN is sent over https"),
+        ("http://localhost.example.org", "is plain http"),
+        ("https://u:geheim@example.org", "an address of a daemon holds no password"),
+        ("example.org", "give one like https://"),
+        ("http://a b", "is no address of a daemon"),
+        ("http://[::1", "is no address of a daemon"),
+        ("http://127.0.0.1:1/?x=1", "ends before the question mark"),
+        ("http://127.0.0.1:1", "cannot be reached"),
+    ],
+)
+def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting, url: str, why: str) -> None:
+    done = waiting.cli("status", "--url", url, ORCHESTRATOR_TOKEN="tok-1234567")
+    assert done.exit_code == 2
+    assert why in done.stderr
+    assert "geheim" not in done.output
