@@ -14,16 +14,16 @@ ENV PIP_CONSTRAINT=/src/constraints.txt PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSI
 COPY pyproject.toml constraints.txt ./
 # The dependencies have a layer of their own, which a change of the code leaves alone; ready-made ones only, so that no
 # compiler is needed.
-RUN python -m venv /opt/orchestrator \
+RUN python -m venv --without-pip /opt/orchestrator \
     && python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" \
         > requirements.txt \
-    && /opt/orchestrator/bin/pip install --only-binary :all: -r requirements.txt
+    && pip --python /opt/orchestrator/bin/python install --only-binary :all: -r requirements.txt
 COPY README.md LICENSE config.yaml ./
 COPY orchestrator orchestrator
 COPY system_prompts system_prompts
 COPY contracts contracts
 COPY examples examples
-RUN /opt/orchestrator/bin/pip install --no-deps .
+RUN pip --python /opt/orchestrator/bin/python install --no-deps .
 
 FROM python:3.11-slim-bookworm
 # git and ssh for repositories; bubblewrap and libseccomp for the sandbox of commands.
