@@ -45,7 +45,6 @@ class _Head:
     ref: str
     """What to ask for there."""
     commit: str
-    """"": there is no commit at all yet."""
 
 
 class RemoteRepositories:
@@ -110,14 +109,16 @@ class RemoteRepositories:
         lines = await self._listed(address, "--symref", wanted)
         symbolic = next((what[5:] for what, name in lines if name == "HEAD" and what.startswith("ref: ")), "")
         commit = next((what for what, name in lines if name == wanted and _OID.fullmatch(what)), "")
-        if address.branch and not commit:
-            raise RepositoryError(f"{address}: there is no branch {address.branch}")
-        if not commit and await self._listed(address, "--heads"):
-            raise RepositoryError(f"{address}: its HEAD is no branch that exists; name one: {address.url}#BRANCH")
+        if not commit:
+            # Nothing at all is also what a page says that asks for a password: no reason to begin from an empty tree.
+            there = any(name.startswith("refs/heads/") for _, name in await self._listed(address, "--heads"))
+            what = f"there is no branch {address.branch}" if address.branch else "its HEAD is no branch that exists"
+            told = f"{what}; name one: {address.url}#BRANCH" if there else "there is no commit in it; push a first one"
+            raise RepositoryError(f"{address}: {told}")
         if address.branch or symbolic.startswith("refs/heads/"):
             branch = address.branch or symbolic.removeprefix("refs/heads/")
             return _Head(branch, f"refs/heads/{branch}", commit)
-        return _Head(_DETACHED if commit else "main", "HEAD", commit)
+        return _Head(_DETACHED, "HEAD", commit)
 
     async def _listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
         """What `ls-remote` says, as (commit, name)."""
@@ -134,10 +135,10 @@ class RemoteRepositories:
             await copy.prepare()
             ref = f"refs/heads/{head.branch}"
             known = await copy.refs("refs/heads/")
-            if head.commit and (ref not in known or known[ref].commit != head.commit):
+            if ref not in known or known[ref].commit != head.commit:
                 await self._talk(address, copy, ["fetch", *_FETCH], [address.url, f"+{head.ref}:{ref}"])
             await copy.git("symbolic-ref", "HEAD", ref)
-            gone = [name for name in known if name != ref or not head.commit]
+            gone = [name for name in known if name != ref]
             if gone:
                 await copy.update(*(f"delete {name}" for name in gone))
         finally:

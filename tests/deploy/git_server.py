@@ -17,6 +17,8 @@ class GitServer:
     def __init__(self, root: Path, secret: str = "", elsewhere: str = "") -> None:
         self.root, self.secret, self.elsewhere = root, secret, elsewhere
         self.fails: list[int] = []
+        self.page = ""
+        """What every request gets, with status 200."""
         self.asked: list[str] = []
         self.users: set[str] = set()
         """Those that came with a password, right or wrong."""
@@ -45,6 +47,12 @@ class GitServer:
         self.asked.append(handler.path)
         if self.fails:
             handler.send_error(self.fails.pop(0))
+        elif self.page:
+            handler.send_response(200)
+            kind = "text/html" if self.page.startswith("<") else "application/x-git-upload-pack-advertisement"
+            handler.send_header("Content-Type", kind)
+            handler.end_headers()
+            handler.wfile.write(self.page.encode())
         elif self.elsewhere:
             handler.send_response(302)
             handler.send_header("Location", self.elsewhere + handler.path)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.remote_access import remove_keys
 from orchestrator.adapters.remote_address import RemoteAddress, remote_address
 from orchestrator.adapters.remote_repository import RemoteRepositories
@@ -85,24 +84,26 @@ async def test_a_branch_that_is_named_and_a_head_that_names_none(origin: Path, t
     ours, commit = remotes(tmp_path), further(tmp_path, "more", "release/1.x")
     copy = await ours.refresh(by_file(origin, "release/1.x"))
     assert git(copy, "rev-parse", "HEAD") == commit
-    with pytest.raises(RepositoryError, match="there is no branch release/2"):
+    with pytest.raises(RepositoryError, match="there is no branch release/2; name one"):
         await ours.refresh(by_file(origin, "release/2"))
     git(origin, "symbolic-ref", "HEAD", "refs/heads/trunk")
     with pytest.raises(RepositoryError, match="its HEAD is no branch that exists; name one"):
         await ours.refresh(by_file(origin))
 
 
-async def test_an_empty_repository_is_begun_by_the_first_push(tmp_path: Path) -> None:
+async def test_what_has_no_commit_is_not_begun_from(server: GitServer, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "-b", "trunk", "empty.git")
-    ours, address = remotes(tmp_path), by_file(tmp_path / "empty.git")
-    assert (await open_repository(await ours.refresh(address))).base == ""
-    workspace = GitWorkspace(mirror=tmp_path / "mirror.git", folder=tmp_path / "trees", sprint="s1", base="")
-    await workspace.prepare()
-    await ours.push(address, tmp_path / "mirror.git", await workspace.result_head(), "trunk")
-    workspace.close()
-    assert (await open_repository(await ours.refresh(address))).base == git(
-        tmp_path / "empty.git", "rev-parse", "trunk"
-    )
+    with pytest.raises(RepositoryError, match="there is no commit in it; push a first one"):
+        await remotes(tmp_path).refresh(by_file(tmp_path / "empty.git"))
+    server.page = "<html>Please log in</html>"  # to git that is a repository without branches
+    with pytest.raises(RepositoryError, match="there is no commit in it"):
+        await remotes(tmp_path, GIT_TOKEN=TOKEN).refresh(remote_address(f"{server.url}/project.git"))
+    said = f"ERR \x1b[2Jno\x07 for {TOKEN}"
+    server.page = f"001e# service=git-upload-pack\n0000{len(said) + 4:04x}{said}"
+    with pytest.raises(RepositoryError, match="remote error") as told:
+        await remotes(tmp_path, GIT_TOKEN=TOKEN).refresh(remote_address(f"{server.url}/project.git"))
+    assert told.value.message.isprintable()
+    assert TOKEN not in told.value.message
 
 
 async def test_a_damaged_copy_is_made_anew_and_an_unreachable_remote_leaves_it(origin: Path, tmp_path: Path) -> None:
