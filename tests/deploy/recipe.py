@@ -44,3 +44,10 @@ def copied() -> list[str]:
     """Paths of this tree that get into the image."""
     found = [rest.split()[:-1] for name, rest in instructions() if name == "COPY" and "--from" not in rest]
     return [path for paths in found for path in paths]
+
+
+def healthcheck() -> list[str]:
+    """What Docker asks with."""
+    [told] = [rest for name, rest in instructions(-1) if name == "HEALTHCHECK"]
+    parts: list[str] = json.loads(told.partition("CMD ")[2])
+    return parts

@@ -1,0 +1,175 @@
+"""The container's start command as the platform gives it: nothing but its variables, and a sprint from end to end."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.adapters.git_samples import git, user_repo
+from tests.deploy.recipe import ROOT, copied, healthcheck, railway, start_command, variables
+from tests.support import Team, write_backlog
+
+TOKEN = "Zt7k3Rq9" * 5
+KEY = "sk-ant-api03-" + "k3Rq9Zt7" * 5
+STARTER = """#!{python}
+import sys
+sys.path.insert(0, {place!r})
+from orchestrator.cli.main import main
+sys.exit(main())
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `orchestrator` and `python` in it, made of nothing but what the Dockerfile copies."""
+    folder = tmp_path_factory.mktemp("image")
+    for path in copied():
+        for name in git(ROOT, "ls-files", path).splitlines():
+            target = folder / "src" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((ROOT / name).read_bytes())
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=folder / "src", check=True, capture_output=True)
+    [wheel] = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(folder / "place")], check=True)
+    starter = folder / "bin/orchestrator"
+    starter.parent.mkdir()
+    starter.write_text(STARTER.format(python=sys.executable, place=str(folder / "place")))
+    starter.chmod(0o755)
+    (starter.parent / "python").symlink_to(sys.executable)
+    return starter.parent
+
+
+class Service:
+    """The start command at work; `lines` are what it has printed."""
+
+    def __init__(self, image: Path, volume: Path, **own: str) -> None:
+        with socket.create_server(("", 0)) as found:
+            self.port = found.getsockname()[1]
+        path = variables()["PATH"].replace("/opt/orchestrator/bin", str(image)).replace("$PATH", "/usr/bin:/bin")
+        given = {  # what the platform gives
+            "PORT": str(self.port),
+            "RAILWAY_VOLUME_MOUNT_PATH": str(volume),
+            "RAILWAY_VOLUME_NAME": "orchestrator-volume",
+            "RAILWAY_PROJECT_NAME": "p",
+            "RAILWAY_ENVIRONMENT_NAME": "production",
+            "RAILWAY_SERVICE_NAME": "orchestrator",
+            "RAILWAY_REPLICA_ID": "r-1",
+            "RAILWAY_DEPLOYMENT_ID": "d-1",
+            "RAILWAY_RUN_UID": "0",
+            "RAILWAY_GIT_COMMIT_SHA": "0" * 40,
+        }
+        self.environment = {**variables(), "PATH": path, **given, **own}
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            start_command(), cwd=volume, env=self.environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        self.lines.extend(iter(self.process.stdout.readline, ""))
+
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in list(self.lines)]
+
+    def until(self, what: Callable[[], object]) -> None:
+        end = time.monotonic() + 60
+        while not what():
+            assert self.process.poll() is None, self.process.communicate()[1]
+            assert time.monotonic() < end, self.lines[-20:]
+            time.sleep(0.05)
+
+    def ask(self, path: str, *, host: str = "127.0.0.1", body: bytes | None = None, token: str = TOKEN) -> int:
+        headers = {"Authorization": f"Bearer {token}", "Host": "healthcheck.railway.app"}
+        request = urllib.request.Request(
+            f"http://{host}:{self.port}{path}", body, headers, method="PUT" if body else "GET"
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=20) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+    def end(self) -> tuple[int, str]:
+        """SIGTERM; its exit code and what it printed on stderr, within the platform's patience."""
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(railway()["deploy"]["drainingSeconds"])
+        self._reader.join(10)
+        assert self.process.stderr is not None
+        return code, self.process.stderr.read()
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def services() -> Iterator[list[Service]]:
+    begun: list[Service] = []
+    yield begun
+    for service in begun:
+        service.process.kill()
+        service.process.communicate()
+
+
+def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
+    image: Path, volume: Path, tmp_path: Path, services: list[Service]
+) -> None:
+    origin = user_repo(tmp_path / "origin", {"README.md": "hello\n"})
+    team = Team()
+    team.good("US-001")
+    service = Service(
+        image,
+        volume,
+        ORCHESTRATOR_TOKEN=TOKEN,
+        ANTHROPIC_API_KEY=KEY,
+        ORCHESTRATOR_PROVIDER__SCRIPT=str(team.write(tmp_path / "team.jsonl")),
+        ORCHESTRATOR_SANDBOX__REQUIRE="none",
+        ORCHESTRATOR_SERVE__REPO=f"file://{origin}",
+        ORCHESTRATOR_SERVE__PUSH_TO="sprints/{sprint}",
+    )
+    services.append(service)
+    service.until(lambda: service.ask(railway()["deploy"]["healthcheckPath"]) == 200)
+    assert [service.ask("/healthz", host=host, token="") for host in ("127.0.0.1", "[::1]")] == [200, 200]
+    assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
+    backlog = write_backlog(tmp_path / "backlog.csv", "US-001").read_bytes()
+    assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog, token="another") == 401
+    assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog) == 201
+    service.until(lambda: [event for event in service.events() if event["event"] == "sprint_ended"])
+    code, errors = service.end()
+    assert (code, errors) == (0, "")
+    events = service.events()
+    assert git(origin, "for-each-ref", "--format=%(refname:short)", "refs/heads/sprints") == "sprints/SP-001"
+    assert git(origin, "show", "sprints/SP-001:us_001.py").startswith("def value()")
+    assert {"timestamp", "level", "message", "event"} <= set.intersection(*(set(event) for event in events))
+    assert (volume / ".orchestrator/reports/SP-001/report.json").is_file()
+    assert not [line for line in service.lines if TOKEN in line or KEY in line]
+    assert sorted(os.listdir(volume)) == [".orchestrator"]
+
+
+def test_without_a_token_it_does_not_begin(image: Path, volume: Path, services: list[Service]) -> None:
+    model = {"ORCHESTRATOR_PROVIDER__NAME": "anthropic", "ORCHESTRATOR_PROVIDER__MODEL": "m", "ANTHROPIC_API_KEY": KEY}
+    service = Service(image, volume, ORCHESTRATOR_SANDBOX__REQUIRE="none", **model)
+    services.append(service)
+    code = service.process.wait(60)
+    assert service.process.stderr is not None
+    told = service.process.stderr.read()
+    assert (code, "ORCHESTRATOR_TOKEN" in told, KEY in told) == (2, True, False)
