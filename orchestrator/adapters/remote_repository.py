@@ -19,7 +19,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
 
 from orchestrator.adapters.git import GitOutput
-from orchestrator.adapters.mirror import Mirror
+from orchestrator.adapters.mirror import Mirror, remove_locks
 from orchestrator.adapters.remote_access import let_in
 from orchestrator.adapters.remote_address import RemoteAddress
 from orchestrator.adapters.remote_trouble import trouble
@@ -33,6 +33,8 @@ _LOOK_S = 1.0
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _DETACHED = "detached"
 """Name here of a remote HEAD that is on no branch."""
+_PACKS = 50
+"""Packs from which on they are put together."""
 _FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
 _PUSH = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed", "--no-thin")
 
@@ -78,9 +80,11 @@ class RemoteRepositories:
                 await self._follow(address, head)
             except (RepositoryError, WorkspaceError) as error:
                 kept = not new and isinstance(error, RepositoryUnreachable | _TooMuch)
-                if not kept:
-                    await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
-                if kept or new:
+                if kept:
+                    await asyncio.to_thread(remove_locks, path)  # and half a pack, which may have filled the disk
+                    raise
+                await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+                if new:
                     raise
                 # The other side answered just now, so the fault lies here: a crash or a full disk broke the copy.
                 await self._follow(address, head)
@@ -141,6 +145,8 @@ class RemoteRepositories:
             gone = [name for name in known if name != ref]
             if gone:
                 await copy.update(*(f"delete {name}" for name in gone))
+            if len(await asyncio.to_thread(_packs, copy.path)) > _PACKS:
+                await copy.git("repack", "-a", "-d", "--keep-unreachable", "--quiet")
         finally:
             copy.close()
 
@@ -196,7 +202,7 @@ class RemoteRepositories:
                 *names,
                 ok=ok,
                 protocols=address.protocol,
-                settings=access.settings,
+                settings=(*access.settings, "fetch.unpackLimit=1"),  # a pack can be watched growing
                 variables=access.variables,
             )
             try:
@@ -222,7 +228,7 @@ class RemoteRepositories:
 
     def _require_room(self, address: RemoteAddress, repository: Path) -> None:
         limit, free = self._settings.max_mb, self._keep_free_mb
-        if sum(_size(path) for path in repository.glob("objects/pack/*")) > limit * _MB:
+        if sum(map(_size, repository.glob("objects/pack/*"))) > limit * _MB:
             raise _TooMuch(f"{address} is larger than remote.max_mb ({limit} MB)")
         if shutil.disk_usage(repository).free < free * _MB:
             raise _TooMuch(
@@ -232,6 +238,10 @@ class RemoteRepositories:
 
 class _TooMuch(RepositoryError):
     """A limit of ours ended it; a clone anew would meet it again."""
+
+
+def _packs(repository: Path) -> list[Path]:
+    return list(repository.glob("objects/pack/*.pack"))
 
 
 def _size(path: Path) -> int:
