@@ -90,11 +90,17 @@ class RemoteRepositories:
                 await self._follow(address, head)
             return path
 
-    async def check_push(self, address: RemoteAddress, mirror: Path, commit: str, branch: str) -> None:
+    async def check_push(
+        self, address: RemoteAddress, mirror: Path, commit: str, branch: str, *, begun: bool = False
+    ) -> None:
         """Raise RepositoryError unless `branch` of the remote repository could be created at `commit` of the
-        repository at `mirror`, or fast-forwarded to it, by us and now."""
-        refused = await self._push(address, Mirror(mirror), commit, branch, "--dry-run")
-        if refused:
+        repository at `mirror`, or fast-forwarded to it, by us and now.
+
+        Where work has `begun`, the branch may also hold the commit already: it was pushed before, and somebody went on.
+        """
+        here = Mirror(mirror)
+        refused = await self._push(address, here, commit, branch, "--dry-run")
+        if refused and not (begun and await self._holds(address, here, commit, branch)):
             raise _unpushed(address, branch, refused)
 
     async def push(self, address: RemoteAddress, mirror: Path, commit: str, branch: str) -> None:

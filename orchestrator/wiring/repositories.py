@@ -73,7 +73,7 @@ class SharedRepository:
             await workspace.check_push(Path(record.repo), branch)
             return
         commit, mirror = await workspace.result_head(), self._folder.mirror(Path(record.repo))
-        await self._remotes.check_push(address, mirror, commit, branch)
+        await self._remotes.check_push(address, mirror, commit, branch, begun=commit != record.base)
 
     async def push(self, workspace: GitWorkspace, record: SprintRecord) -> str | None:
         """Push the result; why that could not be done, or None. Doing it again is fine."""

@@ -141,6 +141,7 @@ async def test_pushed_is_what_can_be_fast_forwarded_and_nothing_else(origin: Pat
     assert "new/one" not in git(origin, "for-each-ref")
     with pytest.raises(RepositoryError, match=r"branch next of .* has gone its own way \(fetch first\)"):
         await ours.check_push(address, copy, first, "next")
+    await ours.check_push(address, copy, first, "next", begun=True)
     await ours.push(address, copy, first, "next")  # holds it already: somebody went on from there
     copy = await ours.refresh(by_file(origin, "next"))
     await ours.push(address, copy, second, "main")
