@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from pydantic import AwareDatetime, ValidationError
+from pydantic import AwareDatetime, Field, ValidationError
 
 from orchestrator.cli.gates import WAITING, to_type, typed
 from orchestrator.cli.logline import cut
@@ -55,6 +55,8 @@ class _Sprint(AnswerValue):
     stories: tuple[_Story, ...]
     running_pid: int | None = None
     waiting: tuple[_Waiting, ...] = ()
+    paused: str = ""
+    held: dict[str, str] = Field(default_factory=dict)
 
 
 def page_of_view(view: SprintView) -> StatusPage:
@@ -63,11 +65,13 @@ def page_of_view(view: SprintView) -> StatusPage:
     rows = []
     for story in view.report.stories:
         gate = waiting.get(story.id)
-        last = f"{cut(gate.reason)}; {to_type(story.id, gate)}" if gate else cut(view.histories[story.id].last_message)
+        happened = view.held.get(story.id) or view.histories[story.id].last_message
+        last = f"{cut(gate.reason)}; {to_type(story.id, gate)}" if gate else cut(happened)
         status = WAITING if gate else story.status.value
         rows.append(StatusRow(story.id, story.title, status, story.calls, last, gate is not None))
     ended = all(story.status.final for story in view.report.stories)
-    head = f"Sprint {view.record.sprint}, {_alive(view.running_pid, ended=ended)}, backlog {view.record.backlog}"
+    alive = _alive(view.running_pid, ended=ended, daemons=bool(view.record.executor))
+    head = f"Sprint {view.record.sprint}, {alive}, backlog {view.record.backlog}{_paused(view.paused, ended=ended)}"
     return StatusPage(head, tuple(rows), _counts(view.report.totals), view.running_pid is not None)
 
 
@@ -82,14 +86,17 @@ def page_of_data(url: str, told: Mapping[str, Any]) -> StatusPage:
     for story in sprint.stories:
         gate = waiting.get(story.id)
         over = gate is not None and gate.deadline is not None and datetime.now(UTC) >= gate.deadline
-        last = f"{cut(gate.reason)}; {typed(story.id, gate.choices, over=over)}" if gate else ""
+        last = (
+            f"{cut(gate.reason)}; {typed(story.id, gate.choices, over=over)}" if gate else sprint.held.get(story.id, "")
+        )
         status = WAITING if gate else story.status.value
         rows.append(StatusRow(story.id, story.title, status, story.calls, last, gate is not None))
     ended = all(story.status.final for story in sprint.stories)
     counts: dict[str, int] = {}
     for story in sprint.stories:
         counts[story.status.value] = counts.get(story.status.value, 0) + 1
-    head = f"Sprint {sprint.sprint}, {_alive(sprint.running_pid, ended=ended)}, at {url}"
+    alive = _alive(sprint.running_pid, ended=ended, daemons=True)
+    head = f"Sprint {sprint.sprint}, {alive}, at {url}{_paused(sprint.paused, ended=ended)}"
     return StatusPage(head, tuple(rows), _counts(counts), sprint.running_pid is not None)
 
 
@@ -97,7 +104,13 @@ def _counts(totals: Mapping[str, object]) -> str:
     return ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals.get(s.value))
 
 
-def _alive(pid: int | None, *, ended: bool) -> str:
+def _alive(pid: int | None, *, ended: bool, daemons: bool) -> str:
     if pid is not None:
         return f"running as pid {pid}"
-    return "not running" if ended else "not running (the command that began it goes on)"
+    if ended:
+        return "not running"
+    return f"not running ({'`orchestrator serve`' if daemons else 'the command that began it'} goes on)"
+
+
+def _paused(why: str, *, ended: bool) -> str:
+    return f"; paused: {cut(why)}" if why and not ended else ""

@@ -57,6 +57,10 @@ class SprintShown(SprintReport):
 
     running_pid: int | None
     waiting: tuple[Waiting, ...]
+    paused: str
+    """Why no further story of it begins; "" when they do."""
+    held: dict[str, str]
+    """Story → what people ordered of it that holds it."""
 
 
 class Noted(Value):

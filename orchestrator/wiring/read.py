@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rapidfuzz import process
@@ -18,6 +18,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import UnknownName, WorkspaceError
 from orchestrator.settings import Environment
+from orchestrator.sprint.board import Board
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.pause import why_it_rests
 from orchestrator.sprint.report import build_report, with_sandbox
@@ -36,6 +37,10 @@ class SprintView:
     report: SprintReport
     running_pid: int | None
     """Pid of the process that works on it, or None."""
+    paused: str = ""
+    """Why no further story of it begins; "" when they do."""
+    held: dict[str, str] = field(default_factory=dict)
+    """Story → what people ordered of it that holds it."""
 
 
 class Reader:
@@ -133,12 +138,17 @@ class Reader:
         histories = histories_of(self._environment, self._folder, record)
         events = sprint_events(self._environment, self._folder, record)
         kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
-        report = kept or build_report(record, histories, record.titles, why_it_rests(events))
+        rests = why_it_rests(events)
+        report = kept or build_report(record, histories, record.titles, rests)
+        board = Board(record.sprint)
+        board.read(enumerate(events))
         return SprintView(
             record=record,
             histories=histories,
             report=with_sandbox(report, sandbox_told(events)),
             running_pid=holder(self._folder.lock(record.sprint)),
+            paused=board.reason or rests,
+            held={story: why for story in record.story_ids if (why := board.held(story))},
         )
 
 

@@ -21,9 +21,10 @@ def waiting_of(view: SprintView) -> dict[str, Gate]:
 
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
-    """The object of report.json, who works on the sprint, and which stories wait for a person."""
+    """The object of report.json, who works on the sprint, which stories wait for a person, and what is held by whom."""
     waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
-    return {**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting}
+    held = {"paused": view.paused, "held": view.held}
+    return {**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting, **held}
 
 
 def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:

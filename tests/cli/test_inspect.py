@@ -82,6 +82,7 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     report = read(invoke("status", "--json"))
     assert report.pop("running_pid") is None
     assert report.pop("waiting") == []
+    assert (report.pop("paused"), report.pop("held")) == ("", {})
     told = json.loads(played.result.report_path.read_text())
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told
