@@ -9,6 +9,7 @@ from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query
+from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -30,6 +31,16 @@ Last = Annotated[
     str | None, Header(alias="Last-Event-ID", pattern=r"^[0-9]{0,18}$", description="As `after`, and before it")
 ]
 Name = Annotated[str | None, Query(max_length=200)]
+
+
+def _iso(text: object) -> object:
+    """A number would count as seconds since 1970, which nobody means."""
+    return datetime.fromisoformat(text) if isinstance(text, str) else text
+
+
+Since = Annotated[
+    Annotated[datetime, BeforeValidator(_iso)] | None, Query(description="ISO 8601; UTC unless it says otherwise")
+]
 _HEADERS = {"x-accel-buffering": "no"}
 """Proxies hand on what comes at once."""
 
@@ -49,7 +60,7 @@ async def events(
     task: Name = None,
     persona: Name = None,
     level: Annotated[Level | None, Query(description="This and above; else log.level")] = None,
-    since: Annotated[datetime | None, Query(description="ISO 8601; UTC unless it says otherwise")] = None,
+    since: Since = None,
     follow: Annotated[bool, Query(description="false: end with what is there now")] = True,
     last_event_id: Last = None,
 ) -> Response:

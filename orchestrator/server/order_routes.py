@@ -15,7 +15,7 @@ from orchestrator.errors import ConfigError, UnknownName, WorkspaceError
 from orchestrator.server.bodies import body_of
 from orchestrator.server.models import AnswerBody, AnswerGiven, OrderBody, ReplanBody, Replanned
 from orchestrator.server.openapi import WRITES, refusals, takes
-from orchestrator.server.problems import Refused
+from orchestrator.server.problems import Problem, Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.server.sprint_routes import SprintId, StoryId
 from orchestrator.sprint.answering import answered_first, kept_comment, settled
@@ -32,12 +32,12 @@ Replan = Annotated[ReplanBody, Depends(body_of(ReplanBody))]
 _SETTLED: dict[int | str, dict[str, Any]] = {
     **refusals(*WRITES),
     200: {"model": Settled},
-    409: {"model": Settled, "description": "It was refused"},
+    409: {"model": Settled | Problem, "description": "It was refused"},
 }
 _GIVEN: dict[int | str, dict[str, Any]] = {
     **refusals(*WRITES),
     200: {"model": AnswerGiven},
-    409: {"model": AnswerGiven, "description": "Somebody had answered a moment before; this is what counts"},
+    409: {"model": AnswerGiven | Problem, "description": "Nothing is asked, or the answer that came before counts"},
 }
 
 

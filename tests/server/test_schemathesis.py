@@ -1,0 +1,80 @@
+"""Every operation of the document, with data that fits it and data that does not, over real HTTP."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from hypothesis.errors import Unsatisfiable
+from schemathesis import GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+
+from orchestrator.server.service import service_of
+from tests.server.stand import Stand, running
+from tests.support import Played
+
+load_all_checks()
+FITS = CHECKS.get_one("positive_data_acceptance")
+"""What fits the document may be refused for what it says: a file that is no backlog, an answer that comes too late."""
+
+REAL = {"sprint": "S1", "story": "US-2"}
+
+
+@pytest.fixture(scope="module")
+def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A daemon in a thread; its streams end at once, for nothing here waits for the end of one."""
+    home = tmp_path_factory.mktemp("fuzzed") / "state"
+    copytree(played.mirror.parent.parent, home, symlinks=True)
+    stand = Stand(Path(home))
+    ready, found = threading.Event(), []
+
+    async def serve() -> None:
+        async with running(stand) as daemon:
+            service_of(daemon.app).feed.ended = True
+            ended = asyncio.Event()
+            found.append((daemon, asyncio.get_running_loop(), ended))
+            ready.set()
+            await ended.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert ready.wait(30)
+    daemon, loop, ended = found[0]
+    yield daemon.address.url
+    loop.call_soon_threadsafe(ended.set)
+    thread.join()
+
+
+def try_every_operation(address: str, examples: int) -> None:
+    document = schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json")
+    for found in document.get_all_operations():
+        for mode in GenerationMode:
+            # What takes nothing cannot be given anything wrong.
+            with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
+                try_operation(found.ok(), mode, examples)
+
+
+def try_operation(operation: Any, mode: GenerationMode, examples: int) -> None:
+    @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def keeps_its_promises(case: schemathesis.Case) -> None:
+        if mode is GenerationMode.POSITIVE:  # a name at random is nobody's
+            case.path_parameters.update({name: REAL[name] for name in REAL if name in case.path_parameters})
+        case.call_and_validate(excluded_checks=[FITS])
+
+    keeps_its_promises()
+
+
+def test_every_operation_keeps_its_promises(address: str) -> None:
+    try_every_operation(address, 3)
+
+
+@pytest.mark.soak
+def test_every_operation_keeps_its_promises_for_long(address: str) -> None:
+    try_every_operation(address, 150)
