@@ -38,6 +38,7 @@ COPY --from=builder /opt/orchestrator /opt/orchestrator
 ENV PATH=/opt/orchestrator/bin:$PATH PYTHONUNBUFFERED=1 PORT=8080
 # An image whose programs do not start is none.
 RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm \
+    && ln -s /opt/orchestrator/bin/orchestrator /usr/local/bin/orchestrator \
     && orchestrator --help > /dev/null && git --version && bwrap --version && ssh -V && node --version && npm --version
 # The state folder is /data/.orchestrator: mount a volume here.
 WORKDIR /data

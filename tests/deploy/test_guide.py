@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from orchestrator.cli.main import app
 from orchestrator.errors import ConfigError
 from orchestrator.settings import load
 from tests.deploy.recipe import ROOT, railway
@@ -54,6 +55,15 @@ def test_every_variable_that_the_code_reads_is_in_the_table() -> None:
 def test_settings_and_files_that_are_named_exist(name: str) -> None:
     assert (ROOT / name).exists() or is_setting(name)
     assert not is_setting("retention.weeks")
+
+
+def test_commands_that_are_named_exist() -> None:
+    commands = [command.name or "" for command in app.registered_commands]
+    named = set(re.findall(r"\borchestrator ([a-z]+)\b", GUIDE))
+    assert {"serve", "submit", "logs", "backup"} <= named <= set(commands)
+    answers = re.search(r"`show`, (.*?) go to the daemon", GUIDE.replace("\n", " "))
+    assert answers is not None
+    assert set(re.findall(r"`(\w+)`", answers[1])) <= set(commands)
 
 
 def test_its_numbers_are_those_of_the_files() -> None:

@@ -150,9 +150,12 @@ def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
     service.until(lambda: service.ask(railway()["deploy"]["healthcheckPath"]) == 200)
     assert [service.ask("/healthz", host=host, token="") for host in ("127.0.0.1", "[::1]")] == [200, 200]
     assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
-    backlog = write_backlog(tmp_path / "backlog.csv", "US-001").read_bytes()
-    assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog, token="another") == 401
-    assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog) == 201
+    backlog = write_backlog(tmp_path / "backlog.csv", "US-001")
+    assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog.read_bytes(), token="another") == 401
+    laptop = {"PATH": service.environment["PATH"], "ORCHESTRATOR_TOKEN": TOKEN}
+    submit = ["orchestrator", "submit", str(backlog), "--url", f"http://127.0.0.1:{service.port}"]
+    handed_in = subprocess.run(submit, cwd=tmp_path, env=laptop, capture_output=True, text=True, check=False)
+    assert handed_in.returncode == 0, handed_in.stderr
     service.until(lambda: [event for event in service.events() if event["event"] == "sprint_ended"])
     code, errors = service.end()
     assert (code, errors) == (0, "")
