@@ -40,6 +40,7 @@ SOMETIMES = {
 """Keys that are there only where they apply."""
 MEANS = {
     "analysis_pruned": "everything but the record of an analysis was removed",
+    "traces_unreached": "a collector of traces is not there; told once, and nothing else depends on it",
     "sprint_pruned": "everything but record, report and result branch of a sprint was removed; its earlier events too",
     "analysis_continued": "a process goes on with an analysis of a repository",
     "analysis_started": "a process begins an analysis of a repository",

@@ -95,10 +95,11 @@ def execute(
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.sprint.report import exit_code
     from orchestrator.wiring.run import Run
+    from orchestrator.wiring.tracing import traced
 
     tell = say if as_json else printer.say
-    run = Run(options, settings, environment, tell=tell, listen=printer.event, waits=printer.waits)
-    with printer:
+    with printer, traced(environment, printer.event) as listen:
+        run = Run(options, settings, environment, tell=tell, listen=listen, waits=printer.waits)
         result = interruptible(run.go())
     if printer.closed and not as_json:
         say("nobody read the output to its end; the sprint went on, and `orchestrator logs` shows all of it")

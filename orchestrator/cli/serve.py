@@ -84,12 +84,16 @@ async def _serve(
     from orchestrator.server.metrics import Metrics
     from orchestrator.wiring.process import found_at, open_log, watchdog
     from orchestrator.wiring.serve import Daemon
+    from orchestrator.wiring.tracing import open_traces
 
     metrics, stream = Metrics(), open_log(settings, environment)
+    traces = open_traces(environment, stream.event)
 
     def listen(event: Event) -> None:
         metrics.observe(event)
         stream.event(event)
+        if traces is not None:
+            traces.listen(event)
 
     daemon = Daemon(
         options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
@@ -104,6 +108,8 @@ async def _serve(
         ):
             await daemon.run()
     finally:
+        if traces is not None:
+            await asyncio.to_thread(traces.close)
         await asyncio.to_thread(stream.close, FLUSH_S)
     return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
 

@@ -17,8 +17,9 @@ from orchestrator.errors import ConfigError
 from orchestrator.settings.model import Settings
 
 ENV_PREFIX = "ORCHESTRATOR_"
-_SECRET_ADDRESSES = ("DATABASE_URL",)
-"""Variables that hold a password in an address. Proxies' stay: whoever makes a connection reads them by itself."""
+_SECRET_ADDRESSES = ("DATABASE_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+"""Variables that hold a password or a token beside other things. Proxies' stay: whoever makes a connection reads them
+by itself."""
 _READ_LATER = ("PGPASSWORD",)
 """Read by the database's driver with each connection."""
 _PACKAGE = Path(__file__).resolve().parent.parent

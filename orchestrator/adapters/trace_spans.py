@@ -1,0 +1,208 @@
+"""Spans of sprints, stories, tasks and turns, folded from events: same events, same spans, whoever folds them."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from orchestrator.domain.events import Event
+
+BEGUN = frozenset({"sprint_started", "sprint_continued"})
+TURN_FINISHED, TURN_FAILED = "turn_finished", "turn_failed"
+TURNS = frozenset({TURN_FINISHED, TURN_FAILED})
+STORY_STARTED, STORY_FINISHED, STORY_RESET = "story_started", "story_finished", "story_reset"
+TASK_FINISHED, TURN_STARTED = "task_finished", "turn_started"
+TOLD = BEGUN | TURNS | {STORY_STARTED, STORY_FINISHED, STORY_RESET, TASK_FINISHED, TURN_STARTED}
+"""Events that spans are made of; all others may be left out."""
+Attribute = str | int | float | bool | tuple[str, ...]
+Earlier = Callable[[str], Iterable[Event]]
+"""Sprint → its events from the beginning, as far as they are recorded. Blocks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """One span that has ended. No attribute holds what a model said or was asked."""
+
+    name: str
+    trace: int
+    """16 bytes, the same for everything of a sprint."""
+    span: int
+    """8 bytes."""
+    parent: int | None
+    start: datetime
+    end: datetime
+    attributes: dict[str, Attribute]
+    error: str = ""
+    """What went wrong, as a code; "" when nothing did."""
+    asks_model: bool = False
+
+
+@dataclass
+class _Story:
+    started: datetime | None = None
+    tasks: dict[str, tuple[int, datetime]] = field(default_factory=dict)
+    """Task → how often it has ended, and when it was first heard of since then."""
+    asked: dict[tuple[str | None, str | None], datetime] = field(default_factory=dict)
+    """(persona, task) → when the turn began that has not ended."""
+
+
+@dataclass
+class _Sprint:
+    trace: int
+    started: datetime
+    stories: frozenset[str]
+    open: dict[str, _Story] = field(default_factory=dict)
+    """Workflow → its story."""
+    finished: dict[str, datetime] = field(default_factory=dict)
+    """Story → when it ended."""
+
+
+class SpanFold:
+    """Takes events in their order. What came before this process is read once, when it goes on with a sprint."""
+
+    def __init__(self, earlier: Earlier) -> None:
+        self._earlier = earlier
+        self._sprints: dict[str, _Sprint] = {}
+
+    def add(self, event: Event) -> list[Span]:
+        """The spans that this event ends. Blocks when a sprint goes on."""
+        if event.name not in TOLD:
+            return []
+        if event.name == "sprint_continued" and event.sprint not in self._sprints:
+            for known in self._earlier(event.sprint):
+                if known.id == event.id:
+                    break
+                if known.name in TOLD:
+                    self._take(known)
+        return self._take(event)
+
+    def _take(self, event: Event) -> list[Span]:
+        if event.name in BEGUN:
+            stories = frozenset(str(story) for story in event.data.get("stories", ()))
+            trace = _number(16, event.sprint, event.time.isoformat())
+            known = self._sprints.setdefault(event.sprint, _Sprint(trace, event.time, stories))
+            known.stories = stories or known.stories
+            return []
+        sprint = self._sprints.get(event.sprint)
+        return list(self._of_story(sprint, event)) if sprint is not None and event.story else []
+
+    def _of_story(self, sprint: _Sprint, event: Event) -> Iterator[Span]:
+        workflow = event.id.rpartition(":")[0]
+        story = sprint.open.setdefault(workflow, _Story())
+        if event.task is not None:
+            story.tasks.setdefault(event.task, (0, event.time))
+        if event.name == STORY_STARTED:
+            story.started = event.time
+        elif event.name == STORY_RESET:
+            sprint.finished.pop(str(event.story), None)
+        elif event.name == TURN_STARTED:
+            story.asked[event.persona, event.task] = event.time
+        elif event.name in TURNS:
+            yield _turn(sprint, workflow, story, event)
+        elif event.name == TASK_FINISHED and event.task is not None:
+            yield _task(sprint, workflow, story, event)
+        elif event.name == STORY_FINISHED:
+            yield from self._story_ended(sprint, workflow, story, event)
+
+    def _story_ended(self, sprint: _Sprint, workflow: str, story: _Story, event: Event) -> Iterator[Span]:
+        outcome = event.data.get("outcome", {})
+        status = str(outcome.get("status", ""))
+        yield Span(
+            name=f"story {event.story}",
+            trace=sprint.trace,
+            span=_story_id(sprint, workflow),
+            parent=_number(8, sprint.trace),
+            start=story.started or event.time,
+            end=event.time,
+            attributes={
+                **_place(event),
+                "orchestrator.status": status,
+                "orchestrator.attempts": outcome.get("attempts", 0),
+            },
+            error="" if status == "done" else status,
+        )
+        sprint.open.pop(workflow, None)
+        sprint.finished[str(event.story)] = event.time
+        if sprint.stories <= set(sprint.finished):
+            yield self._ended(event.sprint, sprint)
+
+    def _ended(self, name: str, sprint: _Sprint) -> Span:
+        """Once more, and longer, when a story is begun anew and ends."""
+        return Span(
+            name=f"sprint {name}",
+            trace=sprint.trace,
+            span=_number(8, sprint.trace),
+            parent=None,
+            start=sprint.started,
+            end=max(sprint.finished.values()),
+            attributes={"orchestrator.sprint": name, "orchestrator.stories": len(sprint.stories)},
+        )
+
+
+def _turn(sprint: _Sprint, workflow: str, story: _Story, event: Event) -> Span:
+    data = event.data
+    lasted = timedelta(milliseconds=data.get("duration_ms") or 0)
+    began = story.asked.pop((event.persona, event.task), event.time - lasted)
+    known = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": data.get("provider"),
+        "gen_ai.request.model": data.get("model"),
+        "gen_ai.response.model": data.get("model"),
+        "gen_ai.agent.name": event.persona,
+        "gen_ai.prompt.name": data.get("prompt"),
+        "gen_ai.usage.input_tokens": data.get("input_tokens"),
+        "gen_ai.usage.cache_read.input_tokens": data.get("cached_tokens"),
+        "gen_ai.usage.output_tokens": data.get("output_tokens"),
+        "gen_ai.response.finish_reasons": (str(data["stop_reason"]),) if data.get("stop_reason") else None,
+        "orchestrator.purpose": data.get("purpose"),
+        "orchestrator.turn": data.get("turn"),
+        "orchestrator.cost_usd": data.get("cost_usd"),
+    }
+    model = data.get("model")
+    error = next((str(one["code"]) for one in data["findings"]), "failed") if event.name == TURN_FAILED else ""
+    return Span(
+        name=f"chat {model}" if model else "chat",
+        trace=sprint.trace,
+        span=_number(8, sprint.trace, event.id),
+        parent=_story_id(sprint, workflow) if event.task is None else _task_id(sprint, workflow, story, event.task),
+        start=min(began, event.time),
+        end=event.time,
+        attributes={**_place(event), **{name: value for name, value in known.items() if value not in (None, "")}},
+        error=error,
+        asks_model=True,
+    )
+
+
+def _task(sprint: _Sprint, workflow: str, story: _Story, event: Event) -> Span:
+    task = str(event.task)
+    ended, began = story.tasks[task]
+    told = Span(
+        name=f"task {task}",
+        trace=sprint.trace,
+        span=_task_id(sprint, workflow, story, task),
+        parent=_story_id(sprint, workflow),
+        start=began,
+        end=event.time,
+        attributes={**_place(event), "orchestrator.status": str(event.data.get("status", ""))},
+        error="" if event.data.get("status") == "done" else str(event.data.get("status", "")),
+    )
+    story.tasks[task] = (ended + 1, event.time)
+    return told
+
+
+def _place(event: Event) -> dict[str, Attribute]:
+    places = {"sprint": event.sprint, "story": event.story, "task": event.task}
+    return {f"orchestrator.{name}": value for name, value in places.items() if value}
+
+
+def _story_id(sprint: _Sprint, workflow: str) -> int:
+    return _number(8, sprint.trace, workflow)
+
+
+def _task_id(sprint: _Sprint, workflow: str, story: _Story, task: str) -> int:
+    return _number(8, sprint.trace, workflow, task, story.tasks[task][0])
+
+
+def _number(size: int, *parts: object) -> int:
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode()).digest()
+    return int.from_bytes(digest[:size], "big") or 1
