@@ -24,7 +24,7 @@ from orchestrator.domain.story import BacklogContent
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.errors import ConfigError, RepositoryError
-from orchestrator.ports import Backlog, Clock
+from orchestrator.ports import Backlog, Clock, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
 from orchestrator.sprint.cells import known_cells
@@ -35,6 +35,7 @@ from orchestrator.wiring.given_plans import read_plans, require_valid, to_read_a
 from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
+from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sandboxes import begun_events, sandbox_for, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
@@ -207,9 +208,8 @@ class Run:
             settings=self._settings,
             environment=self._environment,
             library=library,
-            sandbox=self._sandbox,
+            runner=self._runner(chosen.record, lock_fd),
             secrets=self._secrets,
-            lock_fd=lock_fd,
             provider=self._options.provider,
         )
 
@@ -246,6 +246,10 @@ class Run:
 
     async def _backlog(self) -> Backlog:
         return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
+
+    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+        folder = self._folder.environments(record.sprint)
+        return project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         histories = histories_of(self._environment, self._folder, chosen.record)

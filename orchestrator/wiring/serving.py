@@ -16,6 +16,7 @@ from orchestrator.sprint.report import exit_code
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.reports import save_report
 from orchestrator.wiring.repositories import SharedRepository
+from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sandboxes import begun_events, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
@@ -95,6 +96,9 @@ class ServedSprint:
             self.record = site.record
 
     def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
+        environments = self._works.folder.environments(chosen.record.sprint)
+        sandbox = self._equipment.sandbox
+        runner = project_runner(self.settings, self._environment, environments, sandbox, lock_fds=(lock_fd,))
         return Site(
             self._works,
             chosen,
@@ -102,9 +106,8 @@ class ServedSprint:
             settings=self.settings,
             environment=self._environment,
             library=self._equipment.library,
-            sandbox=self._equipment.sandbox,
+            runner=runner,
             secrets=secrets,
-            lock_fd=lock_fd,
             provider=self._equipment.provider,
         )
 

@@ -7,14 +7,13 @@ from types import TracebackType
 
 from orchestrator.adapters.backlog_writer import BacklogWriter
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.domain.closing import told_of_closed
 from orchestrator.domain.control import Order
 from orchestrator.domain.events import Event
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import Story
-from orchestrator.ports import Backlog
+from orchestrator.ports import Backlog, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.board import Board
@@ -25,7 +24,6 @@ from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.given_plans import is_current
 from orchestrator.wiring.providers import policies_of
 from orchestrator.wiring.renewal import Renewal
-from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.secrecy import masks_of
 from orchestrator.wiring.sprints import Chosen, numbered_events
 from orchestrator.wiring.team import plan_body, story_body
@@ -44,17 +42,14 @@ class Site:
         settings: Settings,
         environment: Environment,
         library: PromptLibrary,
-        sandbox: Sandbox,
+        runner: SuiteRunner,
         secrets: Sequence[str],
-        lock_fd: int,
         provider: str | None,
     ) -> None:
         """`provider` is who answers everybody, if somebody does (`--provider`)."""
         self._works, self._chosen = works, chosen
         self._settings, self._environment, self._provider = settings, environment, provider
         masks = masks_of(works.folder, secrets)
-        environments = works.folder.environments(chosen.record.sprint)
-        runner = project_runner(settings, environment, environments, sandbox, lock_fds=(lock_fd,))
         self.story_body, self.plan_body = story_body(library, workspace, runner, masks), plan_body(library, masks)
         self.plans: dict[str, GivenPlan] = {}
         self._spending = Spending()
