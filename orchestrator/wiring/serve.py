@@ -59,6 +59,7 @@ class Daemon:
         self._hurry = asyncio.Event()
         self._wake = asyncio.Event()
         self._stack = AsyncExitStack()
+        self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
@@ -99,8 +100,10 @@ class Daemon:
                 await self._tick()
                 await self._nap()
         finally:
-            keeping.cancel()
-            await asyncio.gather(keeping, return_exceptions=True)
+            beside = [keeping] if self._beginning is None else [keeping, self._beginning]
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
         self._phase = "stopping"
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
@@ -152,8 +155,11 @@ class Daemon:
         for record in await asyncio.to_thread(self._planner.unfinished, self._fleet.ended, self._fleet.at_work):
             if self._fleet.is_free(record.sprint):
                 await self._begin(record)
-        if not self.works.hold:
-            await self._begin_new()
+        if not self.works.hold and (self._beginning is None or self._beginning.done()):
+            if self._beginning is not None:
+                self._beginning.result()
+            # Beside the ticks: a remote repository may keep it waiting.
+            self._beginning = asyncio.create_task(self._begin_new(), name="begin-new")
 
     async def _begin_new(self) -> None:
         busy = self._fleet.backlogs
@@ -173,7 +179,7 @@ class Daemon:
 
     async def _begin(self, record: SprintRecord) -> None:
         content = await asyncio.to_thread(self._planner.content, record)
-        if content is not None:
+        if content is not None and self._fleet.is_free(record.sprint):
             self._fleet.begin(record, content, self._equipment, self.settings, self._repository)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.domain.events import Event, Level
@@ -58,15 +59,20 @@ class ServedSprint:
         WorkspaceError, ConfigError before anything is done when it cannot be worked on now."""
         folder, record = self._works.folder, self.record
         async with SprintLock(folder.lock(record.sprint)) as lock:
+            source = Path(record.repo)
+            if not await asyncio.to_thread(source.exists):
+                await repository.now()  # the copy of a remote one is in no backup
+            found = await open_repository(source)
             workspace = GitWorkspace(
-                mirror=folder.mirror(Path(record.repo)),
+                mirror=folder.mirror(source),
                 folder=folder.worktrees(record.sprint),
                 sprint=record.sprint,
                 base=record.base,
                 lock_fds=(lock.fd,),
+                object_format=found.object_format,
             )
             try:
-                await workspace.prepare(Path(record.repo))
+                await workspace.prepare(source)
                 await repository.check_push(workspace, record)
                 secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
                 self._works.sink.hide(secrets)
@@ -118,10 +124,11 @@ class ServedSprint:
         folder, record, environment = self._works.folder, self.record, self._environment
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
         facts = sandbox_told(await asyncio.to_thread(sprint_events, environment, folder, record))
+        # The report goes last: a sprint that has one is not looked at again.
+        unpushed = await repository.push(workspace, record)
         report, path = await asyncio.to_thread(
             save_report, folder, record, histories, self._content.stories, None, secrets, facts
         )
-        unpushed = await repository.push(workspace, record)
         counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
         done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
         good = exit_code(report) == 0
