@@ -20,7 +20,6 @@ def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
     """
     app = routed()
     app.state.service = Service(served, metrics or Metrics())
-    app.state.readiness = health.ReadinessLook()
     handle_problems(app)
     # The last one added is the first one asked.
     app.add_middleware(BodyLimit, limit=lambda: served.settings.serve.body_limit_kb * 1024)

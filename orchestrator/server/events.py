@@ -18,7 +18,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.server.limits import HEAD
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, refusals
-from orchestrator.server.problems import Refused
+from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.wiring.logs import LogQuery
 
@@ -41,6 +41,15 @@ def _iso(text: object) -> object:
 Since = Annotated[
     Annotated[datetime, BeforeValidator(_iso)] | None, Query(description="ISO 8601; UTC unless it says otherwise")
 ]
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The event's number in the log"},
+        "event": {"const": "log"},
+        "data": {"type": "string", "contentMediaType": JSON, "description": "One log line, with `seq`"},
+    },
+    "required": ["id", "event", "data"],
+}
 _HEADERS = {"x-accel-buffering": "no"}
 """Proxies hand on what comes at once."""
 
@@ -48,7 +57,7 @@ _HEADERS = {"x-accel-buffering": "no"}
 @router.get(
     "/events", operation_id="events", summary="Events as they are recorded", response_class=Response,
     responses={
-        200: {"content": {SSE: {"schema": {"type": "string"}}}, "description": "Server-sent events named `log`"},
+        200: {"content": {SSE: {"schema": _EVENT}}, "description": "Server-sent events"},
         **refusals(*READS),
     },
 )  # fmt: skip

@@ -90,6 +90,8 @@ class Feed:
             yield
         finally:
             self.streams -= 1
+            if not self.streams:
+                self._pages = OrderedDict((key, task) for key, task in self._pages.items() if not task.done())
 
     async def chunks(
         self, after: int, sprint: str | None, wants: Wants, *, follow: bool, heartbeat_s: Callable[[], float]
@@ -103,7 +105,7 @@ class Feed:
         page = Page((), after, True)
         while not self.ended:
             page = await self.page(page.place, sprint)
-            if chunk := b"".join(line.chunk for line in page.lines if wants(line.event)):
+            if chunk := _wanted(page, wants):
                 yield chunk
             if page.more:
                 continue
@@ -111,6 +113,9 @@ class Feed:
                 return
             if not await self._more(page.place, heartbeat_s()):
                 yield HEARTBEAT
+        page = await self._past(page.place, sprint)  # what came since the last look
+        if chunk := _wanted(page, wants):
+            yield chunk
 
     async def page(self, after: int, sprint: str | None) -> Page:
         """What lies behind `after`: from memory where all clients are, else from the log."""
@@ -119,6 +124,10 @@ class Feed:
             found = self._ring[start : start + PAGE]
             lines = tuple(line for line in found if sprint in {None, line.event.sprint})
             return Page(lines, found[-1].seq if found else max(after, self._head), len(found) == PAGE)
+        return await self._past(after, sprint)
+
+    async def _past(self, after: int, sprint: str | None) -> Page:
+        """From the log; those who ask for the same at once get the same."""
         key = (sprint, after)
         task = self._pages.get(key)
         if task is None:
@@ -213,6 +222,10 @@ class Feed:
         await asyncio.gather(*filter(None, (self._poller, *self._pages.values())), return_exceptions=True)
         if self._log is not None:
             await asyncio.to_thread(self._log.close)
+
+
+def _wanted(page: Page, wants: Wants) -> bytes:
+    return b"".join(line.chunk for line in page.lines if wants(line.event))
 
 
 def _chunk(seq: int, event: Event, cap: int) -> bytes:

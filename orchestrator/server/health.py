@@ -1,7 +1,5 @@
 """`/healthz`: the process lives; `/readyz`: it can work; `/metrics`."""
 
-import asyncio
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,35 +14,6 @@ from orchestrator.server.problems import JSON, dumped
 from orchestrator.server.service import ServiceDep
 
 router = APIRouter(tags=["health"])
-ANSWER_S = 5.0
-"""Seconds that the components get to say how they are."""
-FRESH_S = 1.0
-"""Anybody may ask: the components are looked at so often at most."""
-
-
-class ReadinessLook:
-    """What the components said last; those who ask at once share one look."""
-
-    def __init__(self) -> None:
-        self._look: asyncio.Task[Mapping[str, str]] | None = None
-        self._until = 0.0
-
-    async def components(self, service: ServiceDep) -> Mapping[str, str]:
-        """Component → "" while it is fine, else why it is not."""
-        loop = asyncio.get_running_loop()
-        if self._look is None or (self._look.done() and loop.time() >= self._until):
-            self._look = loop.create_task(_looked(service), name="readiness")
-            self._until = loop.time() + FRESH_S
-        return await asyncio.shield(self._look)
-
-
-async def _looked(service: ServiceDep) -> Mapping[str, str]:
-    try:
-        found = dict(await asyncio.wait_for(service.served.readiness(), ANSWER_S))
-    except TimeoutError:
-        found = {"daemon": f"its components did not answer within {ANSWER_S:g} s"}
-    phase = service.served.state().phase
-    return {"daemon": "" if phase == "ready" else f"it is {phase}", **found}
 
 
 @router.get(
@@ -62,7 +31,7 @@ async def health() -> Response:
 )  # fmt: skip
 async def readiness(request: Request, service: ServiceDep) -> Response:
     """200 when every component is fine, else 503. Why one is not is told to those who may know."""
-    found = await request.app.state.readiness.components(service)
+    found = await service.readiness.components()
     ready = not any(found.values())
     told: dict[str, Any] = {"ready": ready, "components": found}
     if not request.scope.get(AUTHORIZED):

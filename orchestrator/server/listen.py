@@ -87,6 +87,8 @@ async def listening(
         await service_of(app).close()
         for connection in list(server.server_state.connections):
             connection.transport.abort()
+        if server.server_state.tasks:  # cancelled by now
+            await asyncio.wait(server.server_state.tasks, timeout=END_S)
         for one in sockets:
             one.close()
 

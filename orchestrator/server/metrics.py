@@ -6,7 +6,7 @@ Counters begin at zero with each process, as is their convention; whoever reads 
 from datetime import UTC, datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from orchestrator.domain.daemon import DaemonState
@@ -22,6 +22,7 @@ class Metrics:
     """`observe` every new event; `text` is what is scraped. Neither blocks."""
 
     def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # a second sample of each counter that nobody reads
         self._registry = CollectorRegistry()
         self._stories = self._counter("stories", "Stories that ended, by how", "status")
         self._turns = self._counter("turns", "Turns of personas that ended with a reply", "persona", "purpose")

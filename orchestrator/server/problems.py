@@ -130,5 +130,5 @@ def _allowed(scope: Scope) -> list[str]:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    LOG.error("%s %r failed", request.method, request.url.path, exc_info=error)
     return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "the daemon failed at this request; its log says why")

@@ -15,6 +15,7 @@ from orchestrator.domain.redaction import redacted, secrets_of
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, dumped
+from orchestrator.server.readiness import Readiness
 from orchestrator.server.served import Served
 from orchestrator.settings import Environment
 from orchestrator.wiring.read import Reader
@@ -39,6 +40,7 @@ class Service:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self._secrets = secrets_of(served.environment.variables)
+        self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
         self.most_streams = most_connections() * 3 // 4
         """Streams of events at a time; other requests need connections too."""
@@ -67,9 +69,10 @@ class Service:
         self.feed.end()
 
     async def close(self) -> None:
-        """Everything that was started has ended."""
+        """Everything that was started has ended; a text that is still being read by then is waited for by nobody."""
+        await self.readiness.close()
         await self.feed.close()
-        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 def service_of(app: FastAPI) -> Service:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from orchestrator.errors import ConfigError
 from orchestrator.server.access import hosts_of, is_loopback, require_token
 from orchestrator.server.listen import listening
+from orchestrator.server.service import service_of
 from orchestrator.settings import load
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.support import plain_environment
@@ -142,20 +142,17 @@ async def test_readiness_tells_reasons_to_those_who_may_know_and_is_looked_at_on
     async with running(guarded) as daemon:
         assert (await daemon.client.get("/healthz")).json() == {"status": "ok"}
         assert (await daemon.client.get("/readyz")).json()["ready"] is True
-        guarded.components, guarded.phase = {"disk": "3 MB are free in /srv/state"}, "stopping"
+        why = {"disk": "3 MB are free in /srv/state"}
+        guarded.components, guarded.phase = why, "stopping"
         # Within a second it is not looked at again, however many ask.
         answers = await asyncio.gather(*(daemon.client.get("/readyz") for _ in range(20)))
         assert ({answer.status_code for answer in answers}, guarded.looks) == ({200}, 1)
-        look = daemon.app.state.readiness
-        for number in count():
-            look._until = 0.0
-            told = await daemon.client.get("/readyz", headers={} if number else {"authorization": "none"})
-            assert told.status_code == 503
-            assert told.json()["ready"] is False
-            if number:
-                assert told.json()["components"] == {"daemon": "it is stopping", **guarded.components}
-                break
-            assert told.json()["components"] == {"daemon": "not ready", "disk": "not ready"}
+        for head in ({"authorization": "none"}, {}):
+            service_of(daemon.app).readiness._until = 0.0
+            told = await daemon.client.get("/readyz", headers=head)
+            assert (told.status_code, told.json()["ready"]) == (503, False)
+            reasons = {"daemon": "not ready", "disk": "not ready"} if head else {"daemon": "it is stopping", **why}
+            assert told.json()["components"] == reasons
 
 
 async def test_a_port_that_is_taken_is_named(stand: Stand) -> None:
