@@ -18,7 +18,7 @@ import pytest
 
 from tests.adapters.git_samples import git, user_repo
 from tests.deploy.recipe import ROOT, copied, healthcheck, railway, start_command, variables
-from tests.support import Team, write_backlog
+from tests.support import Team, suite_text, write_backlog
 
 TOKEN = "Zt7k3Rq9" * 5
 KEY = "sk-ant-api03-" + "k3Rq9Zt7" * 5
@@ -86,6 +86,11 @@ class Service:
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in list(self.lines)]
 
+    def told(self, name: str, **data: str) -> bool:
+        """Whether there was such an event."""
+        found = [event for event in self.events() if event["event"] == name]
+        return any(all(event.get(key) == value for key, value in data.items()) for event in found)
+
     def until(self, what: Callable[[], object]) -> None:
         end = time.monotonic() + 60
         while not what():
@@ -130,42 +135,69 @@ def services() -> Iterator[list[Service]]:
         service.process.communicate()
 
 
-def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
-    image: Path, volume: Path, tmp_path: Path, services: list[Service]
-) -> None:
-    origin = user_repo(tmp_path / "origin", {"README.md": "hello\n"})
-    team = Team()
-    team.good("US-001")
-    service = Service(
-        image,
-        volume,
-        ORCHESTRATOR_TOKEN=TOKEN,
-        ANTHROPIC_API_KEY=KEY,
-        ORCHESTRATOR_PROVIDER__SCRIPT=str(team.write(tmp_path / "team.jsonl")),
-        ORCHESTRATOR_SANDBOX__REQUIRE="none",
-        ORCHESTRATOR_SERVE__REPO=f"file://{origin}",
-        ORCHESTRATOR_SERVE__PUSH_TO="sprints/{sprint}",
-    )
-    services.append(service)
-    service.until(lambda: service.ask(railway()["deploy"]["healthcheckPath"]) == 200)
-    assert [service.ask("/healthz", host=host, token="") for host in ("127.0.0.1", "[::1]")] == [200, 200]
-    assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
+def settings_of(tmp_path: Path, team: Team, origin: Path) -> dict[str, str]:
+    """What the user sets."""
+    return {
+        "ORCHESTRATOR_TOKEN": TOKEN,
+        "ANTHROPIC_API_KEY": KEY,
+        "ORCHESTRATOR_PROVIDER__SCRIPT": str(team.write(tmp_path / "team.jsonl")),
+        "ORCHESTRATOR_SANDBOX__REQUIRE": "none",
+        "ORCHESTRATOR_SERVE__REPO": f"file://{origin}",
+        "ORCHESTRATOR_SERVE__PUSH_TO": "sprints/{sprint}",
+    }
+
+
+def submitted(service: Service, tmp_path: Path) -> None:
+    """A backlog of one story is handed in from a laptop."""
     backlog = write_backlog(tmp_path / "backlog.csv", "US-001")
     assert service.ask("/api/v1/backlogs/b?format=csv", body=backlog.read_bytes(), token="another") == 401
     laptop = {"PATH": service.environment["PATH"], "ORCHESTRATOR_TOKEN": TOKEN}
     submit = ["orchestrator", "submit", str(backlog), "--url", f"http://127.0.0.1:{service.port}"]
     handed_in = subprocess.run(submit, cwd=tmp_path, env=laptop, capture_output=True, text=True, check=False)
     assert handed_in.returncode == 0, handed_in.stderr
-    service.until(lambda: [event for event in service.events() if event["event"] == "sprint_ended"])
-    code, errors = service.end()
-    assert (code, errors) == (0, "")
-    events = service.events()
+
+
+def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
+    image: Path, volume: Path, tmp_path: Path, services: list[Service]
+) -> None:
+    origin, team = user_repo(tmp_path / "origin", {"README.md": "hello\n"}), Team()
+    team.good("US-001")
+    service = Service(image, volume, **settings_of(tmp_path, team, origin))
+    services.append(service)
+    service.until(lambda: service.ask(railway()["deploy"]["healthcheckPath"]) == 200)
+    assert [service.ask("/healthz", host=host, token="") for host in ("127.0.0.1", "[::1]")] == [200, 200]
+    assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
+    submitted(service, tmp_path)
+    service.until(lambda: service.told("sprint_ended"))
+    assert service.end() == (0, "")
     assert git(origin, "for-each-ref", "--format=%(refname:short)", "refs/heads/sprints") == "sprints/SP-001"
     assert git(origin, "show", "sprints/SP-001:us_001.py").startswith("def value()")
-    assert {"timestamp", "level", "message", "event"} <= set.intersection(*(set(event) for event in events))
+    assert {"timestamp", "level", "message", "event"} <= set.intersection(*(set(event) for event in service.events()))
     assert (volume / ".orchestrator/reports/SP-001/report.json").is_file()
     assert not [line for line in service.lines if TOKEN in line or KEY in line]
     assert sorted(os.listdir(volume)) == [".orchestrator"]
+
+
+@pytest.mark.soak
+def test_the_next_deployment_goes_on_with_a_database_service(
+    image: Path, volume: Path, tmp_path: Path, services: list[Service], fresh_postgres: Callable[[], str]
+) -> None:
+    origin, team = user_repo(tmp_path / "origin", {"README.md": "hello\n"}), Team()
+    team.plan("US-001", ["us_001.py"])
+    team.deliver("US-001", 1, {"us_001.py": "def value():\n    return 1\n"}, latency_ms=4000)
+    team.suite("US-001", suite_text("US-001", 1))
+    own = {**settings_of(tmp_path, team, origin), "DATABASE_URL": fresh_postgres()}
+    services.append(Service(image, volume, **own))
+    services[0].until(lambda: services[0].ask("/readyz") == 200)
+    submitted(services[0], tmp_path)
+    services[0].until(lambda: services[0].told("turn_finished", purpose="breakdown"))
+    assert services[0].end() == (0, "")
+    services.append(Service(image, volume, **own))
+    services[1].until(lambda: services[1].told("sprint_ended"))
+    assert services[1].end() == (0, "")
+    assert not services[1].told("turn_finished", purpose="breakdown")
+    assert git(origin, "show", "sprints/SP-001:us_001.py").startswith("def value()")
+    assert not list(volume.rglob("*.sqlite"))
 
 
 def test_without_a_token_it_does_not_begin(image: Path, volume: Path, services: list[Service]) -> None:
