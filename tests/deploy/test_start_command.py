@@ -98,8 +98,8 @@ class Service:
             assert time.monotonic() < end, self.lines[-20:]
             time.sleep(0.05)
 
-    def ask(self, path: str, *, host: str = "127.0.0.1", body: bytes | None = None, token: str = TOKEN) -> int:
-        headers = {"Authorization": f"Bearer {token}", "Host": "healthcheck.railway.app"}
+    def ask(self, path: str, *, host: str = "127.0.0.1", body: bytes | None = None, token: str = "") -> int:
+        headers = {"Host": "healthcheck.railway.app"} | ({"Authorization": f"Bearer {token}"} if token else {})
         request = urllib.request.Request(
             f"http://{host}:{self.port}{path}", body, headers, method="PUT" if body else "GET"
         )
@@ -165,7 +165,8 @@ def test_from_a_deployment_to_a_pushed_result_and_a_clean_end(
     service = Service(image, volume, **settings_of(tmp_path, team, origin))
     services.append(service)
     service.until(lambda: service.ask(railway()["deploy"]["healthcheckPath"]) == 200)
-    assert [service.ask("/healthz", host=host, token="") for host in ("127.0.0.1", "[::1]")] == [200, 200]
+    assert [service.ask("/healthz", host=host) for host in ("127.0.0.1", "[::1]")] == [200, 200]
+    assert [service.ask("/metrics", token=token) for token in ("", TOKEN)] == [401, 200]
     assert subprocess.run(healthcheck(), env=service.environment, check=False).returncode == 0
     submitted(service, tmp_path)
     service.until(lambda: service.told("sprint_ended"))
