@@ -90,7 +90,7 @@ def unpack(source: Path, folder: Path) -> tuple[BackupHeader, int]:
     try:
         with source.open("rb") as stream, tarfile.open(fileobj=stream, mode="r|gz") as tar:
             return _unpacked(tar, folder)
-    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         raise ConfigError(f"{source} is no whole backup: {str(error)[:200] or type(error).__name__}") from error
     except OSError as error:
         raise ConfigError(f"{source} could not be unpacked: {error.strerror or error}") from error

@@ -1,7 +1,8 @@
 """How much room files take on the disk."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -14,10 +15,18 @@ def disk_use(*places: Path) -> int:
     return sum(_taken(entry, seen) for place in places for entry in _below(place))
 
 
-def _below(place: Path) -> Iterable[str]:
-    yield str(place)
-    for folder, folders, files in os.walk(place):
-        yield from (f"{folder}/{name}" for name in (*folders, *files))
+def _below(place: Path) -> Iterator[str]:
+    """Without recursion: commands may have left trees thousands of folders deep."""
+    waiting = [str(place)]
+    while waiting:
+        folder = waiting.pop()
+        yield folder
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    yield entry.path
 
 
 def _taken(path: str, seen: set[tuple[int, int]]) -> int:

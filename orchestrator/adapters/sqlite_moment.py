@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from orchestrator.errors import ConfigError
+
 
 class SqliteMoment:
-    """The files by name; those that are not there yet are left out. Blocks. Raises sqlite3.Error."""
+    """The files by name; those that are not there yet are left out. Blocks. Raises ConfigError
+    for what is no database, sqlite3.Error when there is no room for a copy."""
 
     def __init__(self, databases: Mapping[str, Path]) -> None:
         self._databases = databases
@@ -17,10 +20,7 @@ class SqliteMoment:
         """From now on this moment is what is seen, in the order of the names: of a later one never less."""
         for name, path in self._databases.items():
             if path.exists():
-                connection = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
-                self._open[name] = connection
-                connection.execute("BEGIN")
-                connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                self._open[name] = _held(path)
 
     def end(self) -> None:
         """Let go of it."""
@@ -44,3 +44,15 @@ class SqliteMoment:
             return dict(self._open[name].execute(query).fetchall()) if name in self._open else {}
         except sqlite3.OperationalError:
             return {}
+
+
+def _held(path: Path) -> sqlite3.Connection:
+    """A connection with a transaction that reads."""
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30, check_same_thread=False)
+    try:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    return connection

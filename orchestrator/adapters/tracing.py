@@ -66,6 +66,8 @@ class Traces:
         with suppress(queue.Full):
             self._events.put_nowait(None)
             self._thread.join(0.0 if self._failing else ENDING_S)
+        if self._thread.is_alive():
+            self._unreached("what it has not taken by now is not sent")
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
     def _work(self) -> None:

@@ -46,7 +46,8 @@ def prune_command(
     for line in _lines(pruned):
         print(line)
     for name in pruned.skipped:
-        say(f"warning: {name} is left as it is: somebody is at work on it")
+        why = "" if " " in name else ": somebody is at work on it"
+        say(f"warning: {name} is left as it is{why}")
 
 
 def _lines(pruned: Pruned) -> list[str]:

@@ -10,6 +10,7 @@ are written again by whoever goes on. Worktrees and environments are made again 
 import asyncio
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
@@ -44,7 +45,7 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
     folder = StateFolder(environment.home)
     if not await asyncio.to_thread(folder.home.is_dir):
         raise ConfigError(f"there is no state folder {folder.home} to back up")
-    await asyncio.to_thread(_expect_outside, folder.home, target)
+    target = await asyncio.to_thread(_expect_file, folder.home, target) if isinstance(target, Path) else target
     mirrors = await asyncio.to_thread(lambda: sorted(folder.home.glob("mirrors/*.git")))
     sprints = await asyncio.to_thread(_sprints, environment, folder)
     async with AsyncExitStack() as stack:
@@ -60,18 +61,25 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
         stack.push_async_callback(asyncio.to_thread, now.databases.end)
         try:
             return await asyncio.to_thread(_write, folder.home, header, now, mirrors, target)
-        except OSError as error:
-            raise ConfigError(f"the backup could not be written: {error.strerror or error}") from error
+        except (OSError, sqlite3.Error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigError(f"the backup could not be written: {reason}") from error
 
 
-def _expect_outside(home: Path, target: Path | IO[bytes]) -> None:
-    if isinstance(target, Path) and home.resolve() in target.absolute().resolve().parents:
+def _expect_file(home: Path, target: Path) -> Path:
+    """The file that is meant, links followed: nothing but a file is ever replaced."""
+    meant = Path(os.path.realpath(target))
+    if home.resolve() in meant.parents:
         raise ConfigError(f"{target} lies in the state folder, which is backed up; name a file elsewhere")
+    if meant.exists() and not meant.is_file():
+        raise ConfigError(f"{target} is there and is no file; name a file, or - for standard output")
+    return meant
 
 
 def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], target: Path | IO[bytes]) -> BackedUp:
     with _scratch(home) as scratch, _stream(target) as stream:
         copied = now.databases.copy(scratch)
+        now.databases.end()
         writer = ArchiveWriter(stream, header)
         for path in copied:
             name = path.name if header.database == "sqlite" else f"postgres/{path.name}"

@@ -134,6 +134,9 @@ def test_a_backup_goes_to_standard_output_too(home: Path, tmp_path: Path) -> Non
     assert (refused.returncode, "is not empty" in refused.stderr) == (2, True)
     inside = run_cli(["backup", str(home / "b")], tmp_path, env)
     assert (inside.returncode, "in the state folder" in inside.stderr) == (2, True)
+    os.mkfifo(tmp_path / "pipe")
+    pipe = run_cli(["backup", "pipe"], tmp_path, env)
+    assert (pipe.returncode, "is no file" in pipe.stderr) == (2, True)
     nowhere = run_cli(["backup", "no/such/folder/b"], tmp_path, env)
     assert (nowhere.returncode, "could not be written" in nowhere.stderr) == (2, True)
 
@@ -214,6 +217,9 @@ def test_a_restore_is_refused_where_somebody_lives(home: Path, tmp_path: Path) -
         restored(file, home)
     with pytest.raises(ConfigError, match="restore it without DATABASE_URL"):
         restored(file, tmp_path / "pg", DATABASE_URL="postgresql://nowhere/x")
+    (home / "engine.sqlite").write_bytes(b"this is no database, and was never one" * 100)
+    with pytest.raises(ConfigError, match=r"engine.sqlite cannot be read"):
+        made(home, tmp_path / "c")
     with pytest.raises(ConfigError, match="no state folder"):
         made(tmp_path / "none", tmp_path / "c")
     other = tmp_path / "other"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import sqlite3
 from collections.abc import Sequence
@@ -145,6 +146,23 @@ def test_a_pruned_sprint_is_told_of_honestly_and_never_run_again(place: Path) ->
     anew = run_cli(again, place, env)
     assert "sprint SP-001: 1 story" in anew.stdout, "the story that was not done, under another name"
     assert cells(place / "backlog.csv")["US-1"] == before
+
+
+def test_what_commands_left_goes_however_deep_it_is(place: Path) -> None:
+    tree = place / "state" / "sprints" / "S1" / "worktrees" / "US-1"
+    at = os.open(tree, os.O_RDONLY)
+    for _ in range(3000):
+        os.mkdir("d", dir_fd=at)
+        below = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    (tree / "out").symlink_to(place / "backlog.csv")
+    (tree / "shut").mkdir(mode=0o000)
+    assert look(place, dry_run=True).freed_bytes > 1000 * 4096
+    assert [one.why for one in look(place).gone] == [Why.AGE]
+    assert not tree.exists()
+    assert (place / "backlog.csv").exists()
 
 
 def test_only_what_is_finished_old_and_free_goes(place: Path) -> None:
