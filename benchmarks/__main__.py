@@ -8,10 +8,10 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, demo, engine, sandbox, sql, stories, syntax
+from benchmarks import backlog, daemon, demo, engine, sandbox, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
-NAMES = ("engine", "git", "backlog", "demo", "sandbox", "sql", "syntax")
+NAMES = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
 
 
 def _options() -> argparse.Namespace:
@@ -35,6 +35,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "engine": partial(engine.run, load),
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
+        "daemon": partial(daemon.run, daemon.Crowd(**size)),
         "demo": demo.run,
         "sandbox": sandbox.run,
         "sql": sql.run,

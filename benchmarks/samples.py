@@ -152,6 +152,13 @@ def _answers(story: str, tasks: int) -> Iterator[tuple[str, str | None, Purpose,
     yield "jordan", None, Purpose.SUITE, suite
 
 
+def write_script(path: Path, stories: int, tasks: int, latency_ms: int) -> None:
+    """The answers of `script`, as the file that a scripted team is read from."""
+    with path.open("w", encoding="utf-8") as file:
+        for entry in script(stories, tasks, latency_ms).values():
+            file.write(f"{entry.model_dump_json()}\n")
+
+
 def script(stories: int, tasks: int, latency_ms: int) -> Script:
     """2 + `tasks` answers per story, each after `latency_ms`."""
     entries = (
