@@ -152,7 +152,7 @@ def _sent(there: There, asked: Asked, draft: Draft, *, as_json: bool) -> NoRetur
     if there.given is None:
         edited = _judged(there.judge, draft)
     if there.given is None:
-        _refuse(asked, draft, edited, as_json=as_json)
+        _refuse(asked, draft, edited, edited.barred, as_json=as_json)
     code = tell_given(there.given, as_json=as_json)
     if code is Exit.GOOD:
         draft.drop()
@@ -161,14 +161,14 @@ def _sent(there: There, asked: Asked, draft: Draft, *, as_json: bool) -> NoRetur
     raise typer.Exit(code)
 
 
-def _refuse(asked: Asked, draft: Draft, edited: Edited, *, as_json: bool) -> NoReturn:
+def _refuse(asked: Asked, draft: Draft, edited: Edited, why: str, *, as_json: bool) -> NoReturn:
     """Nothing is answered: the plan is not accepted."""
     for finding in edited.findings:
         say(f"{finding}; {finding.fix}")
     if as_json:
         found = [finding.model_dump(mode="json") for finding in edited.findings]
         print_json({**named(asked), "counts": False, "findings": found, "kept": str(draft.keep())})
-    say(f"error: nothing was answered: {_refusal(edited)}; what you wrote is kept in {draft.keep()}")
+    say(f"error: {why}; what you wrote is kept in {draft.keep()}")
     raise typer.Exit(Exit.NOT_DONE)
 
 
@@ -183,7 +183,7 @@ def _submit(
     as_json: bool,
 ) -> None:
     if not edited.accepted(force=force):
-        _refuse(asked, draft, edited, as_json=as_json)
+        _refuse(asked, draft, edited, f"nothing was answered: {_refusal(edited)}", as_json=as_json)
     for finding in edited.findings:
         say(f"{finding}; {finding.fix}")
     try:

@@ -35,14 +35,17 @@ class There:
         self._said = {"choice": Choice.EDIT.value, "comment": comment, "gate": gate, "by": by, "force": force}
 
     def judge(self, text: str) -> Edited:
-        """What speaks against the plan; accepted when it is answered. Raises ConfigError when it cannot be."""
+        """What speaks against the plan, in the daemon's words; accepted when it is answered.
+
+        Raises ConfigError when it cannot be.
+        """
         plan: Any = text
         if self._file is not None and self._file.lower().endswith(MARKDOWN):
             read = read_markdown(
                 BroughtPlan(path=self._file, text=text), self._asked.story, frozenset(), frozenset(), 0
             )
             if read.plan is None:
-                return read
+                return read._replace(barred=f"nothing was answered: {read.barred}")
             plan = read.plan.model_dump(mode="json")
         place = self._asked.record.sprint, self._asked.story
         try:

@@ -124,8 +124,8 @@ def _lines(page: StatusPage) -> Iterator[tuple[str, Text]]:
     """(what the line is about, the line)."""
     yield "", Text(safe(page.head))
     for row in page.rows:
-        title = f"{cut(row.title, TITLE)}: " if row.title else ""
+        words = ": ".join(filter(None, (cut(row.title, TITLE), row.last)))
         state = (f"{row.status:<16}", STYLES.get(row.status, "dim"))
-        yield row.story, Text.assemble(f"  {row.story:<12} ", state, f" {row.calls:>4} calls  ", safe(title + row.last))
+        yield row.story, Text.assemble(f"  {row.story:<12} ", state, f" {row.calls:>4} calls  ", safe(words))
     waiting = [row.story for row in page.rows if row.waits]
     yield " totals", Text(f"{page.counts}; waiting for a person: {', '.join(waiting)}" if waiting else page.counts)
