@@ -122,6 +122,7 @@ async def _by_hand(
         record = await asyncio.to_thread(folder.record, sprint)
         if record is None:
             raise ConfigError(f"the record of sprint {sprint} is gone")
+        expect_kept(record)  # it may have been pruned since the order was given
         events = await asyncio.to_thread(numbered_events, environment, folder, record)
         standing = Standing(record, fold(record, (event for _, event in events)))
         workspace = GitWorkspace(
