@@ -3,18 +3,19 @@
 Nothing is skipped where there is none: the tests that need it fail and say what is missing.
 """
 
-import ctypes
 import importlib.util
 import itertools
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -22,9 +23,26 @@ import sqlalchemy as sa
 WAIT_S = 60.0
 NOBODY = 65534
 """The user of the server where tests run as root, which Postgres refuses to be."""
-PR_SET_PDEATHSIG = 1
 FAST, IMMEDIATE = signal.SIGINT, signal.SIGQUIT
 """How a server is ended: what is at work is cut, and everything is written; as if the power had failed."""
+
+
+KEEPER = """
+import os, select, signal, subprocess, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+log, user, *command = sys.argv[1:]
+rights = {"user": int(user), "group": int(user), "extra_groups": []} if user else {}
+with open(log, "ab") as file:
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, **rights)
+print(server.pid, flush=True)
+while server.poll() is None:
+    if select.select([0], [], [], 0.02)[0]:
+        server.send_signal(signal.SIGQUIT)
+        server.wait()
+"""
+"""Begins a server and ends it with the process of the tests, whose child neither of the two is: tests look at those."""
 
 
 class PostgresServer:
@@ -35,7 +53,6 @@ class PostgresServer:
         self._user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.getuid() == 0 else {}
         if self._user:
             os.chown(self._folder, NOBODY, NOBODY)
-        self._process: subprocess.Popen[bytes] | None = None
         self._numbers = itertools.count(1)
         self._programs = self._found()
         words = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=postgres"]
@@ -44,25 +61,28 @@ class PostgresServer:
 
     def start(self) -> None:
         """Begin, and wait until it answers."""
-        prctl = ctypes.CDLL(None).prctl
         settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={self._folder}", "-c", "fsync=off"]
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self._folder / "data", *settings],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, int(IMMEDIATE)), **self._user,
-            )  # type: ignore[call-overload]  # fmt: skip
+        server = [str(self._programs / "postgres"), "-D", str(self._folder / "data"), *settings]
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-c", KEEPER, str(self._folder / "log"), str(self._user.get("user", "")), *server],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._keeper.stdout is not None
+        self._pid = int(self._keeper.stdout.readline())
+        self._keeper.wait(WAIT_S)
         deadline = time.monotonic() + WAIT_S
         while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if not psutil.pid_exists(self._pid) or time.monotonic() > deadline:
                 raise RuntimeError(f"the server did not begin: {(self._folder / 'log').read_text()[-2000:]}")
             time.sleep(0.01)
 
     def stop(self, how: signal.Signals = FAST) -> None:
         """End it, as `pg_ctl stop` does."""
-        assert self._process is not None
-        self._process.send_signal(how)
-        self._process.wait(WAIT_S)
+        os.kill(self._pid, how)
+        assert self._keeper.stdin is not None
+        assert self._keeper.stdout is not None
+        with self._keeper.stdin, self._keeper.stdout:
+            self._keeper.stdout.read()  # its keeper has ended, and so has it
 
     def restart(self, how: signal.Signals = FAST) -> None:
         """End it and begin anew."""

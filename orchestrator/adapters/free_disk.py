@@ -8,3 +8,12 @@ def short_of_disk(place: Path, least_mb: int) -> str:
     """Why nothing more is to be written at `place`; "" while it may be."""
     free = shutil.disk_usage(place).free // 2**20
     return f"{free} MB are free where the state folder is, serve.min_disk_mb is {least_mb}" if free < least_mb else ""
+
+
+FULL_MB = 8
+"""With less a disk counts as full: nobody can say what would still fit."""
+
+
+def is_full(*places: Path) -> bool:
+    """Whether one of these folders is on a disk where nothing can be written any more. Blocks."""
+    return any(shutil.disk_usage(place).free < FULL_MB * 2**20 for place in places)

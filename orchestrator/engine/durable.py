@@ -15,6 +15,7 @@ from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.codec import restored, storable
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.room import IsFull, never
 from orchestrator.engine.step import DurableStep
 from orchestrator.engine.switchboard import Tickets, open_tickets
 from orchestrator.engine.turns import TurnTaker
@@ -71,6 +72,7 @@ class DurableEngine:
         clock: Clock,
         is_current: Callable[[str], Awaitable[bool]],
         tickets: Tickets = open_tickets,
+        is_full: IsFull = never,
         plan_body: PlanBody = _no_plans,
         analysis_body: AnalysisBody = _no_analysis,
     ) -> None:
@@ -78,7 +80,7 @@ class DurableEngine:
         self._body, self._plan_body, self._analysis_body = body, plan_body, analysis_body
         self._turns, self._journals = turns, journals
         self._gates, self._sink, self._clock = gates, sink, clock
-        self._is_current, self._tickets = is_current, tickets
+        self._is_current, self._tickets, self._is_full = is_current, tickets, is_full
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: dict[asyncio.Task[Any], str] = {}
         self._closing = False
@@ -191,6 +193,7 @@ class DurableEngine:
             turns=self._turns,
             gates=self._gates,
             ticket=self._tickets(workflow_id, payload["sprint"], payload["story"]),
+            is_full=self._is_full,
             sink=self._sink,
             clock=self._clock,
         )

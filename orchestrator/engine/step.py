@@ -14,6 +14,7 @@ from orchestrator.domain.findings import Finding, critical, minor
 from orchestrator.domain.gate import Gate, GateAnswer
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.room import IsFull, with_room
 from orchestrator.engine.switchboard import Ticket
 from orchestrator.engine.turns import TurnTaker, describe
 from orchestrator.errors import OrchestratorError, ProviderError, WorkspaceError
@@ -41,13 +42,15 @@ class DurableStep:
         turns: TurnTaker,
         gates: GateKeeper,
         ticket: Ticket,
+        is_full: IsFull,
         sink: EventSink,
         clock: Clock,
     ) -> None:
         self._workflow_id = workflow_id
         self._sprint, self._story = sprint, story
         self._journal, self._turns = journal, turns
-        self._gates, self._ticket, self._sink, self._clock = gates, ticket, sink, clock
+        self._gates, self._ticket, self._is_full = gates, ticket, is_full
+        self._sink, self._clock = sink, clock
         self._events = self._asked = 0
 
     @property
@@ -64,7 +67,7 @@ class DurableStep:
             await self._ticket.clear(paid=False)
             try:
                 async with self._ticket.at_work():
-                    value = await work(name_of_step)
+                    value = await with_room(lambda: work(name_of_step), self._wait_for_room, self._is_full)
             except OrchestratorError as error:
                 return storable({"error": pack(error)})
             except OSError as error:
@@ -88,7 +91,7 @@ class DurableStep:
         async def recorded() -> dict[str, Any]:
             step = int(DBOS.step_id or 0)
             try:
-                reply = await self._turns.take(self._journal, step, prompt, self._ticket)
+                reply = await self._turns.take(self._journal, step, prompt, self._ticket, self._wait_for_room)
             except ProviderError as error:
                 failed = [failure.model_dump(mode="json") for failure in self._journal.failures(step)]
                 return storable({"error": pack(error), "failed_calls": failed})
@@ -130,6 +133,20 @@ class DurableStep:
             return storable(answer.model_dump(mode="json"))
 
         return GateAnswer.model_validate(restored(await DBOS.run_step_async({"name": "gate:answer"}, recorded)))
+
+    async def _wait_for_room(self, what: str) -> None:
+        """Told once per step, with an id of its own: a step that is not repeated after a crash tells nothing."""
+        await self._sink.emit(
+            Event(
+                id=f"{self._workflow_id}:disk_full:{DBOS.step_id}",
+                time=self._clock.now(),
+                level=Level.ERROR,
+                name="disk_full",
+                message=f"{self._story} waits for room on the disk: {what}",
+                sprint=self._sprint,
+                story=self._story,
+            )
+        )
 
     async def _tell_reply(self, reply: Reply, prompt: Prompt) -> None:
         persona, task, what = reply.key.persona, reply.key.task, describe(reply.key)

@@ -1,12 +1,14 @@
 """One persona turn: the journal first, then the provider under the transport policy (DESIGN 5.2, 5.5)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
 
 from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.engine.room import Full, nobody_told, with_room
 from orchestrator.engine.switchboard import OpenTicket, Ticket
 from orchestrator.errors import BudgetExceeded, PermanentProviderError, ProviderError, TransientProviderError
 from orchestrator.ports import Provider, TurnJournal
@@ -34,15 +36,19 @@ class TurnTaker:
         """Calls that one request may take."""
         return self._policy.max_attempts
 
-    async def take(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket | None = None) -> Reply:
+    async def take(
+        self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket | None = None, full: Full = nobody_told
+    ) -> Reply:
         """The journalled reply of this step, or a new one, for which no call begins before the `ticket` is clear.
+
+        A full disk is waited for, and told to `full`.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """
         known = journal.reply(step)
         if known is not None:
             return known
-        await asyncio.to_thread(journal.keep_prompt, step, prompt)
+        await with_room(partial(asyncio.to_thread, journal.keep_prompt, step, prompt), full)
         failures = journal.failures(step)
         if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
             # The turn had ended before the step that holds it was recorded.
@@ -54,7 +60,7 @@ class TurnTaker:
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket or OpenTicket())
+            return await retrying(self._call, journal, step, prompt, ticket or OpenTicket(), full)
         except TransientProviderError as error:
             raise self._final(journal.failures(step)) from error
 
@@ -70,7 +76,7 @@ class TurnTaker:
             original_message=last.original_message,
         )
 
-    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket) -> Reply:
+    async def _call(self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket, full: Full) -> Reply:
         if journal.calls >= self._cap:
             raise BudgetExceeded(
                 f"budget.calls_per_story ({self._cap}) is used up",
@@ -83,9 +89,9 @@ class TurnTaker:
                 # Whoever has waited for its turn may have been held up meanwhile.
                 if ticket.is_clear(paid=True):
                     async with ticket.at_work():
-                        return await self._ask(journal, step, prompt)
+                        return await self._ask(journal, step, prompt, full)
 
-    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt) -> Reply:
+    async def _ask(self, journal: TurnJournal, step: int, prompt: Prompt, full: Full) -> Reply:
         numbered = prompt.model_copy(update={"turn": journal.next_turn(prompt.key)})
         try:
             reply = await self._provider.complete(numbered)
@@ -99,11 +105,11 @@ class TurnTaker:
                 provider_name=error.provider_name,
                 original_message=error.original_message,
             )
-            journal.record_failure(step, numbered, failure)
+            await with_room(_at_once(partial(journal.record_failure, step, numbered, failure)), full)
             raise
-        # No await between the provider's return and this line: the reply is paid for.
+        # Nothing is waited for between the provider's return and the first try to write: the reply is paid for.
         reply = reply.model_copy(update={"failed_calls": journal.failures(step)})
-        journal.record_reply(step, numbered, reply)
+        await with_room(_at_once(partial(journal.record_reply, step, numbered, reply)), full)
         return reply
 
     def _wait(self, state: RetryCallState) -> float:
@@ -118,6 +124,13 @@ class TurnTaker:
                 original_message=error.original_message,
             ) from error
         return error.retry_after_s
+
+
+def _at_once(write: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    async def written() -> None:
+        write()
+
+    return written
 
 
 def describe(key: TurnKey) -> str:

@@ -1,13 +1,17 @@
 """What all sprints of one process share: the event log, the slots, the engine, and who is asked."""
 
 import asyncio
+import tempfile
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.event_store import FOREVER, EventStore, sqlite_url
+from orchestrator.adapters.free_disk import is_full
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.events import Event
@@ -145,4 +149,5 @@ class Works:
             clock=self.clock,
             is_current=self._is_current,
             tickets=self.switchboard.ticket,
+            is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
         )

@@ -24,6 +24,7 @@ from orchestrator.errors import BudgetExceeded, PermanentProviderError, Workspac
 from orchestrator.ports import Step
 from orchestrator.settings import Settings
 from orchestrator.sprint.slots import Slots
+from tests.support import full_disk
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
 PROMPT = Prompt(
@@ -288,17 +289,53 @@ async def test_a_workflow_that_was_reset_does_not_go_on_by_itself(tmp_path: Path
     assert lives == ["SP-001/A", "SP-001/A@2"]
 
 
-async def test_a_full_disk_in_a_step_is_told_as_that(tmp_path: Path) -> None:
+async def test_a_failure_of_the_surroundings_in_a_step_is_told_as_that(tmp_path: Path) -> None:
     async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
         async def fails(_step_id: str) -> str:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES))
 
         with pytest.raises(WorkspaceError) as caught:
             await step.step("checkout", fails, str)
         return done(caught.value.message)
 
     outcome = (await House(tmp_path, Counting()).run(story, "A"))[0]
-    assert outcome.findings[0].message == "checkout: No space left on device"
+    assert outcome.findings[0].message == "checkout: Permission denied"
+
+
+async def test_a_step_is_done_again_when_there_is_room_and_told_of_once(tmp_path: Path) -> None:
+    tried: list[str] = []
+
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def work(step_id: str) -> str:
+            tried.append(step_id)
+            if len(tried) < 3:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return "whole"
+
+        return done(await step.step("checkout", work, str))
+
+    assert (await House(tmp_path, Counting()).run(story, "A"))[0].findings[0].message == "whole"
+    assert tried == ["SP-001/A/1"] * 3
+    told = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
+    assert [(event.name, event.id) for event in told] == [("disk_full", "SP-001/A:disk_full:1")]
+    assert told[0].message == "A waits for room on the disk: [Errno 28] No space left on device"
+
+
+async def test_the_engine_waits_for_room_for_its_own_database(tmp_path: Path) -> None:
+    async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+        async def work(_step_id: str) -> str:
+            return "x" * 500_000
+
+        return done(str(len(await step.step("big", work, str))))
+
+    async def use(engine: DurableEngine) -> StoryOutcome:
+        with full_disk():
+            task = asyncio.create_task(engine.run_story("SP-001/A", {"sprint": "SP-001", "story": "A"}))
+            await asyncio.wait({task}, timeout=0.3)
+            assert not task.done()
+        return await task
+
+    assert (await House(tmp_path, Counting()).live(story, use)) == done("500000")
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg"])

@@ -1,13 +1,16 @@
 """One turn: the journal first, transport retries with the server's wish, the budget of a story."""
 
 import asyncio
+import errno
+import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from orchestrator.adapters.reply_journal import WorkflowJournal
+from orchestrator.adapters.reply_journal import JournalEntry, WorkflowJournal
 from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
@@ -156,3 +159,26 @@ async def test_slots_bound_the_calls_in_flight(tmp_path: Path) -> None:
     journals = [await asyncio.to_thread(WorkflowJournal, tmp_path / str(number)) for number in range(6)]
     await asyncio.gather(*(turns.take(journal, 1, PROMPT) for journal in journals))
     assert provider.most == 2
+
+
+class Full(WorkflowJournal):
+    """A journal on a disk that is full for its first writes."""
+
+    left: Iterator[int]
+
+    def _record(self, entry: JournalEntry) -> None:
+        if next(self.left, None) is not None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super()._record(entry)
+
+
+async def test_a_paid_reply_waits_for_room_in_the_journal(tmp_path: Path) -> None:
+    journal, told, provider = await asyncio.to_thread(Full, tmp_path), list[str](), Answers(busy(), "paid")
+    journal.left = iter(range(2))
+
+    async def full(what: str) -> None:
+        told.append(what)
+
+    assert (await taker(provider).take(journal, 1, PROMPT, full=full)).text == "paid"
+    assert len(told) == 1, "the failed call waited, the reply no more"
+    assert [path.name for path in sorted(tmp_path.glob("1-*"))] == ["1-1.json", "1-2.json"]
