@@ -32,7 +32,7 @@ async def extract_route(body: Extract, service: ServiceDep) -> Response:
         found = extract(body.text, schema)
         return {"value": found.value} | found.model_dump(mode="json", exclude={"value"})
 
-    return await service.answer(extracted, exact=True)
+    return await service.answer(extracted, exact=True, alone=True)
 
 
 @router.post("/check/{kind}", operation_id="check", summary="What the checks of a run say about an answer",
@@ -50,4 +50,4 @@ async def check_route(kind: Kind, body: Check, service: ServiceDep) -> Response:
         except ConfigError as error:
             raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
 
-    return await service.answer(checked)
+    return await service.answer(checked, alone=True)

@@ -25,7 +25,7 @@ R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
 THREADS = 4
-"""Requests that read, extract or check at a time; the others wait. The loop's own threads are left to the work."""
+"""Requests that read at a time; the others wait. The loop's own threads are left to the work."""
 
 
 def most_connections() -> int:
@@ -39,6 +39,7 @@ class Service:
     def __init__(self, served: Served, metrics: Metrics) -> None:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
+        self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
         self._secrets = secrets_of(served.environment.variables)
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)
@@ -55,14 +56,20 @@ class Service:
         """What blocks, in one of our threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(function, *args, **kwargs))
 
-    async def answer(self, build: Callable[[], Any], status: int = HTTPStatus.OK, *, exact: bool = False) -> Response:
-        """What `build` returns as JSON, both in a thread; without what looks like a secret unless `exact`."""
+    async def answer(
+        self, build: Callable[[], Any], status: int = HTTPStatus.OK, *, exact: bool = False, alone: bool = False
+    ) -> Response:
+        """What `build` returns as JSON, both in a thread; without what looks like a secret unless `exact`.
+
+        `alone`: one at a time, for what only computes; more of it side by side would be no faster, and slow the work.
+        """
 
         def body() -> bytes:
             value = build()
             return dumped(value if exact else redacted(value, self._secrets))
 
-        return Response(await self.in_thread(body), status, media_type=JSON)
+        pool = self._alone if alone else self._pool
+        return Response(await asyncio.get_running_loop().run_in_executor(pool, body), status, media_type=JSON)
 
     def end(self) -> None:
         """Streams end, and no new one begins."""
@@ -72,7 +79,8 @@ class Service:
         """Everything that was started has ended; a text that is still being read by then is waited for by nobody."""
         await self.readiness.close()
         await self.feed.close()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._alone):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def service_of(app: FastAPI) -> Service:

@@ -5,10 +5,12 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from orchestrator.adapters.event_store import EventStore
 from orchestrator.domain.events import Event
 from orchestrator.errors import ConfigError
 from orchestrator.server.connection import Patience
@@ -182,6 +184,31 @@ async def test_many_follow(stand: Stand, clients: int) -> None:
         assert all(lines == found[0] for lines in found)
         for writer in gone:
             writer.close()
+
+
+@pytest.fixture
+def shared(tmp_path: Path, postgres: str) -> Stand:
+    return Stand(tmp_path / "state", DATABASE_URL=postgres)
+
+
+@pytest.mark.soak
+async def test_several_write_and_several_follow_on_postgres(shared: Stand) -> None:
+    async with running(shared) as daemon:
+
+        async def write(writer: int) -> None:
+            async with EventStore(str(shared.environment.database_url)) as store:
+                for number in range(200):
+                    name = f"S/{writer}:{number}"
+                    await store.emit(Event(id=name, time=NOON, name="noted", message="", sprint="S"))
+
+        async def follow() -> list[int]:
+            async with opened(daemon) as stream:
+                return numbers(await stream.take(1000))
+
+        followers = [asyncio.create_task(follow()) for _ in range(5)]
+        await asyncio.gather(*(write(number) for number in range(5)))
+        seen = await asyncio.gather(*followers)
+        assert seen == [sorted(set(seen[0]))] * 5
 
 
 class Fake:

@@ -175,6 +175,26 @@ async def test_backlogs_are_handed_in_replaced_and_withdrawn(stand: Stand) -> No
         assert (refused.status_code, refused.json()["error"]) == (422, stand.faulty)
 
 
+async def test_orders_are_carried_out_or_refused_in_the_same_words(stand: Stand) -> None:
+    async with running(stand) as daemon:
+
+        async def order(place: str, **body: Any) -> tuple[int, Any]:
+            answer = await daemon.client.post(f"{place}/orders", json=body)
+            return answer.status_code, answer.json()
+
+        code, refused = await order(SPRINT, verb="pause")
+        assert (code, refused["done"], "has ended" in refused["message"]) == (409, False, True)
+        code, done = await order(f"{SPRINT}/stories/US-2", verb="retry", comment=f"  try\n{SECRET} ", by="Ann")
+        assert (code, done["done"], done["stories"]) == (200, True, ["US-2", "US-3"])
+        assert [story["status"] for story in (await get(daemon, SPRINT))["stories"]] == ["done", "pending", "pending"]
+        given = (await daemon.client.get("/api/v1/events?follow=false")).text
+        assert "retry US-2, ordered by Ann: try [redacted]" in given
+        for verb in ("explode", "", None, 7):
+            assert (await order(SPRINT, verb=verb))[0] == 422
+        assert (await order(f"{SPRINT}/stories/US-9", verb="cancel"))[0] == 404
+        assert (await order("/api/v1/sprints/S2", verb="cancel"))[0] == 404
+
+
 @pytest.fixture
 def waiting(tmp_path: Any) -> Waiting:
     made = Waiting(tmp_path)
