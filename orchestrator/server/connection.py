@@ -22,7 +22,7 @@ class Patience:
 
 
 class Connection(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, with deadlines against clients that hold a connection for nothing."""
+    """HTTP/1.1 as uvicorn speaks it, with limits for clients that hold connections for nothing."""
 
     def __init__(self, *args: Any, patience: Patience, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,6 +35,9 @@ class Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Part of asyncio.Protocol."""
         super().connection_made(transport)
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            transport.abort()  # one that asks nothing takes a descriptor too, and the work needs those that are left
+            return
         self._asked_since = time.monotonic()
         self._look = self.loop.call_later(self._patience.look_s, self._judge)
 

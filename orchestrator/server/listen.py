@@ -59,9 +59,16 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def listening(
-    app: FastAPI, settings: Settings, environment: Environment, *, patience: Patience = _PATIENCE
+    app: FastAPI,
+    settings: Settings,
+    environment: Environment,
+    *,
+    patience: Patience = _PATIENCE,
+    most: int | None = None,
 ) -> AsyncIterator[Address]:
     """The app on its address for as long as the context lasts; open streams end with it at once.
+
+    At `most` so many connections are held at a time; by default as many as leave descriptors to the work.
 
     Raises ConfigError for an address that cannot be listened on, and for one that others reach without a token.
     """
@@ -70,7 +77,7 @@ async def listening(
         require_token(host, environment.token)
     port = settings.serve.port if environment.port is None else environment.port
     sockets = await asyncio.to_thread(_bind, hosts, port)
-    server = _Server(_config(app, patience))
+    server = _Server(_config(app, patience, most or most_connections()))
     task = asyncio.create_task(server.serve(sockets), name="http-server")
     started = asyncio.create_task(server.ready.wait(), name="http-server-start")
     try:
@@ -106,7 +113,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
     await task
 
 
-def _config(app: FastAPI, patience: Patience) -> uvicorn.Config:
+def _config(app: FastAPI, patience: Patience, most: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=partial(Connection, patience=patience),  # type: ignore[arg-type]
@@ -119,7 +126,7 @@ def _config(app: FastAPI, patience: Patience) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,
         backlog=_BACKLOG,
-        limit_concurrency=most_connections(),
+        limit_concurrency=most + 1,  # from which on requests are refused; connections end before
         timeout_keep_alive=30,
         timeout_graceful_shutdown=END_S,
         h11_max_incomplete_event_size=MOST_HEAD,

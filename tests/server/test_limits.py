@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.server.app import build_app
 from orchestrator.server.connection import Patience
 from orchestrator.server.limits import BodyLimit
+from orchestrator.server.listen import listening
 from tests.server.stand import Stand, has_ipv6, running
 
 LIMIT = 64 * 1024
@@ -107,6 +109,23 @@ async def test_a_head_has_to_come_in_time(stand: Stand) -> None:
             writer.close()
         stays = (await daemon.client.get("/api/v1/events?follow=false")).status_code
         assert stays == 200
+
+
+async def test_more_connections_than_may_be_are_let_go(stand: Stand) -> None:
+    app = build_app(stand)
+    async with listening(app, stand.settings, stand.environment, most=3) as address:
+        host, port = address.bound[0]
+        held = [await asyncio.open_connection(host, port) for _ in range(3)]
+        while len(held) < 10:
+            reader, writer = await asyncio.open_connection(host, port)
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            held.append((reader, writer))
+        reader, writer = held[0]
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert b"200 OK" in await reader.readline()
+        for _, writer in held:
+            writer.close()
 
 
 async def test_requests_one_after_another_on_one_connection(stand: Stand) -> None:
