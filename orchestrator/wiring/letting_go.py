@@ -91,7 +91,7 @@ class LettingGo:
 
     async def remove(self, past: Past, lock_fd: int) -> Past | None:
         """Do it; the caller holds its lock. What is left of it, or None when it was begun anew meanwhile."""
-        same = await asyncio.to_thread(lambda: next((one for one in self.all() if one.name == past.name), None))
+        same = await asyncio.to_thread(self._again, past)
         if same is None or (same.record.pruned is None and await asyncio.to_thread(self.ended, same) is None):
             return None
         if past.why is Why.TREES:
@@ -107,6 +107,14 @@ class LettingGo:
             done = [story for story, status in pruning.statuses.items() if status is StoryStatus.DONE]
             await drop_branches(self._folder.mirror(Path(past.record.repo)), past.name, done, (lock_fd,))
         return replace(past, record=same.record.model_copy(update={"pruned": pruning}))
+
+    def _again(self, past: Past) -> Past | None:
+        """As it is now; None when it was reset as a whole or is gone."""
+        record: SprintRecord | AnalysisRecord | None = self._folder.record(past.name)
+        if isinstance(past.record, AnalysisRecord):
+            record = next((one for one in self._folder.analyses() if one.analysis == past.name), None)
+        cleared = isinstance(record, SprintRecord) and record.cleared
+        return None if record is None or cleared else replace(past, record=record)
 
     def finish(self, past: Past) -> None:
         """Nothing of it is left to remove. Blocks."""

@@ -5,11 +5,13 @@ import gzip
 import io
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
 import tarfile
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +27,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, SprintLocked
 from orchestrator.settings import Environment, load
 from orchestrator.wiring.backup import backup
-from orchestrator.wiring.moment import Moment
+from orchestrator.wiring.moment import Moment, moment
 from orchestrator.wiring.restore import restore
 from tests.support import git, plain_environment, run_cli
 from tests.zygote import ROOT, zygote
@@ -254,6 +256,47 @@ def test_a_restore_that_was_killed_is_given_again(home: Path, tmp_path: Path) ->
         assert restored(file, other).files == files - 1
     assert len(StateFolder(other).records()) == 1
     StateFolder(other).make()
+
+
+def test_a_moment_shows_databases_and_branches_as_they_were_together(tmp_path: Path) -> None:
+    """A step moves a branch and is then recorded, over and over, while moments are taken."""
+    folder = StateFolder(tmp_path / "state")
+    folder.make()
+    mirror = Mirror(folder.mirror(tmp_path / "r"))
+    create = "CREATE TABLE IF NOT EXISTS operation_outputs (workflow_uuid TEXT, function_id INTEGER)"
+
+    def record(step: int) -> None:
+        with closing(sqlite3.connect(folder.engine_database, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute(create)
+            connection.execute("INSERT INTO operation_outputs VALUES ('S1/A', ?)", (step,))
+
+    async def steps() -> list[str]:
+        tree = (await mirror.git("mktree", stdin=b"")).text
+        commits = []
+        for step in range(60):
+            commits.append((await mirror.git("commit-tree", tree, "-m", str(step))).text)
+            await mirror.update(f"update refs/heads/a {commits[-1]}")
+            await asyncio.to_thread(record, step)
+            await asyncio.sleep(0.03 if step % 10 == 9 else 0)
+        return commits
+
+    known = environment(folder.home)
+
+    async def both() -> tuple[list[str], list[Moment]]:
+        await mirror.prepare()
+        stepping, taken = asyncio.create_task(steps()), []
+        while not stepping.done():
+            taken.append(await moment(known, folder, [mirror.path]))
+            taken[-1].databases.end()
+        mirror.close()
+        return await stepping, taken
+
+    commits, taken = asyncio.run(both())
+    seen = [(told.last_steps.get("S1/A", -1), told.refs[mirror.path.name].split()) for told in taken]
+    pairs = [(step, commits.index(refs[-2]) if len(refs) > 5 else -1) for step, refs in seen]
+    assert len({step for step, _ in pairs}) > 3
+    assert [pair for pair in pairs if pair[1] - pair[0] not in {0, 1}] == []
 
 
 def test_which_replies_belong_to_a_moment() -> None:

@@ -151,7 +151,7 @@ def test_a_pruned_sprint_is_told_of_honestly_and_never_run_again(place: Path) ->
 def test_what_commands_left_goes_however_deep_it_is(place: Path) -> None:
     tree = place / "state" / "sprints" / "S1" / "worktrees" / "US-1"
     at = os.open(tree, os.O_RDONLY)
-    for _ in range(3000):
+    for _ in range(1200):
         os.mkdir("d", dir_fd=at)
         below = os.open("d", os.O_RDONLY, dir_fd=at)
         os.close(at)
