@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -29,6 +30,7 @@ DAEMONS = sa.Table(
     sa.Column("host", sa.Text, nullable=False),
     sa.Column("pid", sa.Integer, nullable=False),
     sa.Column("folder", sa.Text, nullable=False),
+    sa.Column("place", sa.Text, nullable=False),
     sa.Column("seen", sa.DateTime(timezone=True), nullable=False),
 )
 TTL_S = 15.0
@@ -40,6 +42,8 @@ _NOW = sa.func.clock_timestamp()
 class Lease:
     """`async with Lease(...)` works as `executor_id`, alone; on SQLite nothing is done, for the file lock holds there.
 
+    Whoever enters holds the file lock of its state `folder`: a former holder in this very folder has ended, so that
+    after a crash nobody waits for it.
     Entering waits up to `wait_s` for another holder to end or to go stale, and says through `tell` for whom. Raises
     SprintLocked when it lives on, EventLogAway when there is no database. It is renewed by a thread of its own, however
     busy the loop is; a database that is away costs nobody the lease, as nobody else can take it then.
@@ -104,7 +108,7 @@ class Lease:
         """Take it if it is free, stale or ours already; else who holds it."""
         row = {
             "executor_id": self._executor_id, "token": self._token, "host": socket.gethostname(), "pid": os.getpid(),
-            "folder": self._folder, "seen": _NOW,
+            "folder": self._folder, "place": _place(self._folder), "seen": _NOW,
         }  # fmt: skip
         stale = DAEMONS.c.seen < _NOW - sa.func.make_interval(0, 0, 0, 0, 0, 0, self._ttl_s)
         taken = (
@@ -113,7 +117,7 @@ class Lease:
             .on_conflict_do_update(
                 index_elements=[DAEMONS.c.executor_id],
                 set_={name: value for name, value in row.items() if name != "executor_id"},
-                where=sa.or_(stale, DAEMONS.c.token == self._token),
+                where=sa.or_(stale, DAEMONS.c.token == self._token, DAEMONS.c.place == row["place"]),
             )
             .returning(DAEMONS.c.token)
         )
@@ -147,6 +151,16 @@ class Lease:
 
     def _mine(self) -> tuple[sa.ColumnElement[Any], ...]:
         return DAEMONS.c.executor_id == self._executor_id, DAEMONS.c.token == self._token
+
+
+def _place(folder: str) -> str:
+    """One folder on one running machine, however it is mounted; where nobody can say, like no other."""
+    try:
+        found = os.stat(folder)
+        booted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return uuid.uuid4().hex
+    return f"{booted}:{found.st_dev}:{found.st_ino}"
 
 
 def _prepare(engine: sa.Engine) -> None:

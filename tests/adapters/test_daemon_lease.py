@@ -30,12 +30,14 @@ asyncio.run(main())
 class Daemon:
     """A lease of a short life, and what it says."""
 
-    def __init__(self, url: str, name: str = "daemon", *, wait_s: float = 0.0, ttl_s: float = 1.0) -> None:
+    def __init__(
+        self, url: str, name: str = "daemon", *, wait_s: float = 0.0, ttl_s: float = 1.0, folder: Path = Path("here")
+    ) -> None:
         self.said: list[str] = []
         self.gone = threading.Event()
         self.lost: list[str] = []
         self.lease = Lease(
-            url, name, folder="here", lost=self._lose, tell=self.said.append, wait_s=wait_s, ttl_s=ttl_s
+            url, name, folder=str(folder), lost=self._lose, tell=self.said.append, wait_s=wait_s, ttl_s=ttl_s
         )  # fmt: skip
 
     def _lose(self, why: str) -> None:
@@ -58,6 +60,16 @@ async def test_a_second_one_is_refused_waits_or_has_another_name(postgres: str) 
     assert first.lost == waits.lost == []
     async with refused.lease:
         pass
+
+
+async def test_in_its_own_folder_whose_lock_is_ours_nobody_waits_for_a_dead_one(postgres: str, tmp_path: Path) -> None:
+    dead, heir, copy = (Daemon(postgres, ttl_s=60, folder=folder) for folder in (tmp_path, tmp_path, tmp_path.parent))
+    async with dead.lease:
+        with pytest.raises(SprintLocked):
+            await copy.lease.__aenter__()
+        async with heir.lease:
+            pass
+    assert heir.said == []
 
 
 async def test_a_killed_one_is_replaced_and_one_that_stood_still_learns_of_it(postgres: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.domain.gate import GATE_OPENED
+from tests.durability.daemon import DaemonBench
 from tests.durability.driver import Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, UnhurriedTeam
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
@@ -44,6 +45,26 @@ def test_killed_while_the_server_restarts_and_restarted_while_it_runs(
     postgres_server.restart(FAST)
     ended = bench.ended(process)
     assert bench.aftermath(ended.code) == undisturbed
+
+
+@pytest.mark.soak
+def test_the_daemon_outlives_its_server_and_goes_on_in_the_next_life(
+    tmp_path: Path, postgres_server: PostgresServer, undisturbed: Aftermath
+) -> None:
+    bench = DaemonBench(tmp_path)
+    bench.database = postgres_server.fresh()
+    process = bench.start()
+    bench.wait_for(lambda: bench.journalled("NFR-001") >= 1, process)
+    postgres_server.stop(IMMEDIATE)
+    postgres_server.start()
+    bench.wait_for(bench.appears(f"US-001/{COMMAND_RUNS}"), process)
+    postgres_server.restart(FAST)
+    bench.wait_for(lambda: bench.told("story_finished").get("NFR-001", 0) == 1, process)
+    process.kill()
+    process.communicate(timeout=30)
+    ended = bench.finish()
+    assert ended.code == 0, ended
+    assert bench.aftermath(0) == undisturbed
 
 
 def test_a_person_answers_after_the_server_was_away(tmp_path: Path, postgres_server: PostgresServer) -> None:
