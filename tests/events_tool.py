@@ -42,6 +42,7 @@ MEANS = {
     "analysis_pruned": "everything but the record of an analysis was removed",
     "traces_unreached": "a collector of traces is not there; told once, and nothing else depends on it",
     "sprint_pruned": "everything but record, report and result branch of a sprint was removed; its earlier events too",
+    "event_log_waits": "the event log's database has gone away, or is back; shown only, for nothing can be stored",
     "disk_full": "a story waits, with what it has and what it has paid for, for room on the disk",
     "analysis_continued": "a process goes on with an analysis of a repository",
     "analysis_started": "a process begins an analysis of a repository",

@@ -14,7 +14,7 @@ from orchestrator.adapters.event_store import FOREVER, EventStore, sqlite_url
 from orchestrator.adapters.free_disk import is_full
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.events import Event
+from orchestrator.domain.events import Event, Level
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.durable import DurableEngine
@@ -65,7 +65,8 @@ class Works:
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
         self.turns = TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
-        self.sink = EventStore(event_url(environment, self.folder), on_event=self._saw, patience_s=FOREVER)
+        url = event_url(environment, self.folder)
+        self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER)
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
         self.switchboard = Switchboard(self.sink, self.slots.given_back)
         self.engine = self._engine()
@@ -130,6 +131,22 @@ class Works:
         place = self._places.get(event.sprint)
         if place is not None and place.done():
             place.result().saw(event)
+        self._show(event)
+
+    def _log_waits(self, told: str) -> None:
+        """Shown and stored nowhere: the log is what cannot be written."""
+        now = self.clock.now()
+        event = Event(
+            id=f"event_log_waits:{now.isoformat()}",
+            time=now,
+            level=Level.WARN,
+            name="event_log_waits",
+            message=told,
+            sprint="",
+        )
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
         if self._listen is not None:
             try:
                 self._listen(event)
