@@ -33,12 +33,12 @@ from orchestrator.domain.gate import GATE_ANSWERED
 from orchestrator.domain.redaction import redacted
 from orchestrator.errors import EventLogAway
 
-__all__ = ["EVENTS", "FOREVER", "EventReader", "EventStore", "sqlite_url", "usable"]
+__all__ = ["EVENTS", "FOREVER", "PATIENCE_S", "EventReader", "EventStore", "sqlite_url", "usable"]
 
 _VERBATIM = frozenset({GATE_ANSWERED})
 """Events that the work goes on with."""
 PATIENCE_S = 60.0
-"""How long an event waits for a database that is away, unless the store is told otherwise."""
+"""How long an event waits for a database that is away, unless the store is told otherwise, and who reads in a run."""
 FOREVER = math.inf
 """The patience of whoever runs stories: an outage must end none of them, and the engine waits as long."""
 ENDING_S = 10.0

@@ -1,6 +1,6 @@
 """The architecture record of a running sprint, read from the event log as it grows."""
 
-from orchestrator.adapters.event_store import EventReader
+from orchestrator.adapters.event_store import PATIENCE_S, EventReader
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.record import ArchitectureRecord, Contribution
 from orchestrator.domain.sprint import SprintRecord
@@ -23,7 +23,8 @@ class RecordKeeper:
         """The record as it is now. Blocks."""
         if self._environment.database_url is None and not self._folder.event_database.exists():
             return ArchitectureRecord()
-        reader = EventReader(event_url(self._environment, self._folder))
+        # It is asked for while the sprint is at work, which a restart of the database must not end.
+        reader = EventReader(event_url(self._environment, self._folder), patience_s=PATIENCE_S)
         try:
             for seq, event in reader.read(self._sprint, self._after):
                 self._after = seq

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
+from orchestrator.adapters.event_store import PATIENCE_S
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.repository import open_repository
 from orchestrator.adapters.sprint_lock import SprintLock
@@ -252,8 +253,9 @@ class Run:
         return project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
-        histories = histories_of(self._environment, self._folder, chosen.record)
-        facts = sandbox_told(sprint_events(self._environment, self._folder, chosen.record))
+        place = (self._environment, self._folder, chosen.record)
+        histories = histories_of(*place, patience_s=PATIENCE_S)
+        facts = sandbox_told(sprint_events(*place, patience_s=PATIENCE_S))
         told = (chosen.content.stories, paused, self._secrets, facts)
         report, path = save_report(self._folder, chosen.record, histories, *told)
         return RunResult(

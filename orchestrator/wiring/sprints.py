@@ -58,13 +58,15 @@ def event_url(environment: Environment, folder: StateFolder) -> str:
     return environment.database_url or sqlite_url(folder.event_database)
 
 
-def histories_of(environment: Environment, folder: StateFolder, record: SprintRecord) -> dict[str, StoryHistory]:
+def histories_of(
+    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
+) -> dict[str, StoryHistory]:
     """What the log says about each story of a sprint; of a pruned one, what its report says. Blocks."""
     if record.pruned is not None:
         return kept_histories(record, record.pruned, saved_report(folder, record.sprint))
     if environment.database_url is None and not folder.event_database.exists():
         return fold(record, ())
-    reader = EventReader(event_url(environment, folder))
+    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
     try:
         return fold(record, (event for _, event in reader.read(record.sprint)))
     finally:
@@ -82,11 +84,13 @@ def numbered_events(environment: Environment, folder: StateFolder, record: Sprin
         reader.close()
 
 
-def sprint_events(environment: Environment, folder: StateFolder, record: SprintRecord) -> list[Event]:
+def sprint_events(
+    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
+) -> list[Event]:
     """What the log says of the sprint itself, in order. Blocks."""
     if environment.database_url is None and not folder.event_database.exists():
         return []
-    reader = EventReader(event_url(environment, folder))
+    reader = EventReader(event_url(environment, folder), patience_s=patience_s)
     try:
         return reader.of_sprint(record.sprint)
     finally:
