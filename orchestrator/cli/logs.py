@@ -18,6 +18,9 @@ from orchestrator.wiring.logs import LocalLog, LogQuery, RemoteLog
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.remote import client_of
 
+AfterOption = Annotated[
+    int, typer.Option("--after", metavar="SEQ", min=0, max=2**63 - 1, help="Behind this event: `seq` in --json lines.")
+]
 ALL = 10**9
 """Characters of a text that has been cut already."""
 _AGO = re.compile(r"^(\d+)([smhd])$")
@@ -33,7 +36,7 @@ def logs_command(
     persona: Annotated[str | None, typer.Option(help="Only this persona.")] = None,
     level: Annotated[str | None, typer.Option(help="This level and above: debug, info, warn, error.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or so long ago.")] = None,
-    after: Annotated[int, typer.Option(metavar="SEQ", min=0, help="Behind this event: `seq` in --json lines.")] = 0,
+    after: AfterOption = 0,
     url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,

@@ -66,7 +66,7 @@ def test_status_and_show_look_as_they_do_where_the_state_is(waiting: Waiting, tm
             assert there.exit_code == 0, there.output
             assert _timeless(there.stdout) == _timeless(here.stdout)
         text = elsewhere.cli("status", ORCHESTRATOR_URL=f"{daemon.url}/").stdout
-    assert f"Sprint {SPRINT}, not running (the command that began it goes on), at {daemon.url}" in text
+    assert f"Sprint {SPRINT}, not running (`orchestrator serve` goes on), at {daemon.url}" in text
     assert "US-1         waiting" in text
     assert "waiting for a person: US-1, US-2" in text
     assert "orchestrator show US-1, then approve | reject | edit | replan | cancel" in text
