@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console, Group
@@ -19,6 +19,7 @@ from orchestrator.cli.common import (
     UrlOption,
     configured,
     print_json,
+    say,
     told,
 )
 from orchestrator.cli.console import STYLES, EventPrinter
@@ -78,8 +79,14 @@ def _here(environment: Environment, sprint: str | None) -> Look:
 
 
 def _there(daemon: Remote, sprint: str | None) -> Look:
-    name = sprint if sprint is not None else str(daemon.sprint(None)["sprint"])
-    return lambda: page_of_data(daemon.url, daemon.sprint(name))
+    first: list[dict[str, Any]] = [daemon.sprint(sprint)]
+    name = str(first[0]["sprint"])
+
+    def look() -> StatusPage:
+        told = first.pop() if first else daemon.sprint_again(name, say, time.sleep)
+        return page_of_data(daemon.url, told)
+
+    return look
 
 
 def _show(look: Look, printer: EventPrinter, *, follow: bool, wait_s: float) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 V = TypeVar("V", Settled, Submitted)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+LONGEST_WAIT_S = 15.0
+"""Between two tries to reach a daemon that is away."""
 _DOTS = frozenset({".", ".."})
 
 
@@ -43,6 +45,24 @@ class Remote:
             what = f"no sprint with a story {story}" if story is not None else "no sprint"
             raise ConfigError(f"the daemon at {self.url} knows {what}")
         return fitting[-1]
+
+    def sprint_again(self, name: str, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
+        """The same of a sprint that was told before: a daemon that is away by now is waited for, which is told."""
+        from orchestrator.adapters.daemon_client import DaemonAway
+
+        wait = 0.0
+        while True:
+            try:
+                told = self.sprint(name)
+            except DaemonAway as error:
+                if not wait:
+                    tell(f"{error.message}; waiting for it")
+                wait = min(2 * wait + 1, LONGEST_WAIT_S)
+                pause(wait)
+            else:
+                if wait:
+                    tell(f"the daemon at {self.url} is there again")
+                return told
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """A story as `show --json` prints it."""

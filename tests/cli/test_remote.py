@@ -14,6 +14,7 @@ from orchestrator.domain.gate import GATE_ANSWERED
 from orchestrator.settings import load
 from orchestrator.sprint.timeline import as_data, of_story
 from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.remote import remote
 from orchestrator.wiring.shown import sprint_json, story_json
 from tests.cli.waiting import SPRINT, Waiting, about_plan
 from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon
@@ -70,6 +71,25 @@ def test_status_and_show_look_as_they_do_where_the_state_is(waiting: Waiting, tm
     assert "US-1         waiting" in text
     assert "waiting for a person: US-1, US-2" in text
     assert "orchestrator show US-1, then approve | reject | edit | replan | cancel" in text
+
+
+def test_a_status_that_is_followed_outlives_a_daemon_that_is_away(waiting: Waiting) -> None:
+    waiting.ask("US-1")
+    story = {"id": "US-1", "title": "One", "status": "executing", "calls": 1}
+    running = {"sprint": SPRINT, "stories": [story], "running_pid": 7, "waiting": []}
+    ended = running | {"stories": [story | {"status": "done", "calls": 2}], "running_pid": None}
+    told, waits = list[str](), list[float]()
+    away = Said(status=502, body=""), Said(status=404, body="")
+    with fake_daemon(Said(body=running), *away, Said(body=ended)) as daemon:
+        there = remote(load(None, (), waiting.environment(), waiting.folder)[1], daemon.url)
+        assert there is not None
+        assert there.sprint_again(SPRINT, told.append, waits.append) == running
+        assert there.sprint_again(SPRINT, told.append, waits.append) == ended
+    assert waits == [1.0, 3.0]
+    assert [text.rpartition(" ")[2] for text in told] == ["it", "again"]
+    with fake_daemon(Said(body=ended)) as daemon:
+        done = waiting.cli("status", "-f", "--sprint", SPRINT, "--url", daemon.url)
+    assert "US-1         done                2 calls  One\n1 done\n" in done.stdout
 
 
 def _timeless(text: str) -> list[str]:
