@@ -18,7 +18,7 @@ from orchestrator.server.connection import Connection, Patience
 from orchestrator.server.service import most_connections, service_of
 from orchestrator.settings import Environment, Settings
 
-END_S = 2
+END_S = 1
 """Seconds that requests at work get to end."""
 MOST_HEAD = 32 * 1024
 """Bytes of a request's head: what a platform's edge lets through."""

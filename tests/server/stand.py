@@ -105,10 +105,15 @@ class Daemon:
         finally:
             writer.close()
 
-    async def connection(self, **more: Any) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """To the first address."""
+    async def connection(self, *, slow: bool = False) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """To the first address; a `slow` one takes next to nothing until it is read."""
         host, port = self.address.bound[0]
-        return await asyncio.open_connection(host.replace("0.0.0.0", "127.0.0.1"), port, **more)
+        one = socket.socket()
+        if slow:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        one.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(one, (host.replace("0.0.0.0", "127.0.0.1"), port))
+        return await asyncio.open_connection(sock=one, limit=1 if slow else 2**16)
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import socket
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ from orchestrator.server.app import build_app
 from orchestrator.server.connection import Patience
 from orchestrator.server.limits import BodyLimit
 from orchestrator.server.listen import listening
+from orchestrator.server.service import service_of
 from tests.server.stand import Stand, has_ipv6, running
 
 LIMIT = 64 * 1024
@@ -163,3 +164,24 @@ async def test_a_machine_without_the_other_family_is_fine(stand: Stand, monkeypa
         async with running(stand) as daemon:
             assert [host for host, _ in daemon.address.bound] == ["127.0.0.1"]
             assert daemon.address.url.startswith("http://127.0.0.1:")
+
+
+async def test_nothing_outlives_the_server_whatever_is_open(stand: Stand) -> None:
+    """A stream that nobody reads, one that is read, a look that hangs, half a request, and an idle connection."""
+    before = asyncio.all_tasks()
+    stand.hangs = asyncio.Event()
+    head = b" HTTP/1.1\r\nHost: localhost\r\n"
+    async with AsyncExitStack() as stack, running(stand) as daemon:
+        feed, writers = service_of(daemon.app).feed, []
+        for sent in (b"GET /api/v1/events?level=debug", b"GET /api/v1/events", b"GET /readyz", b"", None):
+            _, writer = await daemon.connection(slow=sent == b"GET /api/v1/events?level=debug")
+            stack.callback(writer.close)
+            writers.append(writer)
+            writer.write((sent + head + b"\r\n") if sent else b"GET /" if sent is not None else b"")
+        while feed.streams < 2 or stand.looks < 1:
+            await daemon.client.get("/healthz")
+        writers[0].transport.pause_reading()
+        await daemon.record(500, message="x" * 1900)
+    stand.hangs = None
+    leftover = {task for task in asyncio.all_tasks() - before if not task.done()}
+    assert leftover == set()
