@@ -14,6 +14,13 @@ from orchestrator.settings import load
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.support import plain_environment
 
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty state folder does here."""
+    return tmp_path / "state"
+
+
 PATHS = ("/metrics", "/api/v1/daemon", "/api/v1/openapi.json", "/api/v1/events", "/api/v1/nothing", "/", "/healthz/")
 RIGHT = f"Authorization: Bearer {TOKEN}"
 WRONG = (

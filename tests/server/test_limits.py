@@ -15,6 +15,13 @@ from orchestrator.server.listen import listening
 from orchestrator.server.service import service_of
 from tests.server.stand import Stand, has_ipv6, running
 
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty state folder does here."""
+    return tmp_path / "state"
+
+
 LIMIT = 64 * 1024
 UPGRADE = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
 POST = b"POST /api/v1/extract HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

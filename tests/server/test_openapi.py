@@ -1,11 +1,21 @@
 """The document of the HTTP interface: committed as it is generated, complete, and what the daemon really serves."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 from orchestrator.server.app import routed
 from orchestrator.server.openapi import document
 from tests.contracts_tool import OPENAPI, openapi_text
 from tests.server.stand import Stand, running
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """An empty state folder does here."""
+    return tmp_path / "state"
+
 
 METHODS = {"get", "put", "post", "delete"}
 

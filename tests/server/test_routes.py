@@ -195,6 +195,21 @@ async def test_orders_are_carried_out_or_refused_in_the_same_words(stand: Stand)
         assert (await order("/api/v1/sprints/S2", verb="cancel"))[0] == 404
 
 
+async def test_a_defect_of_ours_tells_nothing_to_strangers(
+    stand: Stand, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails() -> str:
+        raise RuntimeError(f"the key {SECRET} broke")
+
+    monkeypatch.setattr(stand, "reload", fails)
+    async with running(stand) as daemon:
+        answer = await daemon.client.post("/api/v1/daemon/reload")
+        assert (answer.status_code, set(answer.json())) == (500, {"error", "findings"})
+        assert "key" not in answer.text
+        assert (await daemon.client.get("/healthz")).status_code == 200
+    assert "POST '/api/v1/daemon/reload' failed" in caplog.text
+
+
 @pytest.fixture
 def waiting(tmp_path: Any) -> Waiting:
     made = Waiting(tmp_path)
