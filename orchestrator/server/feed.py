@@ -18,6 +18,8 @@ RING = 2000
 """So many of the last events are kept for all clients together, up to twice as many."""
 PAGES = 64
 """Full pages of the past that are kept for clients that come back all at once."""
+PAGES_S = 10.0
+"""Seconds for which they are kept; what is pruned meanwhile is told for so long."""
 POLL_S = 0.25
 AWAY_S = 2.0
 """Between two tries to read a database that is away."""
@@ -76,6 +78,7 @@ class Feed:
         self._from = self._head = 0
         """The ring holds every event behind `_from` up to `_head`; nothing while nobody looks."""
         self._pages: OrderedDict[tuple[str | None, int], asyncio.Task[Page]] = OrderedDict()
+        self._pages_until = 0.0
         self._poller: asyncio.Task[None] | None = None
         self._changed, self._ending = asyncio.Event(), asyncio.Event()
         self.streams = 0
@@ -91,7 +94,7 @@ class Feed:
         finally:
             self.streams -= 1
             if not self.streams:
-                self._pages = OrderedDict((key, task) for key, task in self._pages.items() if not task.done())
+                self._drop_pages()
 
     async def chunks(
         self, after: int, sprint: str | None, wants: Wants, *, follow: bool, heartbeat_s: Callable[[], float]
@@ -128,12 +131,19 @@ class Feed:
 
     async def _past(self, after: int, sprint: str | None) -> Page:
         """From the log; those who ask for the same at once get the same."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._pages_until:
+            self._drop_pages()
+            self._pages_until = now + PAGES_S
         key = (sprint, after)
         task = self._pages.get(key)
         if task is None:
             task = self._pages[key] = asyncio.create_task(self._in_thread(self._read, after, sprint), name="event-page")
             task.add_done_callback(lambda done: self._keep(key, done))
         return await asyncio.shield(task)
+
+    def _drop_pages(self) -> None:
+        self._pages = OrderedDict((key, task) for key, task in self._pages.items() if not task.done())
 
     def _keep(self, key: tuple[str | None, int], done: asyncio.Task[Page]) -> None:
         """A full page never changes; others are asked for anew."""
@@ -144,6 +154,8 @@ class Feed:
 
     async def _more(self, place: int, within_s: float) -> bool:
         """Whether there is something behind `place` by then; True also when the feed ends."""
+        if self.ended:
+            return True
         if not self._polls():
             self._begin(place)
             self._poller = asyncio.create_task(self._poll(), name="event-feed")

@@ -259,6 +259,25 @@ async def test_the_past_is_read_once_for_all_who_ask_for_it_at_once() -> None:
     await feed.close()
 
 
+async def test_a_stream_that_reads_while_the_feed_ends_ends_with_it() -> None:
+    log = Fake(3)
+    feed = feed_of(log)
+    chunks = feed.chunks(0, None, lambda event: True, follow=True, heartbeat_s=lambda: 1000.0)
+    told = [await anext(chunks)]
+    feed.end()
+    told += [chunk async for chunk in chunks]
+    assert b"".join(told).count(b"id: ") == 3
+    other = feed_of(log)
+    chunks = other.chunks(0, None, lambda event: True, follow=True, heartbeat_s=lambda: 1000.0)
+    assert (await anext(chunks)).startswith(b": ")
+    assert (await anext(chunks)).count(b"id: ") == 3  # it waits for what comes, once it is asked for more
+    other.end()
+    assert [chunk async for chunk in chunks] == []
+    await feed.close()
+    log.away = False
+    await other.close()
+
+
 async def test_a_log_that_is_away_or_restored_is_followed_on() -> None:
     log = Fake(50)
     feed = feed_of(log)
