@@ -23,6 +23,8 @@ PAGES_S = 10.0
 POLL_S = 0.25
 AWAY_S = 2.0
 """Between two tries to read a database that is away."""
+END_S = 1.0
+"""Seconds that a look at the log gets when the feed ends."""
 HEARTBEAT = b": heartbeat\n\n"
 Wants = Callable[[Event], bool]
 
@@ -229,9 +231,14 @@ class Feed:
         self._tell()
 
     async def close(self) -> None:
-        """Nothing of it is at work any more."""
+        """Nothing of it is at work any more; a database that does not answer is waited for no longer."""
         self.end()
-        await asyncio.gather(*filter(None, (self._poller, *self._pages.values())), return_exceptions=True)
+        tasks = [task for task in (self._poller, *self._pages.values()) if task is not None]
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=END_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         if self._log is not None:
             await asyncio.to_thread(self._log.close)
 

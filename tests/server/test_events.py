@@ -278,6 +278,19 @@ async def test_a_stream_that_reads_while_the_feed_ends_ends_with_it() -> None:
     await other.close()
 
 
+async def test_a_database_that_does_not_answer_holds_no_end_up() -> None:
+    async def never(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    feed = Feed(lambda: None, never, text_cap=lambda: 100)
+    follower = asyncio.create_task(seqs_of(feed, 1))
+    while not feed._pages:
+        await asyncio.sleep(0)
+    await feed.close()
+    with pytest.raises(asyncio.CancelledError):
+        await follower
+
+
 async def test_a_log_that_is_away_or_restored_is_followed_on() -> None:
     log = Fake(50)
     feed = feed_of(log)
