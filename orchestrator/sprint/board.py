@@ -21,7 +21,7 @@ class Board:
         self._pause: Order | None = None
         self._held: dict[str, Order] = {}
         self._given: dict[int, Order] = {}
-        self._settled: set[str] = set()
+        self._settled: dict[str, bool] = {}
         self._open: tuple[Order, ...] = ()
         self._closing = False
         self._moved = asyncio.Event()
@@ -33,7 +33,7 @@ class Board:
         before = len(self._given) + len(self._settled)
         for number, event in events:
             if event.name == CONTROL_SETTLED:
-                self._settled.add(event.data["settled"]["order"])
+                self._settled[event.data["settled"]["order"]] = event.data["settled"]["done"]
             elif event.name == CONTROL_GIVEN:
                 self._given[number] = Order.model_validate(event.data["order"])
         if len(self._given) + len(self._settled) > before:
@@ -42,7 +42,8 @@ class Board:
     def _add_up(self) -> None:
         self._pause, self._held = None, {}
         orders = [self._given[number] for number in sorted(self._given)]
-        for order in orders:
+        # What was refused, as a pause of what had ended, holds nothing.
+        for order in (order for order in orders if self._settled.get(order.id, True)):
             if order.verb is Verb.PAUSE:
                 self._hold(order)
             elif order.verb is Verb.RESUME:
@@ -69,7 +70,7 @@ class Board:
 
     def settled(self, result: Settled) -> None:
         """The order was carried out, or refused."""
-        self._settled.add(result.order)
+        self._settled[result.order] = result.done
         self._add_up()
 
     def paused_before(self, order: Order) -> Order | None:

@@ -1,5 +1,6 @@
 """Backlogs that are handed in to the daemon: checked first, then kept in the state folder and watched."""
 
+import json
 import re
 import secrets
 from pathlib import Path
@@ -8,6 +9,7 @@ from orchestrator.adapters.atomic_file import replace_content
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems
 from orchestrator.domain.daemon import Submitted
+from orchestrator.domain.findings import Finding
 from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.settings import Settings
 from orchestrator.wiring.watched import SUFFIXES, checked
@@ -37,13 +39,21 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
         replaced = target.exists()
         replace_content(target, content)
     except BacklogError as error:
-        told = error.message.replace(str(beside), target.name)
-        raise BacklogError(told, findings=error.findings) from error
+        raise _about(target.name, str(beside), error) from error
     finally:
         beside.unlink(missing_ok=True)
         beside.parent.rmdir()
     warnings = tuple(all_problems(read))
     return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
+
+
+def _about(name: str, beside: str, error: BacklogError) -> BacklogError:
+    """The error as whoever handed the file in knows it: by its name."""
+    findings = [
+        Finding.model_validate_json(finding.model_dump_json().replace(json.dumps(beside)[1:-1], name))
+        for finding in error.findings
+    ]
+    return BacklogError(error.message.replace(beside, name), findings=findings)
 
 
 def withdraw(folder: StateFolder, name: str) -> None:

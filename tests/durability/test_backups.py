@@ -36,7 +36,7 @@ def ends_alike(bench: Bench, file: Path, undisturbed: Aftermath) -> int:
     assert not asked & set(again), "what was paid for before the backup is not asked again"
 
     other = Bench.__new__(Bench)
-    other.folder, other.state, other.mirror_folder = bench.folder, home, home / "mirrors"
+    other.folder, other.state, other.mirror_folder, other.database = bench.folder, home, home / "mirrors", None
     tree = other.git("rev-parse", f"refs/heads/orchestrator/{SPRINT}/result^{{tree}}")
     assert (ended.code, tree) == (undisturbed.code, undisturbed.tree)
     assert other._report() == undisturbed.report
@@ -48,6 +48,7 @@ def told(key: dict[str, Any], turn: int) -> str:
     return f"{key['persona']} {key['story']} {key['task']} {key['purpose']} {turn}"
 
 
+@pytest.mark.soak
 def test_a_sprint_goes_on_from_a_backup(tmp_path: Path, undisturbed: Aftermath) -> None:
     bench = Bench(tmp_path / "bench")
     process = bench.start()

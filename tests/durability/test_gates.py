@@ -116,7 +116,8 @@ def test_killed_before_while_and_after_people_answer(tmp_path: Path, calm: After
 
 
 @pytest.mark.parametrize(
-    ("on_timeout", "cell"), [("needs_attention", "completed_with_failures"), ("approve", "completed")]
+    ("on_timeout", "cell"),
+    [("needs_attention", "completed_with_failures"), pytest.param("approve", "completed", marks=pytest.mark.soak)],
 )
 def test_killed_while_the_time_to_answer_runs_out(tmp_path: Path, on_timeout: str, cell: str) -> None:
     script = UnhurriedTeam(30)

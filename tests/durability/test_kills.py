@@ -71,6 +71,7 @@ def test_watched_then_killed_between_the_last_outcome_and_its_cells(tmp_path: Pa
     assert bench.calls() == calls
 
 
+@pytest.mark.soak
 def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
     bench = Bench(tmp_path, {"NFR-001": "None"})
     create = Create(path="nfr_001.py", content="def value():\n    return 1\n")
@@ -91,6 +92,7 @@ def test_ended_in_the_turns_of_a_plan(tmp_path: Path) -> None:
     assert len(bench.calls()) == len(set(bench.calls())) == 6, "no call is paid for twice"
 
 
+@pytest.mark.soak
 def test_ended_in_the_attempts_of_a_story(tmp_path: Path) -> None:
     """A flaky test, a wrong answer given twice, a failure that comes back, a file of no task, a suite written anew."""
     bench = Bench(tmp_path, {"NFR-001": "None"}, script=_attempts(tmp_path / "ran.txt"), more=MANY)

@@ -71,6 +71,7 @@ def paid(bench: Bench, purpose: str) -> int:
     return len([call for call in bench.calls() if f" {purpose} " in call])
 
 
+@pytest.mark.soak
 def test_two_stories_killed_at_each_step_of_their_merge(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, PAIR)
     # the first is merged, its step is not checkpointed

@@ -67,6 +67,7 @@ def test_the_daemon_outlives_its_server_and_goes_on_in_the_next_life(
     assert bench.aftermath(0) == undisturbed
 
 
+@pytest.mark.soak
 def test_a_person_answers_after_the_server_was_away(tmp_path: Path, postgres_server: PostgresServer) -> None:
     script = UnhurriedTeam(30)
     script.good("A")
