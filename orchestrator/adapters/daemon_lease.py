@@ -44,8 +44,8 @@ class Lease:
 
     Whoever enters holds the file lock of its state `folder`: a former holder in this very folder has ended, so that
     after a crash nobody waits for it.
-    Entering waits up to `wait_s` for another holder to end or to go stale, and says through `tell` for whom. Raises
-    SprintLocked when it lives on, EventLogAway when there is no database. It is renewed by a thread of its own, however
+    Entering waits up to `wait_s` for another holder to end or to go stale, and up to `patience_s` for the database;
+    `tell` hears what is waited for. Raises SprintLocked, EventLogAway. It is renewed by a thread of its own, however
     busy the loop is; a database that is away costs nobody the lease, as nobody else can take it then.
 
     `lost` is called once, in that thread, when somebody else has taken it over, or the table is gone: this process must
@@ -61,11 +61,12 @@ class Lease:
         lost: Callable[[str], None],
         tell: Callable[[str], None] = lambda _: None,
         wait_s: float = TTL_S + 5.0,
+        patience_s: float = 0.0,
         ttl_s: float = TTL_S,
     ) -> None:
         self._url, self._executor_id, self._folder = url, executor_id, folder
         self._lost, self._tell = lost, tell
-        self._wait_s, self._ttl_s = wait_s, ttl_s
+        self._wait_s, self._patience_s, self._ttl_s = wait_s, patience_s, ttl_s
         self._token = uuid.uuid4().hex
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
@@ -94,14 +95,28 @@ class Lease:
             await asyncio.to_thread(self._give_up, self._engine)
 
     async def _take(self, engine: sa.Engine) -> None:
+        await self._prepare(engine)
         deadline, told = time.monotonic() + self._wait_s, ""
-        await asyncio.to_thread(_prepare, engine)
         while (holder := await asyncio.to_thread(self._try, engine)) is not None:
             if time.monotonic() >= deadline:
                 raise SprintLocked(f"{holder}; end it, or give this one another executor id", pid=0)
             if holder != told:
                 self._tell(f"{holder}; waiting for its end")
                 told = holder
+            await asyncio.sleep(_LOOK_S)
+
+    async def _prepare(self, engine: sa.Engine) -> None:
+        """Whatever begins together with its database may be the first of the two."""
+        deadline, told = time.monotonic() + self._patience_s, False
+        while True:
+            try:
+                return await asyncio.to_thread(_prepare, engine)
+            except EventLogAway as error:
+                if time.monotonic() >= deadline:
+                    raise
+                if not told:
+                    self._tell(f"{error.message}; waiting for it")
+                    told = True
             await asyncio.sleep(_LOOK_S)
 
     def _try(self, engine: sa.Engine) -> str | None:

@@ -25,6 +25,9 @@ from orchestrator.wiring.sprints import event_url
 from orchestrator.wiring.team import prompt_library
 from orchestrator.wiring.works import Works
 
+DATABASE_COMES_S = 60.0
+"""How long a daemon waits at its start for a Postgres that is beginning, too."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Opened:
@@ -56,7 +59,8 @@ async def open_daemon(
     sandbox = await sandbox_for(settings, environment)
     executor_id = await asyncio.to_thread(folder.executor_id)
     url = event_url(environment, folder)
-    await stack.enter_async_context(Lease(url, executor_id, folder=str(folder.home), lost=end_at_once))
+    lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
+    await stack.enter_async_context(lease)
     works = Works(settings, environment, provider, executor_id=executor_id, listen=listen)
     secrets = secrets_of(environment.variables)
     works.sink.hide(secrets)

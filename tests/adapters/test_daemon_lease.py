@@ -31,14 +31,14 @@ class Daemon:
     """A lease of a short life, and what it says."""
 
     def __init__(
-        self, url: str, name: str = "daemon", *, wait_s: float = 0.0, ttl_s: float = 1.0, folder: Path = Path("here")
-    ) -> None:
+        self, url: str, name: str = "daemon", *, folder: Path = Path("here"), ttl_s: float = 1.0, wait_s: float = 0.0,
+        patience_s: float = 0.0,
+    ) -> None:  # fmt: skip
         self.said: list[str] = []
         self.gone = threading.Event()
         self.lost: list[str] = []
-        self.lease = Lease(
-            url, name, folder=str(folder), lost=self._lose, tell=self.said.append, wait_s=wait_s, ttl_s=ttl_s
-        )  # fmt: skip
+        times = {"ttl_s": ttl_s, "wait_s": wait_s, "patience_s": patience_s}
+        self.lease = Lease(url, name, folder=str(folder), lost=self._lose, tell=self.said.append, **times)
 
     def _lose(self, why: str) -> None:
         self.lost.append(why)
@@ -94,7 +94,12 @@ async def test_a_database_that_is_away_costs_nobody_the_lease(postgres_server: P
         postgres_server.stop(IMMEDIATE)
         with pytest.raises(EventLogAway):
             await Daemon(url).lease.__aenter__()
+        early = Daemon(url, "early", patience_s=60)
+        entering = asyncio.create_task(early.lease.__aenter__())
+        while not early.said:
+            await asyncio.sleep(0.01)
         postgres_server.start()
+        await (await entering).__aexit__(None, None, None)
         with pytest.raises(SprintLocked):
             await Daemon(url, ttl_s=30).lease.__aenter__()
         assert not holder.lost
