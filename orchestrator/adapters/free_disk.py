@@ -11,9 +11,10 @@ def short_of_disk(place: Path, least_mb: int) -> str:
 
 
 FULL_MB = 8
-"""With less a disk counts as full: nobody can say what would still fit."""
+"""With less a disk counts as full, a small one with less than a twentieth: nobody can say what would still fit."""
 
 
 def is_full(*places: Path) -> bool:
     """Whether one of these folders is on a disk where nothing can be written any more. Blocks."""
-    return any(shutil.disk_usage(place).free < FULL_MB * 2**20 for place in places)
+    disks = [shutil.disk_usage(place) for place in places]
+    return any(disk.free < min(FULL_MB * 2**20, disk.total // 20) for disk in disks)

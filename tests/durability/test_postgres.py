@@ -1,6 +1,9 @@
 """The small sprint on a real Postgres: kills, and a server that ends in its middle, show nowhere in the end."""
 
+import os
+import random
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from tests.durability.team import COMMAND_RUNS, UnhurriedTeam
 from tests.postgres import FAST, IMMEDIATE, PostgresServer
 
 pytestmark = pytest.mark.timeout(300)
+ROUNDS = int(os.environ.get("RESTART_ROUNDS", "5"))
+SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 
 
 def test_killed_while_the_server_restarts_and_restarted_while_it_runs(
@@ -86,3 +91,30 @@ def test_a_person_answers_after_the_server_was_away(tmp_path: Path, postgres_ser
     assert bench.command("approve", "B").code == 0
     assert bench.finish().code == 0
     assert len(bench.calls()) == len(set(bench.calls())) == 8, "no call is paid for twice"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_restarted_and_killed_by_the_clock(
+    tmp_path: Path, postgres_server: PostgresServer, undisturbed: Aftermath
+) -> None:
+    chance = random.Random(SEED)
+    print(f"KILL_SEED={SEED}")
+    for number in range(ROUNDS):
+        bench = Bench(tmp_path / str(number), database=postgres_server.fresh())
+        process = bench.start()
+        for _ in range(40):
+            time.sleep(chance.uniform(0.05, 2))
+            if process.poll() is not None:
+                if bench.ended(process).code == 0:
+                    break
+                process = bench.start()  # the server was away when it began
+            if chance.random() < 0.25:
+                process.kill()
+            postgres_server.stop(chance.choice((FAST, IMMEDIATE)))
+            time.sleep(chance.choice((0, 0, 0.3, 1.5)))
+            postgres_server.start()
+        process.kill()
+        process.communicate(timeout=30)
+        ended = bench.finish()
+        assert bench.aftermath(ended.code) == undisturbed
