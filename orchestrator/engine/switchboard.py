@@ -44,6 +44,7 @@ class Switchboard:
     def __init__(self, log: OrderLog, give_back: GiveBack) -> None:
         self._log, self._give_back = log, give_back
         self._boards: dict[str, Board] = {}
+        self._followed = asyncio.Event()
         self._after = 0
         self._poller: asyncio.Task[None] | None = None
         self._at_work = 0
@@ -68,10 +69,13 @@ class Switchboard:
         self._boards[board.sprint] = board
         if self._closing:
             board.close()
+        followed, self._followed = self._followed, asyncio.Event()
+        followed.set()
         try:
             yield
         finally:
             del self._boards[board.sprint]
+            board.look_again()
 
     @property
     def at_work(self) -> int:
@@ -85,7 +89,8 @@ class Switchboard:
     def why_not(self, sprint: str, story: str, *, paid: bool) -> str:
         """Why the story may not take its next step; "" when it may."""
         board = self._boards.get(sprint)
-        return board.why_not(story, paid=paid) if board is not None else ""
+        # A sprint that was let go of, as in the end of the process, has workflows that know nothing of it yet.
+        return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
 
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
         """Until the story may take its next step, without a slot."""
@@ -94,7 +99,8 @@ class Switchboard:
             slotless = nullcontext() if PLAN_READING in workflow_id else self._give_back(workflow_id)
             async with slotless:
                 while self.why_not(sprint, story, paid=paid):
-                    await self._boards[sprint].moved(self._boards[sprint].version)
+                    board = self._boards.get(sprint)
+                    await (board.moved(board.version) if board is not None else self._followed.wait())
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:

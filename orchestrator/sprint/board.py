@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 
 from orchestrator.domain.control import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
 from orchestrator.domain.events import Event
@@ -40,29 +41,30 @@ class Board:
             self._add_up()
 
     def _add_up(self) -> None:
-        self._pause, self._held = None, {}
         orders = [self._given[number] for number in sorted(self._given)]
-        # What was refused, as a pause of what had ended, holds nothing.
-        for order in (order for order in orders if self._settled.get(order.id, True)):
-            if order.verb is Verb.PAUSE:
-                self._hold(order)
-            elif order.verb is Verb.RESUME:
-                self._release(order.story)
+        self._pause, self._held = self._holding(orders)
         self._open = tuple(order for order in orders if order.id not in self._settled)
         self.look_again()
 
-    def _hold(self, order: Order) -> None:
-        if order.story is None:
-            self._pause = self._pause or order
-        else:
-            self._held.setdefault(order.story, order)
+    def _holding(self, orders: Iterable[Order]) -> tuple[Order | None, dict[str, Order]]:
+        """The pause of the sprint, and of each story, after these orders; one that was refused holds nothing."""
+        pause: Order | None = None
+        held: dict[str, Order] = {}
+        for order in (order for order in orders if self._settled.get(order.id, True)):
+            if order.verb is Verb.PAUSE:
+                if order.story is None:
+                    pause = pause or order
+                else:
+                    held.setdefault(order.story, order)
+            elif order.story is None and (order.verb is Verb.RESUME or self._was_reset_by(order)):
+                # A sprint that was reset is as if it had not been, its pauses included.
+                pause, held = None, {}
+            elif order.verb is Verb.RESUME and order.story is not None:
+                held.pop(order.story, None)
+        return pause, held
 
-    def _release(self, story: str | None) -> None:
-        if story is None:
-            self._pause = None
-            self._held = {}
-        else:
-            self._held.pop(story, None)
+    def _was_reset_by(self, order: Order) -> bool:
+        return order.verb is Verb.RESET and order.id in self._settled
 
     def next_order(self) -> Order | None:
         """The oldest order that is not carried out; it stays until `settled`."""
@@ -74,9 +76,10 @@ class Board:
         self._add_up()
 
     def paused_before(self, order: Order) -> Order | None:
-        """The other order under which the story, or the sprint, of this pause was held already."""
-        standing = self._pause if order.story is None else self._held.get(order.story)
-        return standing if standing is not None and standing.id != order.id else None
+        """The earlier order under which the story, or the sprint, of this pause was held already."""
+        orders = [self._given[number] for number in sorted(self._given)]
+        pause, held = self._holding(takewhile(lambda one: one.id != order.id, orders))
+        return pause if order.story is None else held.get(order.story)
 
     @property
     def reason(self) -> str:

@@ -39,6 +39,8 @@ def _unfinished(order: Order, status: Mapping[str, StoryStatus], sprint: str) ->
         stories = tuple(story for story, standing in status.items() if not standing.final)
         return Decision(stories, "" if stories else f"every story of sprint {sprint} has ended")
     standing = status[order.story]
+    if order.verb is Verb.CANCEL and standing is StoryStatus.CANCELLED:
+        return Decision()  # also one of ours that was cut before it was said
     if standing.final:
         return Decision(refused=f"{order.story} has ended: it is {standing}")
     return Decision((order.story,))
@@ -80,6 +82,8 @@ def with_blocked(
 def done_as(order: Order, decision: Decision, sprint: str) -> str:
     """What is said of an order that was carried out."""
     whom = f"sprint {sprint}" if order.story is None else order.story
+    if order.verb is Verb.CANCEL and not decision.stories:
+        return f"{whom} is cancelled already"
     others = [story for story in decision.stories if story != order.story]
     also = f" with {', '.join(others)}" if order.story is not None and others else ""
     count = f" ({counted(len(decision.stories), 'story', 'stories')})" if order.story is None else ""

@@ -8,6 +8,7 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import minor
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.status import StoryStatus
+from orchestrator.errors import UserError, WorkspaceError
 from orchestrator.ports import Clock, EventSink
 from orchestrator.sprint.board import Board
 from orchestrator.sprint.cells import cleared_cells
@@ -16,6 +17,9 @@ from orchestrator.sprint.obeying import Decision, decide, done_as
 from orchestrator.sprint.pause import Brake
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.standing import Standing
+
+SURROUNDINGS = (UserError, WorkspaceError, OSError)
+"""What may keep an order from being carried out: the repository is gone, the disk is full."""
 
 
 class OrderTaker:
@@ -47,7 +51,12 @@ class OrderTaker:
                 result = Settled(order=order.id, done=True, message=f"{order.story or sprint} is run anew")
             else:
                 decision = decide(order, self._standing.status, self._standing.blocked_by, sprint)
-                result = await self._carried_out(order, decision)
+                try:
+                    result = await self._carried_out(order, decision)
+                except SURROUNDINGS as error:
+                    # It would stand in the way of every later order, and of the sprint.
+                    why = f"it could not be carried out: {error}"
+                    result = Settled(order=order.id, done=False, message=why)
             await self._sink.emit(settled_event(sprint, order, result, self._clock))
             self._board.settled(result)
 
@@ -58,8 +67,10 @@ class OrderTaker:
         if decision.refused:
             return Settled(order=order.id, done=False, message=decision.refused)
         if order.verb is Verb.CANCEL:
-            for story in decision.stories:
-                await self._cancel(story, order)
+            late = [story for story in decision.stories if not await self._cancel(story, order)]
+            if late and len(late) == len(decision.stories):
+                told = ", ".join(f"{story} has ended: it is {self._standing.status[story]}" for story in late)
+                return Settled(order=order.id, done=False, message=told)
         elif order.verb in {Verb.RETRY, Verb.RESET}:
             await self._renew(order, decision.stories)
         if order.verb in {Verb.RESUME, Verb.RETRY}:
@@ -67,11 +78,15 @@ class OrderTaker:
         message = done_as(order, decision, self._standing.record.sprint)
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 
-    async def _cancel(self, story: str, order: Order) -> None:
-        await self._end(story)
-        await self._record_outcome(cancelled(story, order))
+    async def _cancel(self, story: str, order: Order) -> bool:
+        """False: it had just ended by itself, and that counts."""
+        outcome = await self._end(story)
+        await self._record_outcome(outcome or cancelled(story, order))
+        return outcome is None
 
-    async def _end(self, story: str) -> None:
+    async def _end(self, story: str) -> StoryOutcome | None:
+        """How it had ended by itself, if it had."""
+        outcome = None
         workflow_id = self._standing.record.workflow_id(story)
         if self._standing.status[story] is StoryStatus.EXECUTING:
             await self._runner.end_story(workflow_id)
@@ -79,19 +94,27 @@ class OrderTaker:
         for task in [task for task, name in running.items() if name == story]:
             del running[task]
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            [ended] = await asyncio.gather(task, return_exceptions=True)
+            outcome = ended if isinstance(ended, StoryOutcome) else None
         self._slots.release(workflow_id)
+        return outcome
 
     async def _renew(self, order: Order, stories: Sequence[str]) -> None:
         whole = order.story is None and order.verb is Verb.RESET
         done = self._standing.done
+        at_work = [story for story in stories if self._standing.status[story] is StoryStatus.EXECUTING]
         for story in stories:
             await self._end(story)
-        if whole:
-            await self._renewer.clear(order)
-            self._standing.cleared = True
-        else:
-            self._standing.record = await self._renewer.renew(stories, order)
+        try:
+            if whole:
+                await self._renewer.clear(order)
+                self._standing.cleared = True
+            else:
+                self._standing.record = await self._renewer.renew(stories, order)
+        except SURROUNDINGS:
+            for story in at_work:  # its workflow has been ended for good
+                await self._record_outcome(cancelled(story, order))
+            raise
         self._standing.begin_anew(stories)
         await self._cells.put(cleared_cells(self._standing.record, stories, done, whole=whole))
 

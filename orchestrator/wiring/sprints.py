@@ -171,6 +171,7 @@ def new_sprint(
         requested=tuple(options.stories),
         warnings=selection.warnings,
         generations=known.generations if known is not None else {},
+        orders=known.orders if known is not None else (),
         started_at=clock.now(),
     )
 
@@ -245,5 +246,5 @@ def require_rows(chosen: Chosen, histories: Mapping[str, StoryHistory]) -> None:
         sprint, names = chosen.record.sprint, ", ".join(gone)
         raise BacklogError(
             f"{chosen.record.backlog} has no row {names} any more, which sprint {sprint} is about; "
-            f"put it back, or start another sprint with --sprint"
+            f"put it back, `cancel` it, or start another sprint with --sprint"
         )

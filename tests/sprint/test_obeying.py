@@ -98,6 +98,41 @@ def test_a_pause_that_was_refused_holds_nothing_and_stands_in_no_other_ones_way(
     assert board.paused_before(second) is None
 
 
+def settled(order: str, *, done: bool) -> Event:
+    return event(CONTROL_SETTLED, settled=Settled(order=order, done=done, message="").model_dump())
+
+
+def test_a_pause_that_was_refused_holds_nothing_and_one_of_a_sprint_that_was_reset_holds_no_longer() -> None:
+    board = Board("S")
+    board.read([(1, given(Verb.PAUSE)), (2, given(Verb.PAUSE, "A", name="2"))])
+    assert board.reason
+    board.read([(3, settled("1", done=False)), (4, settled("2", done=False))])
+    assert board.reason == board.held("A") == ""
+    board.read([(5, given(Verb.PAUSE, name="3")), (6, given(Verb.RESET, name="4")), (7, settled("3", done=True))])
+    assert board.reason, "the reset may still be refused"
+    board.settled(Settled(order="4", done=True, message=""))
+    assert board.reason == ""
+
+
+def test_only_an_earlier_pause_stands_in_the_way_of_one() -> None:
+    board = Board("S")
+    orders = [(1, given(Verb.PAUSE)), (2, given(Verb.RESUME, name="2")), (3, given(Verb.PAUSE, name="3", by="bob"))]
+    board.read(orders)
+    first = board.next_order()
+    assert first is not None
+    assert board.paused_before(first) is None
+    again = Order(id="4", verb=Verb.PAUSE, by="eve")
+    board.read([(4, event(CONTROL_GIVEN, order=again.model_dump(mode="json")))])
+    standing = board.paused_before(again)
+    assert standing is not None
+    assert standing.by == "bob"
+
+
+def test_a_cancellation_that_was_cut_before_it_was_said_is_no_refusal() -> None:
+    decision = decide(Order(id="1", verb=Verb.CANCEL, story="A", by="ann"), {"A": S.CANCELLED}, {}, "S")
+    assert (decision.stories, decision.refused) == ((), "")
+
+
 async def test_whoever_waits_for_the_board_misses_no_change_in_between() -> None:
     board = Board("S")
     version = board.version
