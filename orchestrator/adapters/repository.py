@@ -49,6 +49,18 @@ async def open_repository(folder: Path) -> Repository:
     return found.model_copy(update={"created": created, "warnings": warnings})
 
 
+def expect_there(folder: Path) -> None:
+    """Raises RepositoryError where `open_repository` would make a new one. Blocks."""
+    try:
+        there = any(folder.iterdir())
+    except FileNotFoundError:
+        there = False
+    except OSError as error:
+        raise RepositoryError(f"{folder} cannot be used as a repository: {error.strerror}") from error
+    if not there:
+        raise RepositoryError(f"the repository {folder} is gone: put it back, sprints have begun from it")
+
+
 def _make_folder(folder: Path) -> bool:
     """Whether `folder` is empty and shall become a repository; makes it when it is absent."""
     try:

@@ -137,4 +137,6 @@ async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
-        await asyncio.gather(*reloads)
+        for task in reloads:  # nothing is there any more that could take settings over, or tell of it
+            task.cancel()
+        await asyncio.gather(*reloads, return_exceptions=True)

@@ -14,6 +14,8 @@ from orchestrator.wiring.serving import Equipment, ServedSprint
 
 AGAIN_S = 30.0
 """Seconds until a sprint that could not be worked on is tried again."""
+MOMENT_S = 1.0
+"""The same where somebody has the sprint's lock: whoever carries out an order there is done in a moment."""
 NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
 """What may pass by itself, or once somebody has seen to it."""
 
@@ -25,6 +27,7 @@ class _Waiting:
     reason: str
     until: float
     """On the loop's clock."""
+    told: bool
 
 
 class Fleet:
@@ -87,16 +90,22 @@ class Fleet:
             try:
                 task.result()
             except NOT_NOW as error:
-                await self.waits(served.record.sprint, error.message)
+                await self.waits(served.record.sprint, error.message, for_a_moment=isinstance(error, SprintLocked))
             else:
                 self.goes(served.record.sprint)
                 self.ended[served.record.sprint] = served.record
 
-    async def waits(self, what: str, reason: str) -> None:
-        """It cannot be worked on for a while; said once until the reason is another one."""
+    async def waits(self, what: str, reason: str, *, for_a_moment: bool = False) -> None:
+        """It cannot be worked on for a while; said once until the reason is another one.
+
+        What may be over in a moment is said only when it is not.
+        """
         before = self._waiting.get(what)
-        self._waiting[what] = _Waiting(reason, asyncio.get_running_loop().time() + AGAIN_S)
-        if before is None or before.reason != reason:
+        said = before is not None and before.told and before.reason == reason
+        tell = not said and (before is not None or not for_a_moment)
+        until = asyncio.get_running_loop().time() + (MOMENT_S if for_a_moment else AGAIN_S)
+        self._waiting[what] = _Waiting(reason, until, said or tell)
+        if tell:
             await self._tell(what, reason)
 
     def goes(self, what: str) -> None:

@@ -5,13 +5,13 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from orchestrator.adapters.repository import open_repository
+from orchestrator.adapters.repository import Repository, expect_there, open_repository
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.daemon import BacklogState
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
-from orchestrator.errors import ConfigError, SprintLocked
+from orchestrator.errors import ConfigError, SprintLocked, UserError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import RunOptions
@@ -36,6 +36,9 @@ class Planner:
         self._asked, self._environment, self._folder, self._clock = asked, environment, folder, clock
         self._watched: dict[Path, Watched] = {}
         self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
+        self._finished: dict[str, SprintRecord] = {}
+        self.broken: dict[str, str] = {}
+        """Sprint → why its record cannot be read."""
         self.executor_id = ""
         self.known: list[SprintRecord] = []
         """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
@@ -58,13 +61,19 @@ class Planner:
 
     def _read_records(self) -> list[SprintRecord]:
         """Every record, read again only where its file is another one."""
-        known, self._records = self._records, {}
+        known, self._records, self.broken = self._records, {}, {}
         for path in (self._folder.home / "sprints").glob("*/sprint.json"):
-            told = path.stat()
-            stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
             name = path.parent.name
             before = known.get(name)
-            record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
+            try:
+                told = path.stat()
+                stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
+                record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
+            except FileNotFoundError:  # somebody has just removed it
+                continue
+            except (ConfigError, OSError) as error:
+                self.broken[name] = str(error)
+                continue
             if record is not None:
                 self._records[name] = (stamp, record)
         return sorted((record for _, record in self._records.values()), key=lambda record: record.started_at)
@@ -104,10 +113,20 @@ class Planner:
         return [
             record
             for record in self.own
-            if record.sprint not in at_work
-            and ended.get(record.sprint) != record
-            and not finished(self._environment, self._folder, record)
+            if record.sprint not in at_work and ended.get(record.sprint) != record and not self._is_finished(record)
         ]
+
+    def _is_finished(self, record: SprintRecord) -> bool:
+        """Asked once for each record: whoever makes work of a finished sprint writes another one."""
+        if self._finished.get(record.sprint) == record:
+            return True
+        try:
+            done = finished(self._environment, self._folder, record)
+        except ConfigError:  # beginning with it says why
+            return False
+        if done:
+            self._finished[record.sprint] = record
+        return done
 
     def content(self, record: SprintRecord) -> BacklogContent | None:
         """What the sprint's backlog says, or said when it was good last."""
@@ -119,13 +138,31 @@ class Planner:
 
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
         """
-        groups = watched.untaken(self.known)
-        content = watched.content
-        if not groups or content is None:
+        # What a sprint wrote into its backlog, or took out of it, is read first.
+        if not watched.untaken(self.known) or not await asyncio.to_thread(lambda: watched.is_current):
             return None
-        name, stories = next(iter(groups.items()))
-        found = await open_repository(await repository.now())
-        options = RunOptions(backlog=watched.path, sprint=name or None, stories=stories)
+        groups, content = watched.untaken(self.known), watched.content
+        if content is None:
+            return None
+        source = await repository.now()
+        await asyncio.to_thread(self._expect_there, source)
+        found = await open_repository(source)
+        trouble: UserError | None = None
+        for name, stories in groups.items():
+            options = RunOptions(backlog=watched.path, sprint=name or None, stories=stories)
+            try:
+                return await self._recorded(options, content, found)
+            except UserError as error:  # other rows must not wait for these
+                trouble = trouble or error
+        assert trouble is not None
+        raise trouble
+
+    def _expect_there(self, source: Path) -> None:
+        """A repository that earlier sprints began from is not made anew, empty, where it is gone."""
+        if any(record.base and Path(record.repo) == source.resolve() for record in self.known):
+            expect_there(source)
+
+    async def _recorded(self, options: RunOptions, content: BacklogContent, found: Repository) -> SprintRecord:
         record = await asyncio.to_thread(self._record, options, content, found.path, found.base)
         async with SprintLock(self._folder.lock(record.sprint)):
             known = await asyncio.to_thread(self._folder.record, record.sprint)

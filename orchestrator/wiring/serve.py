@@ -57,6 +57,7 @@ class Daemon:
         self._phase: Phase = "starting"
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
+        self._opened, self._reloading = asyncio.Event(), asyncio.Lock()
         self._wake = asyncio.Event()
         self._stack = AsyncExitStack()
         self._beginning: asyncio.Task[None] | None = None
@@ -81,6 +82,7 @@ class Daemon:
             stack.push_async_callback(self._fleet.end)
             self._stack = stack.pop_all()
         self._phase = "ready"
+        self._opened.set()
         await self.emit(
             "daemon_ready", "the daemon is ready", version=__version__, pid=os.getpid(), executor_id=executor_id
         )
@@ -152,6 +154,8 @@ class Daemon:
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()
+        for sprint, why in self._planner.broken.items():
+            await self._fleet.waits(sprint, why)
         for record in await asyncio.to_thread(self._planner.unfinished, self._fleet.ended, self._fleet.at_work):
             if self._fleet.is_free(record.sprint):
                 await self._begin(record)
@@ -179,7 +183,9 @@ class Daemon:
 
     async def _begin(self, record: SprintRecord) -> None:
         content = await asyncio.to_thread(self._planner.content, record)
-        if content is not None and self._fleet.is_free(record.sprint):
+        if content is None:
+            await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
+        elif self._fleet.is_free(record.sprint):
             self._fleet.begin(record, content, self._equipment, self.settings, self._repository)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
@@ -195,7 +201,7 @@ class Daemon:
 
     async def _look_at_disk(self) -> None:
         hold = await self._short_of_disk()
-        if hold != self.works.hold:
+        if bool(hold) != bool(self.works.hold):  # how much is free differs at each look
             self.works.hold = hold
             self.works.switchboard.look_again()
 
@@ -248,6 +254,11 @@ class Daemon:
 
     async def reload(self) -> str:
         """Read the settings anew; what changed. Raises ConfigError: those before stay."""
+        async with self._reloading:  # of two, the one that was asked for last reads last
+            return await self._reload()
+
+    async def _reload(self) -> str:
+        await self._opened.wait()
         try:
             settings = await asyncio.to_thread(self._load)
             repository = await asyncio.to_thread(shared_repository, settings, self.environment)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from orchestrator import __version__
-from orchestrator.domain.daemon import DaemonState
+from orchestrator.domain.daemon import DaemonState, SprintState
 from orchestrator.wiring.fleet import Fleet
 from orchestrator.wiring.planning import Planner
 from orchestrator.wiring.works import Works
@@ -23,9 +23,18 @@ def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime,
         phase=phase,
         executor_id=planner.executor_id,
         backlogs=planner.states(fleet.why_waiting),
-        sprints=fleet.states(),
+        sprints=(*fleet.states(), *_waiting(fleet, planner)),
         calls_in_flight=works.switchboard.at_work,
         stories_at_work=works.slots.at_work,
         stories_waiting=len(works.slots.waiting),
         stories_queued=sum(site.queued for site in sites),
     )
+
+
+def _waiting(fleet: Fleet, planner: Planner) -> list[SprintState]:
+    """Sprints with work left that cannot be worked on now."""
+    return [
+        SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
+        for record in planner.own
+        if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
+    ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.repository import open_repository
+from orchestrator.adapters.repository import expect_there, open_repository
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.domain.events import Event, Level
@@ -62,6 +62,8 @@ class ServedSprint:
             source = Path(record.repo)
             if not await asyncio.to_thread(source.exists):
                 await repository.now()  # the copy of a remote one is in no backup
+            if record.base:
+                await asyncio.to_thread(expect_there, source)
             found = await open_repository(source)
             workspace = GitWorkspace(
                 mirror=folder.mirror(source),

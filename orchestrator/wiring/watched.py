@@ -36,10 +36,11 @@ class Watched:
 
     def __init__(self, path: Path, folder: StateFolder) -> None:
         self.path = path.absolute()
-        self._folder = folder
+        self._folder, self._sidecar = folder, folder.sidecar(self.path)
         self._kept = folder.last_good(self.path)
         self._seen: Signature | None = None
         self._judged: Signature | None = None
+        self._unread = False
         self.content = self._last_good()
         """What counts; None while there never was anything good."""
         self.read_at: datetime | None = None
@@ -56,29 +57,42 @@ class Watched:
         self._seen = signature
         if signature == self._judged or not settled:
             return None
-        self._judged = signature
-        return self._read(settings, now)
+        news = self._read(settings, now)
+        self._judged = None if self._unread else signature  # last: `is_current` is asked from another thread
+        return news
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what stands there now was judged; `content` is then no older."""
+        return self._signature() == self._judged
 
     def look_anew(self) -> None:
         """Judge what stands there again, as other settings may read it otherwise."""
         self._judged = None
 
     def _read(self, settings: Settings, now: datetime) -> News | None:
+        self._unread = False
         try:
             content = checked(self.path, settings, self._folder)
+            if content != self.content:
+                self._kept.parent.mkdir(parents=True, exist_ok=True)
+                replace_content(self._kept, content.model_dump_json().encode())
         except (BacklogError, ConfigError) as error:
-            self.problems = error.findings
-            if error.message == self.refused:
-                return None
-            self.refused = error.message
-            return News(False, error.message, error.findings)
+            return self._refuse(error.message, error.findings)
+        except OSError as error:
+            self._unread = True  # nothing about the backlog need change for it to be right again
+            return self._refuse(f"{self.path} cannot be taken over: {error.strerror or error}", ())
         was_refused, self.refused, self.problems, self.read_at = bool(self.refused), "", (), now
         before, self.content = self.content, content
-        if content != before:
-            self._kept.parent.mkdir(parents=True, exist_ok=True)
-            replace_content(self._kept, content.model_dump_json().encode())
         fresh = before is None or _words(content) != _words(before)
         return News(fresh, "") if fresh or was_refused else None
+
+    def _refuse(self, why: str, problems: tuple[Finding, ...]) -> News | None:
+        self.problems = problems
+        if why == self.refused:
+            return None
+        self.refused = why
+        return News(False, why, problems)
 
     def untaken(self, records: list[SprintRecord]) -> dict[str, tuple[str, ...]]:
         """Sprint_ID cell → its rows that are not completed and in no sprint of `records` yet, in backlog order."""
@@ -103,6 +117,8 @@ class Watched:
         """What changes whenever the backlog does; empty when it is gone."""
         try:
             files = sorted(self.path.rglob("*.md")) if self.path.is_dir() else [self.path]
+            if self._sidecar.exists():
+                files.append(self._sidecar)
             return tuple((str(file), *_stamp(file)) for file in files)
         except OSError:
             return ()
@@ -121,6 +137,8 @@ def _stamp(file: Path) -> tuple[int, int, int]:
 
 def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogContent:
     """The content of a backlog that may be worked on. Raises BacklogError with every problem. Blocks."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise BacklogError(f"the backlog {path} is neither a file nor a folder")  # a pipe would keep us waiting
     content = open_backlog(path, settings, folder).read()
     problems = all_problems(content)
     if blocking(problems):
@@ -130,8 +148,12 @@ def checked(path: Path, settings: Settings, folder: StateFolder) -> BacklogConte
 
 def backlogs_at(path: Path) -> list[Path]:
     """The backlogs that a path names: itself, or the backlog files of a folder that is no backlog of Markdown files."""
-    if not path.is_dir():
+    try:
+        if not path.is_dir():
+            return [path]
+        listed = sorted(path.iterdir())
+    except OSError:  # reading it says why
         return [path]
-    files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES and not file.name.startswith("."))
-    markdown = any(path.glob("*.md"))
+    files = [file for file in listed if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")]
+    markdown = any(file.suffix == ".md" for file in listed)
     return [path] if markdown and not files else files

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import shutil
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,7 +23,7 @@ from orchestrator.wiring.control import order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.serve import Daemon
-from tests.support import APPROVED, Team, module_of, plain_environment, suite_text, write_backlog
+from tests.support import APPROVED, Team, make_repo, module_of, plain_environment, suite_text, write_backlog
 
 
 class Field:
@@ -313,3 +315,84 @@ async def test_two_backlogs_are_worked_on_side_by_side_within_the_common_slots(f
         await field.until(lambda: daemon.works.slots.at_work == 2)
         await field.until(lambda: len(field.named("sprint_ended")) == 2)
     assert {call["story"] for call in field.calls()} == {"US-001", "US-002"}
+
+
+async def test_a_sprint_that_is_reset_as_a_whole_begins_with_all_its_rows_and_without_its_pause(field: Field) -> None:
+    field.team.good("US-001")
+    field.slow_delivery("US-002", 60_000)
+    field.rows("US-001", "US-002 < US-001")
+    async with field.daemon():
+        await field.until(lambda: field.asked("US-002", "delivery"))
+        assert (await field.order(Verb.PAUSE, sprint="SP-001")).done
+        assert (await field.order(Verb.RESET, sprint="SP-001")).done
+        await field.until(lambda: len(field.named("sprint_started")) == 2)
+        assert field.named("sprint_started")[1].data["stories"] == ["US-001", "US-002"], "its cells were read again"
+        await field.until(lambda: field.report("SP-001")["US-001"] == "done")
+
+
+async def test_what_cannot_be_used_is_told_and_the_rest_goes_on(field: Field) -> None:
+    """A record and three backlogs that cannot be read, and a row whose Sprint_ID can name no sprint."""
+    for story in ("US-001", "US-002"):
+        field.team.good(story)
+    head, row = field.rows("US-001").splitlines()
+    bad = row.replace("US-001", "US-009").split(",")
+    bad[head.split(",").index("Sprint_ID")] = "../up"
+    field.write("\n".join((head, ",".join(bad), row)) + "\n")
+    pipe, long = field.folder / "pipe.csv", field.folder / ("long" * 80)
+    os.mkfifo(pipe)
+    field.overrides.append(f"serve.backlogs=[{pipe},{long}]")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.named("sprint_ended") and field.named("sprint_waits"))
+        assert "'../up'" in field.named("sprint_waits")[0].message
+        assert {event.data["backlog"] for event in field.named("backlog_refused")} == {str(pipe), str(long)}
+        broken = daemon.works.folder.sprint("SP-OLD") / "sprint.json"
+        broken.parent.mkdir()
+        broken.write_text("{")
+        await field.until(lambda: len(field.named("sprint_waits")) == 2)
+        assert "SP-OLD" in field.named("sprint_waits")[1].message
+    shutil.rmtree(broken.parent)
+    assert field.report("SP-001") == {"US-001": "done"}
+
+
+async def test_a_repository_that_is_gone_is_waited_for_and_not_made_anew(field: Field) -> None:
+    repo, away = make_repo(field.folder / "repo"), field.folder / "away"
+    field.slow_delivery("US-001", 60_000)
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "delivery"))
+        mirrors = daemon.works.folder.home / "mirrors"
+        daemon.stop()
+    repo.rename(away)
+    mirrors.rename(field.folder / "mirrors")
+    mirrors.touch()
+    refused = await field.order(Verb.RESET, story="US-001")
+    assert not refused.done
+    assert "could not be carried out" in refused.message
+    assert (await field.order(Verb.CANCEL, story="US-001")).done, "an order that failed stands in no other's way"
+    mirrors.unlink()
+    (field.folder / "mirrors").rename(mirrors)
+    field.team = Team()
+    field.team.good("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.named("sprint_waits"))
+        assert "is gone" in daemon.state().sprints[0].reason
+        assert not repo.exists()
+        away.rename(repo)
+        assert (await field.order(Verb.RETRY, story="US-001")).done
+        await daemon.reload()
+        await field.until(lambda: field.report("SP-001") == {"US-001": "done"})
+
+
+async def test_settings_read_again_before_all_is_open_are_taken_over_then(field: Field) -> None:
+    field.rows()
+    settings, environment = field.settings()
+    options = ServeOptions(backlogs=(), provider="scripted", script=field.folder / "team.jsonl", call_log=None)
+    field.script_again()
+    daemon = Daemon(options, settings, environment, listen=field.events.append, load=lambda: field.settings()[0])
+    field.overrides.append("concurrency.stories=1")
+    early = [asyncio.create_task(daemon.reload()) for _ in range(3)]
+    await asyncio.sleep(0)
+    async with daemon:
+        told = await asyncio.gather(*early)
+        assert "concurrency.stories" in told[0]
+        assert daemon.settings.concurrency.stories == 1
