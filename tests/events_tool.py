@@ -148,6 +148,7 @@ class Told:
     keys: tuple[str, ...]
 
 
+@cache
 def all_told() -> list[Told]:
     """Every event that is emitted anywhere, by file and line."""
     trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}

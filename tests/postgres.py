@@ -91,7 +91,8 @@ class PostgresServer:
 
     def close(self) -> None:
         """End it and remove all it had."""
-        self.stop(IMMEDIATE)
+        if psutil.pid_exists(self._pid):  # a test that failed may have left it ended
+            self.stop(IMMEDIATE)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str = "postgres") -> str:

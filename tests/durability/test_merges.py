@@ -89,6 +89,7 @@ def test_two_stories_killed_at_each_step_of_their_merge(tmp_path: Path) -> None:
     expect_all_merged(bench, PAIR, merges=1)
 
 
+@pytest.mark.soak
 def test_three_stories_and_a_question_killed_while_it_waits(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, TRIO, "gate.mode=escalations", useless=TRIO)
     bench.kill_when(lambda: paid(bench, "merge") >= 1)

@@ -56,6 +56,7 @@ def paid(bench: Bench, start: str) -> int:
     return sum(key.startswith(start) for key in bench.calls())
 
 
+@pytest.mark.soak
 def test_killed_in_the_middle_of_reviews(tmp_path: Path, calm: Aftermath) -> None:
     bench = bench_in(tmp_path)
     # one reviewer has spoken, the other has not

@@ -11,7 +11,7 @@ from pathlib import Path
 from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.languages import language_of
 
-PLENTY = 400
+PLENTY = 200
 """Files of one language and place that are read at most."""
 LONGEST = 200_000
 WRONG_ON_PURPOSE = {
