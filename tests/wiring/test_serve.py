@@ -248,7 +248,7 @@ async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: F
     assert field.named("daemon_stopped")[0].data["cut"] == 0
     field.slow_review("US-001", 60_000)
     async with field.daemon() as daemon:
-        await field.until(lambda: field.asked("US-001", "review"))
+        await field.until(lambda: field.asked("US-001", "review") and daemon.works.switchboard.at_work)
         daemon.stop()
     assert field.named("daemon_stopped")[1].data["cut"] == 1
     assert daemon.hurried
