@@ -136,11 +136,14 @@ _TOKENS = (
     _shape("signed token", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
 )
 _GAP = r"(?:[\s\"'+,;]|\\[rn])"
+_LINE = r"[A-Za-z0-9+/=]{40}"
+_HEADER = rf"[A-Z][A-Za-z-]*: (?:(?!PRIVATE KEY|{MASK}|{_LINE})[^\n\\]){{1,200}}(?:(?:\n|\\[rn]){_GAP}*|(?={_LINE}))"
+"""Ends with its line or where the key begins in it, nowhere else: whatever is masked, no other part is the key then."""
 _IN_PLACE = (
     _shape(
         "private key",
         "PRIVATE KEY",
-        rf"PRIVATE KEY(?: BLOCK)?-----{_GAP}*(?:[A-Z][A-Za-z-]*: [^\n\\]{{1,200}}{_GAP}+){{0,4}}"
+        rf"BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{_GAP}*(?:{_HEADER}){{0,4}}"
         rf"(?P<v>[A-Za-z0-9+/=]{{20,}}(?:{_GAP}+[A-Za-z0-9+/=]{{16,}})*(?:{_GAP}+[A-Za-z0-9/][A-Za-z0-9+/=]*)?)",
     ),
     _shape(
@@ -169,6 +172,9 @@ _BARE = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """As settings have it that need no quotes (YAML, INI, `.npmrc`), and headers."""
+_NO_NAME = "<MASKED_VALUE>"
+"""As long as `MASK`, and in no name: what stands for a secret does not make one of the value beside it
+(`MASKED_SECRET_1: value`)."""
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
 
@@ -209,6 +215,7 @@ def _in_place(text: str) -> Iterator[Found]:
 
 def _assigned(text: str) -> Iterator[Found]:
     """What a name says to be a secret."""
+    text = text.replace(MASK, _NO_NAME)
     for match in _SETTING.finditer(text):
         if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
             yield Found(*match.span("v"), "secret of a setting")

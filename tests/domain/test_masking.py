@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.domain.masking import Masks, masks_in
@@ -24,6 +24,7 @@ SECRETS = {
     KEY: f"{LINES[0]}\n{LINES[1]}",
     KEY.replace("\n", "\\n"): f"{LINES[0]}\\n{LINES[1]}",
     KEY.replace("-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,AB12\n\n", 1): "\n".join(LINES),
+    f"KEY=-----BEGIN PRIVATE KEY----- Proc-Type: 4,ENCRYPTED DEK-Info: AES-128-CBC,AB12 {LINES[1]} -----END": LINES[1],
     "".join(f"+{line}\n" for line in KEY.splitlines()): f"{LINES[0]}\n+{LINES[1]}",
     "t=eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI5ODc2NTQzMiIsImEiOjF9.dozjgNryP4J3jVmNHl0w5N_XgL0n3": (
         "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiI5ODc2NTQzMiIsImEiOjF9.dozjgNryP4J3jVmNHl0w5N_XgL0n3"
@@ -62,6 +63,7 @@ HARMLESS = [
     f"-----BEGIN CERTIFICATE-----\n{LINES[0]}\n",
     f"-----BEGIN PUBLIC KEY-----\n{LINES[0]}\n",
     'if text.startswith("-----BEGIN PRIVATE KEY-----"): raise ValueError("a key is no certificate and stays here")',
+    "-----END RSA PRIVATE KEY-----\n\nAKIAIOSFODNN7EXAMPLE\ncommit 9f8e7d6c5b4a39281706f5e4d3c2b1a0",
     "PRIMARY_KEY=user_identifier",
     "http://[::1]:8000/a@b",
     "https://example.org/a:b@c",
@@ -158,6 +160,13 @@ def test_secrets_that_are_known_are_hidden_whatever_they_look_like() -> None:
 
 
 @given(st.lists(st.sampled_from([*SECRETS, *HARMLESS, "\n", "x", "MASKED_SECRET_0", "MASKED_SECRET_"]), max_size=8))
+@example([KEY, "Authorization: Bearer 9f8e7d6c5b4a39281706f5e4d3c2b1a0", "commit 9f8e7d6c5b4a39281706f5e4d3c2b1a0"])
+@example([KEY, "AKIAIOSFODNN7EXAMPLE", "sha256:9f8e7d6c5b4a39281706f5e4d3c2b1a0"])
+@example(["-----BEGIN PRIVATE KEY-----", "X: Bearer 9f8e7d6c5b4a39281706f5e4d3c2b1a0", f"commit {LINES[0]}"])
+@example(["-----BEGIN PRIVATE KEY-----", f"X: Y, {LINES[0]} {LINES[1]}"])
+@example([f"-----BEGIN PRIVATE KEY-----X: -----BEGIN PRIVATE KEY-----{LINES[0]}-\n{LINES[1]}"])
+@example(["AKIAQ7XW3PL2M9VB4KZD: 9f8e7d6c5b4a39281706f5e4d3c2b1a0"])
+@example([f"{'xoxb-723456789012-Zb9dQfGhIjKlMnOp' * 4}//registry.test/:_authToken=9f8e7d6c5b4a39281706f5e4d3c2b1a0"])
 def test_masking_is_undone_by_the_text_itself(parts: list[str]) -> None:
     text = "\n".join(parts)
     masked = MASKS.masked(text).text
