@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import re
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ from orchestrator.wiring.options import ServeOptions
 if TYPE_CHECKING:
     from orchestrator.wiring.serve import Daemon
 
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
 
@@ -62,13 +65,16 @@ def serve_command(
     def again() -> Settings:
         return load(config, words, environment.variables)[0]
 
+    # Until the loop takes them over: nothing has begun that would have to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.GOOD))
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise typer.Exit(asyncio.run(_serve(options, settings, environment, again)))
 
 
 def _overrides(repo: str | None, push_to: str | None, host: str | None, port: int | None) -> Iterator[str]:
     # JSON is YAML, and quotes whatever needs it. A path as typed starts from here, not from the configuration.
     if repo is not None:
-        here = repo if "://" in repo or "@" in repo else str(Path(repo).absolute())
+        here = repo if _ADDRESS.match(repo) else str(Path(repo).absolute())
         yield f"serve.repo={json.dumps(here)}"
     for name, value in (("push_to", push_to), ("host", host), ("port", port)):
         if value is not None:
@@ -137,6 +143,8 @@ async def _signals(daemon: "Daemon") -> AsyncIterator[None]:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             loop.remove_signal_handler(number)
+        for number in (signal.SIGTERM, signal.SIGHUP):  # it is ending
+            signal.signal(number, signal.SIG_IGN)
         for task in reloads:  # nothing is there any more that could take settings over, or tell of it
             task.cancel()
         await asyncio.gather(*reloads, return_exceptions=True)

@@ -96,6 +96,8 @@ class ServedSprint:
         now, equipment = self._works.clock.now(), self._equipment
         for event in begun_events(chosen, equipment.provider_told, equipment.sandbox.facts, now):
             await self._works.sink.emit(event)
+        for warning in () if chosen.continued else record.warnings:
+            await self._warn(str(warning))
         site = await asyncio.to_thread(self._site, chosen, workspace, secrets, lock_fd)
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self.settings, folder)
         async with site:

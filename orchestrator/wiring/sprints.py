@@ -148,9 +148,8 @@ def new_sprint(
     Raises BacklogError, ConfigError.
     """
     if options.sprint in elsewhere:
-        raise ConfigError(
-            f"the database of DATABASE_URL holds a sprint {options.sprint} of another state folder; give it another id"
-        )
+        told = f"the database of DATABASE_URL holds a sprint {options.sprint} of another state folder"
+        raise ConfigError(f"{told}; give it another id")
     taken = {record.sprint for record in folder.records() if not record.cleared} | set(elsewhere)
     selection = select(
         content, sprint=options.sprint, stories=options.stories, taken_sprints=taken, strict=options.strict
