@@ -201,7 +201,7 @@ def test_a_secret_in_a_comment_is_neither_kept_nor_told(waiting: Waiting) -> Non
     assert secret not in waiting.state.event_database.read_bytes().decode("latin-1")
 
 
-ROUNDS = 25
+ROUNDS = 10
 WORKER = """
 import json, os, sys
 from typer.testing import CliRunner

@@ -201,6 +201,7 @@ def test_the_next_deployment_goes_on_with_a_database_service(
     assert not list(volume.rglob("*.sqlite"))
 
 
+@pytest.mark.soak
 def test_without_a_token_it_does_not_begin(image: Path, volume: Path, services: list[Service]) -> None:
     model = {"ORCHESTRATOR_PROVIDER__NAME": "anthropic", "ORCHESTRATOR_PROVIDER__MODEL": "m", "ANTHROPIC_API_KEY": KEY}
     service = Service(image, volume, ORCHESTRATOR_SANDBOX__REQUIRE="none", **model)

@@ -90,6 +90,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Aftermath:
     return left
 
 
+@pytest.mark.soak
 def test_killed_before_while_and_after_people_answer(tmp_path: Path, calm: Aftermath) -> None:
     bench = bench_in(tmp_path)
     # a plan is judged and its revision is not asked for yet

@@ -159,6 +159,7 @@ Nothing else is changed by this plan; the tester writes the test, as always.
 """
 
 
+@pytest.mark.soak
 def test_ended_while_a_persons_plan_is_read(tmp_path: Path) -> None:
     bench = Bench(tmp_path, {"NFR-001": "None"}, script=_reading(), more=("--plan", "NFR-001=plan.md"))
     make_repo(tmp_path / "repo", {"README.md": "Read me.\n"})

@@ -19,6 +19,7 @@ ROUNDS = int(os.environ.get("RESTART_ROUNDS", "5"))
 SEED = int(os.environ.get("KILL_SEED", "0")) or time.time_ns() % 1_000_000
 
 
+@pytest.mark.soak
 def test_killed_while_the_server_restarts_and_restarted_while_it_runs(
     tmp_path: Path, postgres_server: PostgresServer, undisturbed: Aftermath
 ) -> None:

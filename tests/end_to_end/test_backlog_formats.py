@@ -46,7 +46,11 @@ def write(folder: Path, kind: str) -> Path:
     return place
 
 
-@pytest.mark.parametrize("kind", ["csv", "yaml", "json", "folder"])
+SLOWLY = [pytest.param(kind, marks=pytest.mark.soak) for kind in ("yaml", "json")]
+"""Read like the others, which the adapters' tests show; a whole sprint from each takes its time."""
+
+
+@pytest.mark.parametrize("kind", ["csv", "folder", *SLOWLY])
 def test_the_same_sprint_from_every_format(tmp_path: Path, kind: str) -> None:
     team = Team()
     team.good("US-1")
