@@ -1,5 +1,6 @@
 """The durability tests' sprint under `serve`: started, killed, told to end, read afterwards."""
 
+import json
 import signal
 import time
 from collections.abc import Sequence
@@ -33,11 +34,19 @@ class DaemonBench(Bench):
     def until_done(self, process: Forked, timeout: float = 60) -> Ended:
         """Until the sprint has ended or the process has; the daemon is then told to end."""
         deadline = time.monotonic() + timeout
-        while process.poll() is None and not self.told("sprint_ended"):
+        while process.poll() is None and not (self.told("sprint_ended") and self._listens(process)):
             assert time.monotonic() < deadline, (process.kill(), *process.communicate())
             time.sleep(0.02)
         process.send_signal(signal.SIGTERM)
         return self.ended(process)
+
+    def _listens(self, process: Forked) -> bool:
+        """Whether it has begun: told to end before that, it never was there."""
+        try:
+            told = json.loads((self.state / "daemon" / "address.json").read_bytes())
+        except (OSError, ValueError):
+            return False
+        return bool(told["pid"] == process.pid)
 
     def finish(self, *, named: bool = True) -> Ended:
         """The daemon until the sprint has ended, then told to end."""
