@@ -45,6 +45,6 @@ WORKDIR /data
 # With RAILWAY_RUN_UID=0, or `docker run --user 0`, commands of models get users of their own, which is stronger.
 USER orchestrator
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', timeout=4)"]
+    CMD ["python", "-c", "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ['PORT']), timeout=4); c.request('GET', '/healthz'); sys.exit(c.getresponse().status != 200)"]
 # No shell, and nobody else, between the platform's SIGTERM and us.
 CMD ["orchestrator", "serve"]
