@@ -1,5 +1,8 @@
 """What a persona is told about the project as it is: the result of the project scan."""
 
+import sys
+from functools import lru_cache
+
 from orchestrator.domain.base import Value
 
 
@@ -47,3 +50,17 @@ class Surface(Value):
     """How the code is written, one sentence each, counted from the sources."""
     test_style: tuple[str, ...] = ()
     """How the tests are written, one sentence each, counted from the test files."""
+
+
+def sharing(surface: Surface) -> Surface:
+    """An equal Surface that shares its parts with those of other stories: many are held while their stories run.
+
+    Of one read from a record every path and name is an object of its own.
+    """
+    exports = tuple(_shared(entry.path, entry.names) for entry in surface.exports)
+    return surface.model_copy(update={"files": tuple(map(sys.intern, surface.files)), "exports": exports})
+
+
+@lru_cache(maxsize=4096)
+def _shared(path: str, names: tuple[str, ...]) -> FileExports:
+    return FileExports(path=sys.intern(path), names=tuple(map(sys.intern, names)))

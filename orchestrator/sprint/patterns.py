@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from orchestrator.domain.file_kinds import is_test_file
+from orchestrator.sprint.remembered import Remembered
 from orchestrator.syntax import javascript_style, javascript_tree, python_style
 
 PYTHON = frozenset({".py"})
@@ -41,10 +42,7 @@ def code_patterns(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, 
     """One sentence per habit that the sources (no tests) agree on; what is undecided is left out."""
     python, script = Counter[str](), Counter[str]()
     for path in _sample([path for path in texts if _is_source(path) and len(texts[path]) <= _MAX_STYLE_CHARS]):
-        if PurePosixPath(path).suffix.lower() in PYTHON:
-            python.update(python_style.habits(texts[path]))
-        else:
-            script.update(javascript_style.habits(texts[path], path))
+        (python if _is_python(path) else script).update(_habits(texts[path], path))
     return (*_layout(files), *_python(python), *_javascript(script), *_tools(files, texts.get("pyproject.toml", "")))
 
 
@@ -53,14 +51,26 @@ def test_style(files: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...
     tests = [path for path in files if is_test_file(path) and PurePosixPath(path).suffix.lower() in PYTHON | JAVASCRIPT]
     python, script = Counter[str](), Counter[str]()
     for path in tests:
-        if path in texts and PurePosixPath(path).suffix.lower() in PYTHON:
-            python.update(python_style.test_habits(texts[path]))
-        elif path in texts:
-            script.update(javascript_style.test_habits(texts[path], path))
+        if path in texts:
+            (python if _is_python(path) else script).update(_test_habits(texts[path], path))
     return (*_places(tests), *_python_tests(python), *_javascript_tests(script))
 
 
 test_style.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+@Remembered
+def _habits(text: str, path: str) -> Counter[str]:
+    return python_style.habits(text) if _is_python(path) else javascript_style.habits(text, path)
+
+
+@Remembered
+def _test_habits(text: str, path: str) -> Counter[str]:
+    return python_style.test_habits(text) if _is_python(path) else javascript_style.test_habits(text, path)
+
+
+def _is_python(path: str) -> bool:
+    return PurePosixPath(path).suffix.lower() in PYTHON
 
 
 def _is_source(path: str) -> bool:

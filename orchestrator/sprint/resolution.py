@@ -19,7 +19,7 @@ from orchestrator.domain.findings import Finding, blocking, minor
 from orchestrator.domain.gitfacts import MergeResult, Sides
 from orchestrator.domain.paths import RepoPath
 from orchestrator.domain.stages import Delivered, MergeBrief, TaskBrief
-from orchestrator.domain.surface import Surface
+from orchestrator.domain.surface import Surface, sharing
 from orchestrator.sprint.context import Progress, Stage
 from orchestrator.sprint.gate import COMMENT
 from orchestrator.sprint.merge import Tried
@@ -175,7 +175,7 @@ class Resolution:
             schemas = await workspace.schemas(story, database_paths(files))
             return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
 
-        return await self._stage.step.step("scan", work, Surface)
+        return sharing(await self._stage.step.step("scan", work, Surface))
 
     async def _judge(
         self,

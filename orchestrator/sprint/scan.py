@@ -9,6 +9,7 @@ from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.contract.rules import is_test_file
 from orchestrator.domain.surface import Endpoint, FileExports, Surface, Table
 from orchestrator.sprint.patterns import JAVASCRIPT, MAX_TEST_FILES, PYTHON, code_patterns, test_style
+from orchestrator.sprint.remembered import Remembered
 from orchestrator.syntax import javascript_endpoints, javascript_source, python_endpoints, python_source
 from orchestrator.syntax.python_tables import read_models
 from orchestrator.syntax.sql_tables import read_tables
@@ -99,9 +100,9 @@ def build_surface(
     endpoints: list[Endpoint] = []
     models: list[Table] = []
     for path in read:  # all that is read of one file together: its tree is then parsed once
-        exports.append(FileExports(path=path, names=_exported(path, texts[path])))
-        endpoints += _endpoints(path, texts[path])
-        models += read_models(texts[path], path) if path.endswith(".py") else ()
+        exports.append(_exports(texts[path], path))
+        endpoints += _endpoints(texts[path], path)
+        models += _models(texts[path], path)
     if dependencies is None:
         manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
         dependencies = (name for path in manifests for name in dependencies_of(path, texts[path]))
@@ -118,11 +119,17 @@ def build_surface(
     )
 
 
-def _endpoints(path: str, text: str) -> tuple[Endpoint, ...]:
+@Remembered
+def _endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in PYTHON:
         return python_endpoints.endpoints(text, path)
     return javascript_endpoints.endpoints(text, path) if suffix in JAVASCRIPT else ()
+
+
+@Remembered
+def _models(text: str, path: str) -> tuple[Table, ...]:
+    return read_models(text, path) if path.endswith(".py") else ()
 
 
 def _tables(
@@ -140,11 +147,15 @@ def _tables(
             yield table.model_copy(update={"columns": columns})
 
 
-def _exported(path: str, text: str) -> tuple[str, ...]:
+@Remembered
+def _exports(text: str, path: str) -> FileExports:
     suffix = PurePosixPath(path).suffix.lower()
+    names: tuple[str, ...] = ()
     if suffix in PYTHON:
-        return python_source.exported_names(text)
-    return javascript_source.exported_names(text, path) if suffix in JAVASCRIPT else ()
+        names = python_source.exported_names(text)
+    elif suffix in JAVASCRIPT:
+        names = javascript_source.exported_names(text, path)
+    return FileExports(path=path, names=names)
 
 
 def runtime_of(texts: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ from orchestrator.domain.gitfacts import Branch
 from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TestsOutcome
 from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.domain.surface import Surface
+from orchestrator.domain.surface import Surface, sharing
 from orchestrator.errors import BudgetExceeded, OrchestratorError, ProviderError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
@@ -83,7 +83,7 @@ async def scan(stage: Stage) -> Surface:
         # Hundreds of files may be parsed.
         return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
 
-    return await stage.step.step("scan", work, Surface)
+    return sharing(await stage.step.step("scan", work, Surface))
 
 
 def in_order(plan: Breakdown) -> list[Task]:

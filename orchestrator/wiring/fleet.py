@@ -83,9 +83,11 @@ class Fleet:
         task.add_done_callback(lambda _task: self._wake())
         self._tasks[task] = served
 
-    async def reap(self) -> None:
-        """See what became of sprints that are at work no more. Raises what one failed of that nobody can see to."""
-        for task in [task for task in self._tasks if task.done()]:
+    async def reap(self) -> bool:
+        """See what became of sprints that are at work no more; whether there are any. Raises what one failed of that
+        nobody can see to."""
+        done = [task for task in self._tasks if task.done()]
+        for task in done:
             served = self._tasks.pop(task)
             try:
                 task.result()
@@ -94,6 +96,7 @@ class Fleet:
             else:
                 self.goes(served.record.sprint)
                 self.ended[served.record.sprint] = served.record
+        return bool(done)
 
     async def waits(self, what: str, reason: str, *, for_a_moment: bool = False) -> None:
         """It cannot be worked on for a while; said once until the reason is another one.

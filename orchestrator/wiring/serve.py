@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from orchestrator import __version__
+from orchestrator.adapters.allocator import give_back
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.free_disk import short_of_disk
 from orchestrator.adapters.state_folder import StateFolder
@@ -150,7 +151,8 @@ class Daemon:
 
     async def _tick(self) -> None:
         """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
-        await self._fleet.reap()
+        if await self._fleet.reap():
+            await asyncio.to_thread(give_back)
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()
