@@ -10,7 +10,7 @@ from orchestrator.adapters.event_table import EVENTS, connected, event_of, usabl
 from orchestrator.domain.events import Event
 from orchestrator.errors import EventLogAway
 
-READ_CHUNK = 2000
+READ_CHUNK = 500
 _PAUSE_S = 0.25
 
 

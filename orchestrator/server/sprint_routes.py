@@ -65,7 +65,7 @@ async def story_route(sprint: SprintId, story: StoryId, service: ServiceDep, ful
 
 
 def _with_story(service: Service, sprint: str, story: str) -> SprintView:
-    view = service.reader.sprint(sprint)
+    view = service.reader.sprint(sprint, story=story)
     history_of(view, story)
     return view
 

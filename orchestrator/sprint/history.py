@@ -12,6 +12,8 @@ from orchestrator.domain.sprint import PLAN_READING, SprintRecord
 from orchestrator.domain.status import StoryStatus
 
 STARTED, FINISHED, CONFLICT = "story_started", "story_finished", "conflict_detected"
+_CONTRACTS = frozenset({"contract_frozen", "contract_amended"})
+"""Events whose data is half of the log, and that only who shows one story looks at."""
 
 
 @dataclass
@@ -81,6 +83,11 @@ def conflict_of(history: StoryHistory) -> ArchitecturalConflict | None:
         return None
     found = [event.data["conflict"] for event in history.events if event.name == CONFLICT]
     return ArchitecturalConflict.model_validate(found[-1]) if found else None
+
+
+def in_short(event: Event) -> Event:
+    """The event, without the contract, which neither a report nor going on with a sprint asks for."""
+    return event.model_copy(update={"data": {}}) if event.name in _CONTRACTS else event
 
 
 def fold(record: SprintRecord, events: Iterable[Event]) -> dict[str, StoryHistory]:

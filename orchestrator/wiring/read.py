@@ -51,15 +51,18 @@ class Reader:
         self._folder = StateFolder(environment.home)
 
     def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
-        """The named sprint, or the latest (that has `story`). Raises ConfigError naming the nearest."""
+        """The named sprint, or the latest (that has `story`), with all that is recorded of that story.
+
+        Raises ConfigError naming the nearest.
+        """
         records = self._records()
         if name is not None:
-            return self._view(_named(records, name))
+            return self._view(_named(records, name), story)
         fitting = [record for record in records if story is None or story in record.story_ids]
         if not fitting:
             known = sorted({known for record in records for known in record.story_ids})
             raise UnknownName(f"unknown story {story}{_nearest(str(story), known)}")
-        return self._view(fitting[-1])
+        return self._view(fitting[-1], story)
 
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
@@ -134,8 +137,8 @@ class Reader:
             raise UnknownName(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
         return records
 
-    def _view(self, record: SprintRecord) -> SprintView:
-        histories = histories_of(self._environment, self._folder, record)
+    def _view(self, record: SprintRecord, story: str | None = None) -> SprintView:
+        histories = histories_of(self._environment, self._folder, record, whole=story or "")
         events = sprint_events(self._environment, self._folder, record)
         kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
         rests = why_it_rests(events)

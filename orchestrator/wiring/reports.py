@@ -65,8 +65,12 @@ def save_report(
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
     told = with_sandbox(told, sandbox)
-    report = SprintReport.model_validate(redacted(told.model_dump(mode="json"), secrets))
-    text = json.dumps(report.model_dump(mode="json"), indent=2)
+    # Of a thousand stories each form takes room: none is held longer than the next one needs it.
+    plain = redacted(told.model_dump(mode="json"), secrets)
+    del told
+    report = SprintReport.model_validate(plain)
+    text = json.dumps(plain, indent=2)
+    del plain
     markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
     return report, folder.save_report(record.sprint, text, markdown)
 

@@ -32,6 +32,9 @@ from orchestrator.wiring.submitting import submit, withdraw
 from orchestrator.wiring.watched import News
 from orchestrator.wiring.works import Works
 
+GIVE_BACK_S = 60.0
+"""How often freed memory goes back to the system: it is in pieces between what calls under way hold."""
+
 
 class Daemon:
     """Use as an async context manager; `run` then works until `stop`.
@@ -65,6 +68,7 @@ class Daemon:
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
         self._replaced: list[RoutedProvider] = []
+        self._give_back_at = 0.0
         self._planner = Planner(options, environment, self._folder, self._clock)
 
     _repository: SharedRepository
@@ -151,7 +155,9 @@ class Daemon:
 
     async def _tick(self) -> None:
         """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
-        if await self._fleet.reap():
+        ended, now = await self._fleet.reap(), asyncio.get_running_loop().time()
+        if ended or now >= self._give_back_at:
+            self._give_back_at = now + GIVE_BACK_S
             await asyncio.to_thread(give_back)
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)

@@ -18,7 +18,7 @@ from orchestrator.domain.words import counted
 from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
-from orchestrator.sprint.history import StoryHistory, fold, is_finished
+from orchestrator.sprint.history import StoryHistory, fold, in_short, is_finished
 from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.pruned import expect_kept, kept_histories
 from orchestrator.sprint.selection import select
@@ -59,16 +59,20 @@ def event_url(environment: Environment, folder: StateFolder) -> str:
 
 
 def histories_of(
-    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0
+    environment: Environment, folder: StateFolder, record: SprintRecord, *, patience_s: float = 0.0, whole: str = ""
 ) -> dict[str, StoryHistory]:
-    """What the log says about each story of a sprint; of a pruned one, what its report says. Blocks."""
+    """What the log says about each story of a sprint; of a pruned one, what its report says. Blocks.
+
+    Events are `in_short` but for those of the story `whole`: a sprint may have a thousand of them.
+    """
     if record.pruned is not None:
         return kept_histories(record, record.pruned, saved_report(folder, record.sprint))
     if environment.database_url is None and not folder.event_database.exists():
         return fold(record, ())
     reader = EventReader(event_url(environment, folder), patience_s=patience_s)
     try:
-        return fold(record, (event for _, event in reader.read(record.sprint)))
+        events = (event for _, event in reader.read(record.sprint))
+        return fold(record, (event if event.story == whole else in_short(event) for event in events))
     finally:
         reader.close()
 
