@@ -21,6 +21,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git and backlog")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="engine: calls at once")
+    parser.add_argument("--database", metavar="URL", help="engine and daemon: a Postgres that is theirs, not SQLite")
     options = parser.parse_args()
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
@@ -30,12 +31,12 @@ def _options() -> argparse.Namespace:
 
 def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
     size = {} if options.stories is None else {"stories": options.stories}
-    load = engine.Load(**size, latency_ms=options.latency_ms, turns=options.turns)
+    load = engine.Load(**size, latency_ms=options.latency_ms, turns=options.turns, database=options.database)
     return {
         "engine": partial(engine.run, load),
         "git": partial(stories.run, **size),
         "backlog": partial(backlog.run, **size),
-        "daemon": partial(daemon.run, daemon.Crowd(**size)),
+        "daemon": partial(daemon.run, daemon.Crowd(**size), options.database),
         "demo": demo.run,
         "sandbox": sandbox.run,
         "sql": sql.run,

@@ -13,11 +13,13 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks import samples
+from benchmarks import databases, samples
 from benchmarks.measure import Figure, Result, metered
 from orchestrator.adapters.simulated import SimulatedRunner
 from orchestrator.domain.events import Event
@@ -139,7 +141,7 @@ def _script(folder: Path, crowd: Crowd) -> None:
 class Process:
     """`orchestrator serve` as a process of its own, in a folder with a backlog and a script."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, database: str | None = None) -> None:
         words = [
             *("serve", "--backlog", "backlog.csv", "--repo", "repo", "--port", "0", "--provider", "scripted"),
             *("--script", "team.jsonl", "--set", "sandbox.mode=plain", "--set", "sandbox.require=none"),
@@ -148,8 +150,9 @@ class Process:
         self.began = time.monotonic()
         self._log = (folder / "log.jsonl").open("ab")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "orchestrator", *words], cwd=folder, stdout=self._log, stderr=subprocess.STDOUT
-        )
+            [sys.executable, "-m", "orchestrator", *words], cwd=folder, stdout=self._log, stderr=subprocess.STDOUT,
+            env=os.environ | ({"DATABASE_URL": database} if database else {}),
+        )  # fmt: skip
         self._folder = folder
 
     def until(self, event: str, *, number: int = 1) -> float:
@@ -169,29 +172,38 @@ class Process:
         self._log.close()
 
 
-def _started(folder: Path) -> tuple[float, float]:
+def _started(folder: Path, database: str | None) -> tuple[float, float]:
     """(start to ready, start after kill -9 until a killed story's next call is asked for), in seconds."""
     samples.write_backlog(folder / "backlog.csv", 20)
     samples.write_script(folder / "team.jsonl", 20, 1, 400)
-    first = Process(folder)
+    first = Process(folder, database)
     ready = first.until("daemon_listens")
     first.until("turn_finished", number=4)
     first.end(signal.SIGKILL)
     asked = (folder / "log.jsonl").read_text().count('"event": "plan_judged"')
-    second = Process(folder)
+    second = Process(folder, database)
     recovered = second.until("plan_judged", number=asked + 1)
     second.end(signal.SIGTERM)
     return ready, recovered
 
 
-def run(crowd: Crowd) -> Result:
-    """Measure a start, a recovery, a crowd at work and one that waits. Raises RuntimeError for a story not done."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        ready, recovered = _started(Path(folder))
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        waiting = asyncio.run(live(Path(folder), replace(crowd, gates=True, at_once=crowd.stories)))
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        life = asyncio.run(live(Path(folder), crowd))
+@contextmanager
+def _place(server: str | None) -> Iterator[tuple[Path, str | None]]:
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, databases.fresh(server) as database:
+        yield Path(folder), database
+
+
+def run(crowd: Crowd, server: str | None = None) -> Result:
+    """Measure a start, a recovery, a crowd at work and one that waits. Raises RuntimeError for a story not done.
+
+    On SQLite, or on databases made for it on the Postgres `server`.
+    """
+    with _place(server) as (folder, database):
+        ready, recovered = _started(folder, database)
+    with _place(server) as (folder, database):
+        waiting = asyncio.run(live(folder, replace(crowd, gates=True, at_once=crowd.stories), database))
+    with _place(server) as (folder, database):
+        life = asyncio.run(live(folder, crowd, database))
     if life.done != crowd.stories:
         raise RuntimeError(f"{life.done} of {crowd.stories} stories are done")
     grown = waiting.rested.rss_mb - waiting.idle.rss_mb
@@ -206,6 +218,7 @@ def run(crowd: Crowd) -> Result:
         Figure(name="processor time per call, git's not counted", value=life.cpu_s / life.calls * 1000, unit="ms"),
     )
     about = f"{crowd.stories} stories, {crowd.at_once} at once, calls of {crowd.latency_ms} ms, real git, no tests"
+    about += f", {'Postgres' if server else 'SQLite'}"
     return Result(name="daemon", about=about, figures=figures)
 
 

@@ -4,17 +4,18 @@ import asyncio
 import resource
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import samples
+from benchmarks import databases, samples
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
-from orchestrator.adapters.event_store import EventReader, sqlite_url
+from orchestrator.adapters.event_store import EventReader
 from orchestrator.adapters.memory_workspace import MemoryWorkspace
 from orchestrator.adapters.scripted import ScriptedProvider
 from orchestrator.adapters.simulated import SimulatedRunner
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.events import Event
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.story import BacklogContent
@@ -26,10 +27,12 @@ from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.run import Run
 from orchestrator.wiring.sandboxes import sandbox_for
-from orchestrator.wiring.sprints import Chosen
+from orchestrator.wiring.sprints import Chosen, event_url
 from orchestrator.wiring.team import prompt_library
 
 SPRINT = "BENCH"
+ALONE = 50
+"""Turns of the one story that is measured alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,8 @@ class Load:
     tasks: int = 8
     latency_ms: int = 2000
     turns: int = 50
+    database: str | None = None
+    """A Postgres, on which databases are made and dropped; SQLite without."""
 
     @property
     def calls(self) -> int:
@@ -89,7 +94,8 @@ class Sprint:
         # A review is one more call like the others, and no command is run: without, figures stay comparable.
         sizes = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
         overrides = [*sizes, "review.enabled=false", "sandbox.mode=plain"]
-        settings, environment = load(None, overrides=overrides, variables={}, cwd=folder)
+        variables = {"DATABASE_URL": load_.database} if load_.database else {}
+        settings, environment = load(None, overrides=overrides, variables=variables, cwd=folder)
         state = StateFolder(environment.home)
         state.make()
         content = open_backlog(backlog, settings, state).read()
@@ -113,19 +119,33 @@ class Sprint:
         library = await asyncio.to_thread(prompt_library, settings, self.environment)
         return await listed.drive(chosen, provider, library, MemoryWorkspace(sprint=record.sprint))
 
-    def outcomes(self) -> tuple[int, int, int]:
-        """(stories done, calls, events), as the event log tells them."""
-        reader = EventReader(sqlite_url(self.state.event_database))
+    def events(self) -> list[Event]:
+        """What the event log holds."""
+        reader = EventReader(event_url(self.environment, self.state))
         try:
-            events = [event for _, event in reader.read(SPRINT)]
+            return [event for _, event in reader.read(self.record.sprint)]
         finally:
             reader.close()
+
+    def outcomes(self) -> tuple[int, int, int]:
+        """(stories done, calls, events), as the event log tells them."""
+        events = self.events()
         histories = fold(self.record, events).values()
         return (
             sum(history.status is StoryStatus.DONE for history in histories),
             sum(history.calls for history in histories),
             len(events),
         )
+
+
+def _alone_ms(load_: Load) -> float:
+    """What a turn takes from its start to the next one's, when the model takes no time and nothing else runs."""
+    alone = replace(load_, stories=1, tasks=ALONE - 2, latency_ms=0, turns=1)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, databases.fresh(load_.database) as database:
+        sprint = Sprint.make(Path(folder), replace(alone, database=database))
+        asyncio.run(sprint.run())
+        turns = [event.time for event in sprint.events() if event.name == "turn_started"]
+    return (turns[-1] - turns[0]).total_seconds() * 1000 / (len(turns) - 1)
 
 
 async def _measured(sprint: Sprint) -> tuple[Meter, Lag]:
@@ -140,8 +160,9 @@ async def _measured(sprint: Sprint) -> tuple[Meter, Lag]:
 
 def run(load_: Load) -> Result:
     """Run one sprint of this size and say what it cost. Raises RuntimeError when a story is not done."""
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        sprint = Sprint.make(Path(folder), load_)
+    alone_ms = _alone_ms(load_)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, databases.fresh(load_.database) as database:
+        sprint = Sprint.make(Path(folder), replace(load_, database=database))
         before_mb = peak_rss_mb()
         written = resource.getrusage(resource.RUSAGE_SELF).ru_oublock
         meter, lag = asyncio.run(_measured(sprint))
@@ -158,6 +179,7 @@ def run(load_: Load) -> Result:
             Figure(
                 name="processor time per call", value=(meter.cpu_s + meter.children_cpu_s) / calls * 1000, unit="ms"
             ),
+            Figure(name="one turn after another, at no latency", value=alone_ms, unit="ms"),
             Figure(name="loop lag p50", value=lag.percentile(50), unit="ms"),
             Figure(name="loop lag p99", value=lag.percentile(99), unit="ms"),
             Figure(name="events", value=events),
@@ -171,6 +193,6 @@ def run(load_: Load) -> Result:
     return Result(
         name="engine",
         about=f"{load_.stories} stories x {load_.tasks + 2} calls at {load_.latency_ms} ms, {load_.turns} at once, "
-        "no git, no tests",
+        f"no git, no tests, {'Postgres' if load_.database else 'SQLite'}",
         figures=figures,
     )
