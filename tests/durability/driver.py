@@ -295,7 +295,8 @@ class Bench:
         )
 
     def _clean(self) -> None:
-        assert self.processes() == []
+        left = self.processes()
+        assert left == [], left  # told here: this module's asserts say nothing by themselves
         assert list(self.mirror_folder.rglob("*.lock")) == []
         assert list(self.mirror_folder.rglob("tmp_*")) == []
         assert list(self.folder.glob(".backlog.csv*")) == [], "a half-written backlog is left beside it"

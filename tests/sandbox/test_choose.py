@@ -1,8 +1,11 @@
+import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from textwrap import dedent
 
+import psutil
 import pytest
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
@@ -156,3 +159,19 @@ def test_an_application_below_a_folder_of_the_system_stays_closed(
     found = {path.removeprefix(f"{tmp_path}/") for path in places.system((tmp_path / "usr/src/app",))}
     assert found == {"usr/bin", "usr/src/other", "opt", "lib"}
     assert set(places.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"
+
+
+@pytest.mark.parametrize("place", ["selftest", "bait"])
+def test_what_is_laid_out_for_a_probe_does_not_outlive_us_when_we_are_killed(place: str) -> None:
+    program = f"""
+        import contextlib, os
+        from orchestrator.adapters.sandbox import {place}
+        with contextlib.ExitStack() as stack:
+            made = {place}._sleeper(stack)
+            print(getattr(made, "pid", made), flush=True)
+            os.kill(os.getpid(), 9)
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False)
+    pid = int(done.stdout)
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).wait(timeout=30)

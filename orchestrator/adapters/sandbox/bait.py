@@ -106,9 +106,10 @@ def _called(one: socket.socket) -> bool:
 
 def _sleeper(stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
     process = subprocess.Popen(
-        ["/bin/sleep", "600"], env={"BAIT": SECRET}, stdin=subprocess.DEVNULL, start_new_session=True
-    )
-    stack.callback(process.wait)
+        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
+        env={"BAIT": SECRET}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    stack.enter_context(process)
     stack.callback(process.kill)
     return process
 

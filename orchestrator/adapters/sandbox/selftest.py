@@ -127,12 +127,13 @@ def _canaries() -> Iterator[Canaries]:
 
 def _sleeper(stack: contextlib.ExitStack) -> int:
     process = subprocess.Popen(
-        ["/bin/sleep", "60"],
+        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
         env={"CANARY": _SECRET},
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
+    stack.enter_context(process)
     end: Callable[[], None] = process.kill
-    stack.callback(process.wait)
     stack.callback(end)
     return process.pid
