@@ -96,12 +96,13 @@ async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
     variables = {"PATH": os.environ["PATH"]} | ({"DATABASE_URL": database} if database else {})
     settings, environment = load(None, words, variables, folder)
     await asyncio.to_thread(_script, folder, crowd)
-    counts, changed = {"ended": 0, "waiting": 0, "calls": 0, "done": 0}, asyncio.Event()
+    counts, changed = {"ended": 0, "waiting": 0, "calls": 0, "done": 0, "sprints": 0}, asyncio.Event()
 
     def listen(event: Event) -> None:
         counts["ended"] += event.name == "story_finished"
         counts["done"] += event.name == "story_finished" and event.data["status"] == "done"
         counts["waiting"] += event.name == "gate_opened"
+        counts["sprints"] += event.name == "sprint_ended"
         counts["calls"] += event.name == "turn_finished"
         changed.set()
 
@@ -124,6 +125,9 @@ async def live(folder: Path, crowd: Crowd, database: str | None = None) -> Life:
                         await running
                     if counts[which] >= SAMPLE_EVERY * (len(taken) + 1):
                         taken.append(Sample.now(counts[which], began))
+                while not crowd.gates and not counts["sprints"]:
+                    await changed.wait()
+                    changed.clear()
         await asyncio.sleep(3)
         rested = Sample.now(counts[which], began)
         daemon.stop()

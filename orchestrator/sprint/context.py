@@ -1,5 +1,6 @@
 """What the stages of one running story share."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -13,6 +14,9 @@ from orchestrator.domain.testing import TestReport, TestSuite
 from orchestrator.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
 from orchestrator.settings import Policies
 from orchestrator.sprint.older_tests import OlderTests
+
+SCANS_AT_ONCE = 2
+"""What one scan reads, and what its result takes on its way into the record, is as large as the project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +34,8 @@ class Stage:
     workspace: Workspace
     runner: SuiteRunner
     older: OlderTests
+    scans: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SCANS_AT_ONCE))
+    """Held while a project is read, by all stories of a run: each reads hundreds of files, and parses them in turns."""
 
     @property
     def story_id(self) -> str:

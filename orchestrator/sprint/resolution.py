@@ -170,10 +170,11 @@ class Resolution:
     async def _scan(self, tree: str) -> Surface:
         async def work(_step_id: str) -> Surface:
             workspace, story = self._stage.workspace, self._stage.story_id
-            files = await workspace.files_at(tree)
-            texts = await workspace.read_at(tree, scan_paths(files))
-            schemas = await workspace.schemas(story, database_paths(files))
-            return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
+            async with self._stage.scans:
+                files = await workspace.files_at(tree)
+                texts = await workspace.read_at(tree, scan_paths(files))
+                schemas = await workspace.schemas(story, database_paths(files))
+                return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
 
         return sharing(await self._stage.step.step("scan", work, Surface))
 

@@ -77,11 +77,11 @@ async def scan(stage: Stage) -> Surface:
     """The project on the story's branch as it is now."""
 
     async def work(_step_id: str) -> Surface:
-        files = await stage.workspace.files(stage.story_id)
-        texts = await stage.workspace.read(stage.story_id, scan_paths(files))
-        schemas = await stage.workspace.schemas(stage.story_id, database_paths(files))
-        # Hundreds of files may be parsed.
-        return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
+        async with stage.scans:
+            files = await stage.workspace.files(stage.story_id)
+            texts = await stage.workspace.read(stage.story_id, scan_paths(files))
+            schemas = await stage.workspace.schemas(stage.story_id, database_paths(files))
+            return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
 
     return sharing(await stage.step.step("scan", work, Surface))
 

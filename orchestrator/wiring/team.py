@@ -1,5 +1,6 @@
 """Binds personas, workspace and runner to one running story: the body that the engine executes."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -19,7 +20,7 @@ from orchestrator.personas.reviewer import Reviewer
 from orchestrator.ports import Step, SuiteRunner, Workspace
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, packaged
-from orchestrator.sprint.context import Stage
+from orchestrator.sprint.context import SCANS_AT_ONCE, Stage
 from orchestrator.sprint.older_tests import OlderTests
 from orchestrator.sprint.story import run_story
 
@@ -46,7 +47,7 @@ def schema_texts() -> Mapping[str, str]:
 
 def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner, masks: Masks = NO_KEY) -> StoryBody:
     """What the engine runs for each story; its payload is `story_payload`'s."""
-    schemas, older = schema_texts(), OlderTests()
+    schemas, older, scans = schema_texts(), OlderTests(), asyncio.Semaphore(SCANS_AT_ONCE)
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])
@@ -64,6 +65,7 @@ def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner
                 workspace=workspace,
                 runner=runner,
                 older=older,
+                scans=scans,
             )
         )
 
