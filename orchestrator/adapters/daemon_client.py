@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from orchestrator import __version__
 from orchestrator.domain.findings import Finding
-from orchestrator.errors import ConfigError
+from orchestrator.errors import ConfigError, UnknownName
 
 API = "/api/v1"
 TOKEN = "ORCHESTRATOR_TOKEN"
@@ -20,6 +20,8 @@ PLAIN_HTTP = "ORCHESTRATOR_PLAIN_HTTP"
 MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: a daemon's is far smaller."""
 TIMEOUT_S = 60.0
+AT_ONCE_S = 5.0
+"""A daemon on this machine that lets one wait for longer is stuck."""
 SILENCE_S = 90.0
 """A stream of events that shows no sign of life for so long has broken."""
 _HOST = re.compile(r"[\w.:-]+")
@@ -31,14 +33,25 @@ class DaemonAway(ConfigError):
     """The daemon cannot be reached, or not now: the same request may succeed later."""
 
 
+class NoDaemon(ConfigError):
+    """Something else answers at the address."""
+
+
+class NotAllowed(ConfigError):
+    """The daemon keeps this from whoever asks so."""
+
+
 class DaemonClient:
     """Requests to one daemon. Raises ConfigError (DaemonAway) with one sentence, and with the findings it was told."""
 
-    def __init__(self, url: str, variables: Mapping[str, str], *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(
+        self, url: str, variables: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, own: bool = False
+    ) -> None:
+        """`own`: it runs on this machine, whatever its address; what is sent to it passes no network."""
         self.url = _checked(url)
         host = httpx2.URL(self.url).host
         token = variables.get(TOKEN, "").strip()
-        private = _loopback(host) or host.lower().endswith(".internal")
+        private = own or _loopback(host) or host.lower().endswith(".internal")
         if token and self.url.startswith("http:") and not private and variables.get(PLAIN_HTTP) != "1":
             raise ConfigError(
                 f"{self.url} is plain http: {TOKEN} is sent over https, or set {PLAIN_HTTP}=1 where nobody can listen"
@@ -58,6 +71,12 @@ class DaemonClient:
     def close(self) -> None:
         """Let go of the connection."""
         self._client.close()
+
+    def pid(self) -> int | None:
+        """The daemon's process, as it says at once or not at all."""
+        told = self._json("GET", "/daemon", timeout=httpx2.Timeout(AT_ONCE_S))
+        pid = told.get("pid") if isinstance(told, dict) else None
+        return pid if isinstance(pid, int) else None
 
     def get(self, path: str, **query: str) -> Any:
         """What the daemon says at a path below /api/v1."""
@@ -129,7 +148,7 @@ class DaemonClient:
         return DaemonAway(f"the daemon at {self.url} cannot be reached: {_reason(error)}")
 
     def _no_daemon(self, what: str) -> ConfigError:
-        return ConfigError(f"{self.url} does not answer as a daemon: {_short(what)}")
+        return NoDaemon(f"{self.url} does not answer as a daemon: {_short(what)}")
 
     def _refused(self, response: httpx2.Response, body: bytes) -> ConfigError:
         """What an answer other than success means for whoever gave the command."""
@@ -147,7 +166,8 @@ class DaemonClient:
             return DaemonAway(f"the daemon at {self.url} cannot answer now: {message}")
         if status >= 500:
             return ConfigError(f"the daemon at {self.url} failed: {message}")
-        return ConfigError(message, findings=findings)
+        kinds = {403: NotAllowed, 404: UnknownName}
+        return kinds.get(status, ConfigError)(message, findings=findings)
 
 
 def _checked(url: str) -> str:

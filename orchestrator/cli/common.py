@@ -43,7 +43,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object 
 SprintOption = Annotated[str | None, typer.Option("--sprint", metavar="ID", help="The sprint; default: the latest.")]
 UrlOption = Annotated[
     str | None,
-    typer.Option("--url", metavar="URL", help="Ask the daemon at this address; default: ORCHESTRATOR_URL."),
+    typer.Option(
+        "--url", metavar="URL", help="Ask this daemon; default: ORCHESTRATOR_URL, else one alive here; here: none."
+    ),
 ]
 
 

@@ -18,12 +18,13 @@ from orchestrator.cli.common import (
 )
 from orchestrator.cli.decide import GateOption, comment_text, decided
 from orchestrator.cli.logline import safe
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.gate import Choice
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.gates import at_question
-from orchestrator.wiring.remote import remote, whom
+from orchestrator.wiring.remote import Remote
 
 WhomArgument = Annotated[
     str | None, typer.Argument(metavar="[STORY|SPRINT]", help="A story's or a sprint's id; default: the whole sprint.")
@@ -52,7 +53,8 @@ def pause_command(
     Example: orchestrator pause --comment "the budget is under review"
     """
     settings, environment = configured(config, overrides)
-    raise typer.Exit(ordered(settings, environment, url, Verb.PAUSE, name, sprint, comment, as_json=as_json))
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(ordered(settings, environment, daemon, Verb.PAUSE, name, sprint, comment, as_json=as_json))
 
 
 @told
@@ -70,7 +72,8 @@ def resume_command(
     Example: orchestrator resume US-003
     """
     settings, environment = configured(config, overrides)
-    raise typer.Exit(ordered(settings, environment, url, Verb.RESUME, name, sprint, comment, as_json=as_json))
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(ordered(settings, environment, daemon, Verb.RESUME, name, sprint, comment, as_json=as_json))
 
 
 @told
@@ -96,16 +99,16 @@ def cancel_command(
     settings, environment = configured(config, overrides)
     if name is None and (sprint is None or gate is not None):
         raise ConfigError("name the story that is to be given up, or with --sprint the whole sprint")
-    if name is not None and (gate is not None or _at_question(environment, url, name, sprint)):
-        code = decided(environment, url, name, Choice.CANCEL, comment, sprint, gate, as_json=as_json)
+    daemon = daemon_for(environment, url)
+    if name is not None and (gate is not None or _at_question(environment, daemon, name, sprint)):
+        code = decided(environment, daemon, name, Choice.CANCEL, comment, sprint, gate, as_json=as_json)
     else:
-        code = ordered(settings, environment, url, Verb.CANCEL, name, sprint, comment, as_json=as_json)
+        code = ordered(settings, environment, daemon, Verb.CANCEL, name, sprint, comment, as_json=as_json)
     raise typer.Exit(code)
 
 
-def _at_question(environment: Environment, url: str | None, name: str, sprint: str | None) -> bool:
+def _at_question(environment: Environment, daemon: Remote | None, name: str, sprint: str | None) -> bool:
     """Whether the story of this name has asked a person last: of two answers the first counts, and no order is one."""
-    daemon = remote(environment, url)
     if daemon is None:
         return at_question(environment, name, sprint)
     in_sprint, story = daemon.whom(name, sprint)
@@ -130,13 +133,14 @@ def retry_command(
     Example: orchestrator retry US-003
     """
     settings, environment = configured(config, overrides)
-    raise typer.Exit(ordered(settings, environment, url, Verb.RETRY, name, sprint, comment, as_json=as_json))
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(ordered(settings, environment, daemon, Verb.RETRY, name, sprint, comment, as_json=as_json))
 
 
 def ordered(
     settings: Settings,
     environment: Environment,
-    url: str | None,
+    daemon: Remote | None,
     verb: Verb,
     name: str | None,
     sprint: str | None,
@@ -145,15 +149,19 @@ def ordered(
     as_json: bool,
 ) -> Exit:
     """Give an order, here or through a daemon, and tell what became of it. Raises ConfigError for an unknown name."""
-    said, daemon = comment_text(comment), remote(environment, url)
+    said = comment_text(comment)
     if daemon is not None:
         place = daemon.whom(name, sprint)
         return tell_settled(daemon.order(verb, *place, by=environment.user, comment=said), as_json=as_json)
     # Imported here: it works on repositories, and most commands do not.
-    from orchestrator.wiring.control import order
+    from orchestrator.wiring.control import order, reset_or_order, whom
 
-    in_sprint, story = whom(environment, name, sprint)
-    work = order(environment, settings, verb, sprint=in_sprint, story=story, by=environment.user, comment=said)
+    by = environment.user
+    if verb is Verb.RESET and name is not None:
+        work = reset_or_order(environment, settings, name, sprint, by=by, comment=said)
+    else:
+        in_sprint, story = whom(environment, name, sprint)
+        work = order(environment, settings, verb, sprint=in_sprint, story=story, by=by, comment=said)
     return tell_settled(asyncio.run(work), as_json=as_json)
 
 

@@ -20,12 +20,13 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.logline import safe
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.gate import Choice, GateAnswer
 from orchestrator.settings import Environment
-from orchestrator.sprint.answering import answered_first, kept_comment, settled
-from orchestrator.wiring.gates import Asked, Given, give, given_json, question
-from orchestrator.wiring.remote import remote
+from orchestrator.sprint.answering import kept_comment
+from orchestrator.wiring.gates import Asked, give, given_json, question
+from orchestrator.wiring.remote import Remote
 
 WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
 CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
@@ -55,7 +56,8 @@ def approve_command(
     Example: orchestrator approve US-003 --gate 1
     """
     environment = configured(config, overrides)[1]
-    raise typer.Exit(decided(environment, url, story, Choice.APPROVE, comment, sprint, gate, as_json=as_json))
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(decided(environment, daemon, story, Choice.APPROVE, comment, sprint, gate, as_json=as_json))
 
 
 @told
@@ -80,12 +82,13 @@ def reject_command(
     if not comment.strip():
         fail("the comment is empty: say what is to change")
     environment = configured(config, overrides)[1]
-    raise typer.Exit(decided(environment, url, story, Choice.REJECT, comment, sprint, gate, as_json=as_json))
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(decided(environment, daemon, story, Choice.REJECT, comment, sprint, gate, as_json=as_json))
 
 
 def decided(
     environment: Environment,
-    url: str | None,
+    daemon: Remote | None,
     story: str,
     choice: Choice,
     comment: str,
@@ -95,7 +98,6 @@ def decided(
     as_json: bool,
 ) -> Exit:
     """Give the answer, here or through a daemon."""
-    daemon = remote(environment, url)
     if daemon is None:
         asked = question(environment, story, choice, sprint=sprint, number=number)
         return answer(environment, asked, choice, comment, as_json=as_json)
@@ -119,23 +121,18 @@ def answer(
     number, said = asked.gate.number, comment_text(comment)
     mine = GateAnswer(number=number, choice=choice, comment=said, plan=plan, by=environment.user)
     given = asyncio.run(give(environment, asked, mine))
-    if as_json:
-        print_json(given_json(asked, given))
-    elif given.first:
-        print(safe(f"{asked.story}: {settled(asked.gate, given.answer)}; {_goes_on(given)}"))
-    if not given.first:
-        say(f"error: {answered_first(asked.story, asked.gate, given.answer, given.at)}")
-    return Exit.GOOD if given.first else Exit.NOT_DONE
+    return tell_given(given_json(asked, given), as_json=as_json)
 
 
 def tell_given(given: Mapping[str, Any], *, as_json: bool) -> Exit:
-    """What a daemon says that became of an answer."""
+    """What became of an answer, from `given_json` here or of a daemon."""
     first = given.get("counts") is True
     if as_json:
         print_json(dict(given))
     elif first:
-        alive = "the daemon goes on with it" if given.get("running_pid") else "nobody runs the sprint now"
-        print(safe(f"{given['message']}; {alive}"))
+        pid = given.get("running_pid")
+        alive = f"pid {pid} goes on" if pid is not None else f"nobody runs the sprint now, {goes_on(given)}"
+        print(safe(f"{given['message']}; {alive} with it"))
     if not first:
         say(f"error: {given['message']}")
     return Exit.GOOD if first else Exit.NOT_DONE
@@ -152,7 +149,6 @@ def comment_text(comment: str) -> str:
     return plain
 
 
-def _goes_on(given: Given) -> str:
-    if given.running_pid is not None:
-        return f"pid {given.running_pid} goes on with it"
-    return "nobody runs the sprint now, the same run command goes on with it"
+def goes_on(told: Mapping[str, Any]) -> str:
+    """Which command goes on with a sprint that nobody works on, from what is told of it."""
+    return "`orchestrator serve` goes on" if told.get("begun_by") == "serve" else "the same run command goes on"

@@ -23,6 +23,7 @@ from orchestrator.cli.common import (
 from orchestrator.cli.decide import CommentOption, GateOption, WaitingArgument, answer, comment_text, tell_given
 from orchestrator.cli.edit_there import MARKDOWN, There, asked_there
 from orchestrator.cli.extract import text_of
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.sprint import BroughtPlan
 from orchestrator.errors import ConfigError
@@ -38,7 +39,6 @@ from orchestrator.sprint.plan_edit import (
 )
 from orchestrator.wiring.drafts import Draft
 from orchestrator.wiring.gates import Asked, named, project, question
-from orchestrator.wiring.remote import remote
 
 FileOption = Annotated[
     str | None,
@@ -74,7 +74,7 @@ def edit_command(
     Example: orchestrator show US-003 --json | jq .plan > plan.json; orchestrator edit US-003 --file plan.json
     """
     settings, environment = configured(config, overrides)
-    daemon = remote(environment, url)
+    daemon = daemon_for(environment, url)
     if daemon is not None:
         asked = asked_there(daemon, sprint, story, gate)
         there = There(daemon, asked, comment_text(comment), environment.user, file=file, force=force)

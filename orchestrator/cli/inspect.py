@@ -20,17 +20,16 @@ from orchestrator.cli.common import (
 )
 from orchestrator.cli.gates import finding_lines, question_lines
 from orchestrator.cli.logline import cut, safe
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
-from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.timeline import as_data, of_data, of_story
 from orchestrator.wiring.read import Reader, history_of
-from orchestrator.wiring.remote import Remote, remote
+from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.shown import contract_of, story_json
 
-UNSAFE_PATH = "delivery.unsafe_path"
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
 
 
@@ -49,7 +48,7 @@ def show_command(
     Example: orchestrator show US-003
     """
     _, environment = configured(config, overrides)
-    daemon = remote(environment, url)
+    daemon = daemon_for(environment, url)
     shown = daemon.story(sprint, story, full=full) if daemon else _recorded(environment, sprint, story, full=full)
     if as_json:
         print_json(shown)
@@ -91,32 +90,32 @@ def contract_command(
     Example: orchestrator contract US-003 --json
     """
     _, environment = configured(config, overrides)
-    daemon = remote(environment, url)
+    daemon = daemon_for(environment, url)
     if daemon is None:
         view = Reader(environment).sprint(sprint, story=story)
-        contract, history = contract_of(view, story), history_of(view, story)
-        told, refusals = [(event.name, event.time, event.message) for event in history.events], _refusals(history)
+        contract, shown = contract_of(view, story), story_json(view, story, "")
     else:
-        contract, told, refusals = _contract_there(daemon, sprint, story)
+        contract, shown = _contract_there(daemon, sprint, story)
     if as_json:
         print_json(contract.model_dump(mode="json"), exact=True)
         return
+    try:
+        told = [(one["event"], datetime.fromisoformat(one["time"]), one["message"]) for one in shown["history"]]
+        refusals = [Finding.model_validate(one) for one in shown.get("refused", ())]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigError(f"what is told of {story} is not known to this version: use --json") from error
     for line in _contract_lines(contract, told):
         print(safe(line))
     for finding in refusals:
-        print(safe(f"  refused: {Finding.model_validate(finding)}"))
+        print(safe(f"  refused: {finding}"))
 
 
-def _contract_there(
-    daemon: Remote, sprint: str | None, story: str
-) -> tuple[ArchitectureContract, list[tuple[str, datetime, str]], list[dict[str, Any]]]:
-    """What a daemon says of a contract: itself, the story's history, and the refusals that it ended with."""
+def _contract_there(daemon: Remote, sprint: str | None, story: str) -> tuple[ArchitectureContract, dict[str, Any]]:
+    """A contract as a daemon has it, and what else it tells of the story."""
     shown = daemon.story(sprint, story)
     try:
-        contract = ArchitectureContract.model_validate(daemon.contract(str(shown["sprint"]), story))
-        told = [(one["event"], datetime.fromisoformat(one["time"]), one["message"]) for one in shown["history"]]
-        return contract, told, _of_contract(shown["findings"])
-    except (KeyError, TypeError, ValueError) as error:
+        return ArchitectureContract.model_validate(daemon.contract(str(shown["sprint"]), story)), shown
+    except ValueError as error:
         raise ConfigError(f"{daemon.url} tells of {story} what this version does not know") from error
 
 
@@ -145,18 +144,6 @@ def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str,
         )
     lines += [f"  {message}" for name, _, message in history if name == "amendment_refused"]
     return lines
-
-
-def _refusals(history: StoryHistory) -> list[dict[str, Any]]:
-    sent_back = [f for event in history.events if event.name == "answer_sent_back" for f in event.data["findings"]]
-    final = [f.model_dump(mode="json") for f in history.outcome.findings] if history.outcome else []
-    return _of_contract([*sent_back, *final])
-
-
-def _of_contract(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those that refuse something by the contract, each once."""
-    refused = [finding for finding in findings if finding["code"].startswith(("contract.", UNSAFE_PATH))]
-    return [finding for number, finding in enumerate(refused) if finding not in refused[:number]]
 
 
 def _lines(shown: dict[str, Any]) -> list[str]:

@@ -11,12 +11,13 @@ import typer
 
 from orchestrator.cli.common import ConfigOption, Exit, SetOption, SprintOption, UrlOption, configured, say, told
 from orchestrator.cli.console import EventPrinter
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 from orchestrator.wiring.logs import LocalLog, LogQuery, RemoteLog
 from orchestrator.wiring.read import Reader
-from orchestrator.wiring.remote import client_of
+from orchestrator.wiring.remote import Remote
 
 AfterOption = Annotated[
     int, typer.Option("--after", metavar="SEQ", min=0, max=2**63 - 1, help="Behind this event: `seq` in --json lines.")
@@ -56,22 +57,32 @@ def logs_command(
         level=_level(level, settings.log.level),
     )  # fmt: skip
     form = "json" if as_json or settings.log.format == "json" else "lines"
-    client = client_of(environment, url)
+    daemon = daemon_for(environment, url)
     # What a daemon says was cut by its own settings.
-    unfiltered = settings.log.model_copy(update={"level": "debug"} | ({"text_cap": ALL} if client else {}))
+    unfiltered = settings.log.model_copy(update={"level": "debug"} | ({"text_cap": ALL} if daemon else {}))
     printer = EventPrinter(settings.model_copy(update={"log": unfiltered}), form=form, stream=sys.stdout)
     try:
-        if client is not None:
-            _remote(RemoteLog(client, query, after=after), printer, follow=follow)
+        if daemon is not None:
+            _remote(daemon, environment, query, after, printer, follow=follow)
         else:
             _local(environment, query, after, printer, follow=follow)
     except KeyboardInterrupt:
         raise typer.Exit(Exit.INTERRUPTED) from None
 
 
-def _remote(log: RemoteLog, printer: EventPrinter, *, follow: bool) -> None:
-    with closing(log):
-        _print(log.followed(say) if follow else log.recorded(), printer)
+def _remote(
+    daemon: Remote, environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool
+) -> None:
+    """A daemon that was named is waited for when it is away; where the state folder is, that tells the rest."""
+    with closing(RemoteLog(daemon.client, query, after=after)) as log:
+        if not follow:
+            _print(log.recorded(), printer)
+            return
+        _print(log.while_there(say) if daemon.found else log.followed(say), printer)
+    if not printer.closed:
+        with closing(LocalLog(environment, query, after=log.seen)) as local:
+            _print(local.recorded(), printer)
+            _print(local.to_come(say), printer)
 
 
 def _local(environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool) -> None:

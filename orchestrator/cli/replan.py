@@ -1,8 +1,8 @@
 """`replan`: a person's word on a story that waits, or did not end well, which is then planned from the start."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -18,13 +18,14 @@ from orchestrator.cli.common import (
     say,
     told,
 )
-from orchestrator.cli.decide import GateOption, answer, comment_text, tell_given
+from orchestrator.cli.decide import GateOption, answer, comment_text, goes_on, tell_given
 from orchestrator.cli.logline import safe
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.gate import Choice
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.gates import question, waits
-from orchestrator.wiring.remote import Remote, remote
-from orchestrator.wiring.reset import reset
+from orchestrator.wiring.remote import Remote
+from orchestrator.wiring.reset import reset, reset_json
 
 StoryArgument = Annotated[
     str, typer.Argument(metavar="STORY", help="A story that waits for a person, or that ended without being done.")
@@ -54,7 +55,7 @@ def replan_command(
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
     settings, environment = configured(config, overrides)
-    daemon = remote(environment, url)
+    daemon = daemon_for(environment, url)
     if daemon is not None:
         raise typer.Exit(_there(daemon, environment, story, comment, sprint, gate, as_json=as_json))
     if gate is not None or waits(environment, story, sprint):
@@ -68,7 +69,7 @@ def _anew(
 ) -> None:
     """Begin a story anew that has ended."""
     result = asyncio.run(reset(story, sprint, settings, environment, comment=comment))
-    _tell(story, result.sprint, result.stories, result.warning, "give the same run command again", as_json=as_json)
+    _tell(story, reset_json(result), as_json=as_json)
 
 
 def _there(
@@ -86,17 +87,17 @@ def _there(
     done = daemon.replan(sprint, story, said)
     if "counts" in done:
         return tell_given(done, as_json=as_json)
-    stories = [str(one) for one in done.get("stories", [])]
-    _tell(story, str(done["sprint"]), stories, done.get("warning"), "the daemon goes on", as_json=as_json)
+    _tell(story, done, as_json=as_json)
     return Exit.GOOD
 
 
-def _tell(story: str, sprint: str, stories: Sequence[str], warning: str | None, goes_on: str, *, as_json: bool) -> None:
-    if warning:
-        say(f"warning: {warning}")
+def _tell(story: str, done: Mapping[str, Any], *, as_json: bool) -> None:
+    stories = [str(one) for one in done.get("stories", ())]
+    if done.get("warning"):
+        say(f"warning: {done['warning']}")
     if as_json:
-        print_json({"sprint": sprint, "stories": list(stories)})
+        print_json({"sprint": done["sprint"], "stories": stories})
         return
-    print(safe(f"to be planned anew in sprint {sprint}: {story}; {goes_on}"))
+    print(safe(f"to be planned anew in sprint {done['sprint']}: {story}; {goes_on(done)} with it"))
     if len(stories) > 1:
         print(safe(f"reset with it: {', '.join(other for other in stories if other != story)}"))

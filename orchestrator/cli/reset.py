@@ -1,27 +1,13 @@
 """`reset`: make a story or a sprint as if it had not been run."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import (
-    ConfigOption,
-    Exit,
-    JsonOption,
-    SetOption,
-    UrlOption,
-    configured,
-    print_json,
-    say,
-    told,
-)
+from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, UrlOption, configured, told
 from orchestrator.cli.control import WhyOption, ordered
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.control import Verb
-from orchestrator.errors import SprintLocked
-from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.remote import remote
-from orchestrator.wiring.reset import reset
 
 
 @told
@@ -43,20 +29,5 @@ def reset_command(
     Example: orchestrator reset US-003
     """
     settings, environment = configured(config, overrides)
-    if remote(environment, url) is None:
-        try:
-            raise typer.Exit(_reset(settings, environment, name, sprint, as_json=as_json))
-        except SprintLocked:
-            pass  # whoever works on it does it
-    raise typer.Exit(ordered(settings, environment, url, Verb.RESET, name, sprint, comment, as_json=as_json))
-
-
-def _reset(settings: Settings, environment: Environment, name: str, sprint: str | None, *, as_json: bool) -> Exit:
-    result = asyncio.run(reset(name, sprint, settings, environment))
-    if result.warning:
-        say(f"warning: {result.warning}")
-    if as_json:
-        print_json({"sprint": result.sprint, "stories": list(result.stories)})
-    else:
-        print(f"reset in sprint {result.sprint}: {', '.join(result.stories)}")
-    return Exit.GOOD
+    daemon = daemon_for(environment, url)
+    raise typer.Exit(ordered(settings, environment, daemon, Verb.RESET, name, sprint, comment, as_json=as_json))

@@ -24,11 +24,12 @@ from orchestrator.cli.common import (
 )
 from orchestrator.cli.console import STYLES, EventPrinter
 from orchestrator.cli.logline import cut, safe
-from orchestrator.cli.status_page import StatusPage, page_of_data, page_of_view
+from orchestrator.cli.status_page import StatusPage, page_of
+from orchestrator.cli.through import daemon_for
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 from orchestrator.wiring.read import Reader
-from orchestrator.wiring.remote import Remote, remote
+from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.shown import sprint_json
 
 TITLE = 40
@@ -60,11 +61,11 @@ def status_command(
     settings, environment = configured(config, overrides)
     if follow and as_json:
         raise ConfigError("--follow prints lines for people; give --json without it, or `logs -f --json`")
-    daemon = remote(environment, url)
+    daemon = daemon_for(environment, url)
     if as_json:
         print_json(daemon.sprint(sprint) if daemon else sprint_json(Reader(environment).sprint(sprint)))
         return
-    look = _there(daemon, sprint) if daemon else _here(environment, sprint)
+    look = _there(daemon, environment, sprint) if daemon else _here(environment, sprint)
     printer = EventPrinter(settings, form="lines", stream=sys.stdout)
     try:
         _show(look, printer, follow=follow, wait_s=ASK_S if daemon else POLL_S)
@@ -75,18 +76,23 @@ def status_command(
 def _here(environment: Environment, sprint: str | None) -> Look:
     reader = Reader(environment)
     name = reader.sprint(sprint).record.sprint
-    return lambda: page_of_view(reader.sprint(name))
+    return lambda: page_of(sprint_json(reader.sprint(name)))
 
 
-def _there(daemon: Remote, sprint: str | None) -> Look:
+def _there(daemon: Remote, environment: Environment, sprint: str | None) -> Look:
+    """One that was named is waited for when it is away; where the state folder is, that tells the rest."""
     first: list[dict[str, Any]] = [daemon.sprint(sprint)]
     name = str(first[0]["sprint"])
 
     def look() -> StatusPage:
         told = first.pop() if first else daemon.sprint_again(name, say, time.sleep)
-        return page_of_data(daemon.url, told)
+        return page_of(told, daemon.url)
 
-    return look
+    def look_while_it_lives() -> StatusPage:
+        told = first.pop() if first else daemon.sprint_while_there(name)
+        return page_of(told if told is not None else sprint_json(Reader(environment).sprint(name)))
+
+    return look_while_it_lives if daemon.found else look
 
 
 def _show(look: Look, printer: EventPrinter, *, follow: bool, wait_s: float) -> None:

@@ -7,9 +7,9 @@ import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, UrlOption, configured, print_json, say, told
 from orchestrator.cli.logline import safe
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.words import counted
 from orchestrator.errors import ConfigError
-from orchestrator.wiring.remote import remote_or_living
 
 FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 """Suffix → what the daemon is told that the file is."""
@@ -41,10 +41,10 @@ def submit_command(
         content = file.read_bytes()
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
-    daemon = remote_or_living(environment, url)
+    daemon = daemon_for(environment, url)
     if daemon is None:
         raise ConfigError(
-            f"no daemon is at work in {environment.home}: start one with `orchestrator serve`, or name one with --url"
+            f"no daemon answers for {environment.home}: start one with `orchestrator serve`, or name one with --url"
         )
     done = daemon.submit(name if name is not None else file.stem, form, content)
     for warning in done.warnings:

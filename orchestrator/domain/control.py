@@ -40,7 +40,7 @@ class Settled(Value):
     """What became of an order."""
 
     order: str
-    """Its id."""
+    """Its id; "" where it was carried out without one, as nobody was at work."""
     done: bool
     """False: it was refused, and `message` says why."""
     message: str

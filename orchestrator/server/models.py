@@ -17,6 +17,7 @@ MOST_WORDS = 10_000
 """Characters of a comment."""
 Comment = Annotated[str, Field(max_length=MOST_WORDS)]
 Who = Annotated[str, Field(max_length=80)]
+Command = Literal["run", "serve"]
 PersonsChoice = Literal[Choice.APPROVE, Choice.REJECT, Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
 
 
@@ -55,12 +56,17 @@ class Waiting(Value):
 class SprintShown(SprintReport):
     """A sprint as `status --json` prints it: the object of report.json, who works on it, who waits for a person."""
 
+    backlog: str
+    begun_by: Command
+    """What goes on with it where nobody is at work."""
     running_pid: int | None
     waiting: tuple[Waiting, ...]
     paused: str
     """Why no further story of it begins; "" when they do."""
     held: dict[str, str]
     """Story → what people ordered of it that holds it."""
+    last: dict[str, str]
+    """Story → what happened last."""
 
 
 class Noted(Value):
@@ -85,6 +91,8 @@ class StoryShown(StoryReport):
     plan: dict[str, Any] | None
     plan_file: str | None
     contract: dict[str, Any] | None
+    refused: tuple[Finding, ...]
+    """What the contract refused."""
     diff_stat: str
     test_output: str
     history: tuple[Noted, ...]
@@ -126,6 +134,7 @@ class AnswerGiven(Value):
     comment: str
     answered_at: datetime
     running_pid: int | None
+    begun_by: Command
     message: str
     """The same in one sentence."""
 
@@ -143,6 +152,7 @@ class Replanned(Value):
 
     sprint: str
     stories: tuple[str, ...]
+    begun_by: Command
     warning: str | None
 
 

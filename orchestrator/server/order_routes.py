@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
 from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.control import Settled
+from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.gate import Choice, GateAnswer
 from orchestrator.domain.words import printable
 from orchestrator.errors import ConfigError, UnknownName, WorkspaceError
@@ -18,11 +18,11 @@ from orchestrator.server.openapi import WRITES, refusals, takes
 from orchestrator.server.problems import Problem, Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.server.sprint_routes import SprintId, StoryId
-from orchestrator.sprint.answering import answered_first, kept_comment, settled
+from orchestrator.sprint.answering import kept_comment
 from orchestrator.sprint.plan_edit import read_edit
-from orchestrator.wiring.control import order
+from orchestrator.wiring.control import order, reset_or_order
 from orchestrator.wiring.gates import Asked, give, given_json, project, question, waits
-from orchestrator.wiring.reset import reset
+from orchestrator.wiring.reset import reset, reset_json
 
 router = APIRouter(prefix="/api/v1/sprints/{sprint}", tags=["orders"])
 SOMEBODY = "somebody over HTTP"
@@ -59,10 +59,12 @@ async def _order(service: Service, body: OrderBody, sprint: str, story: str | No
     await service.in_thread(service.reader.expect, sprint, story)
     comment = _kept(body.comment)
     settings, environment = service.served.settings, service.environment
+    by = _who(body.by)
     try:
-        done = await order(
-            environment, settings, body.verb, sprint=sprint, story=story, by=_who(body.by), comment=comment
-        )
+        if body.verb is Verb.RESET:
+            done = await reset_or_order(environment, settings, story or sprint, sprint, by=by, comment=comment)
+        else:
+            done = await order(environment, settings, body.verb, sprint=sprint, story=story, by=by, comment=comment)
     except ConfigError as error:
         raise _conflict(error) from error
     return await service.answer(
@@ -94,12 +96,7 @@ async def _answer(service: Service, sprint: str, story: str, body: AnswerBody) -
         given = await give(service.environment, asked, mine)
     except ConfigError as error:
         raise _conflict(error) from error
-    late = "" if given.first else answered_first(story, asked.gate, given.answer, given.at)
-    message = late or f"{story}: {settled(asked.gate, given.answer)}"
-    return await service.answer(
-        lambda: {**given_json(asked, given), "message": message},
-        HTTPStatus.OK if given.first else HTTPStatus.CONFLICT,
-    )
+    return await service.answer(lambda: given_json(asked, given), HTTPStatus.OK if given.first else HTTPStatus.CONFLICT)
 
 
 async def _edited(service: Service, asked: Asked, body: AnswerBody) -> Breakdown | None:
@@ -136,8 +133,7 @@ async def replan(sprint: SprintId, story: StoryId, body: Replan, service: Servic
         done = await reset(story, sprint, service.served.settings, service.environment, comment=comment)
     except ConfigError as error:
         raise _conflict(error) from error
-    told = {"sprint": done.sprint, "stories": list(done.stories), "warning": done.warning}
-    return await service.answer(lambda: told)
+    return await service.answer(lambda: reset_json(done))
 
 
 def _kept(comment: str) -> str:

@@ -18,6 +18,7 @@ router = APIRouter(prefix="/api/v1/sprints", tags=["sprints"])
 SprintId = Annotated[Id, Path(description="A sprint's id")]
 StoryId = Annotated[Id, Path(description="A story's id")]
 Full = Annotated[bool, Query(description="true: the timeline holds every event, not only what was decided")]
+Having = Annotated[Id | None, Query(description="Only sprints with this story")]
 Most = Annotated[int, Query(ge=1, le=1000, description="So many of the latest")]
 MARKDOWN = "text/markdown"
 
@@ -26,9 +27,9 @@ MARKDOWN = "text/markdown"
     "", operation_id="sprints", summary="The latest sprints, the newest last",
     responses={200: {"model": list[SprintShown]}, **refusals(*READS)},
 )  # fmt: skip
-async def sprints(service: ServiceDep, limit: Most = 50) -> Response:
-    """Each as `status --json` prints it."""
-    return await service.answer(lambda: [sprint_json(view) for view in service.reader.latest(limit)])
+async def sprints(service: ServiceDep, limit: Most = 50, story: Having = None) -> Response:
+    """Each as `status --json` prints it. 404: no sprint has the story."""
+    return await service.answer(lambda: [sprint_json(view) for view in service.reader.latest(limit, story=story)])
 
 
 @router.get(

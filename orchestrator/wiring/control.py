@@ -30,6 +30,7 @@ from orchestrator.sprint.standing import Standing
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.renewal import Renewal
+from orchestrator.wiring.reset import reset
 from orchestrator.wiring.sprints import event_url, numbered_events
 
 LOOK_S = 0.1
@@ -61,6 +62,34 @@ async def order(
         with usable():
             await sink.emit(given_event(record.sprint, given))
             return await _settled(environment, settings, folder, record, given, sink, wait_s)
+
+
+async def reset_or_order(
+    environment: Environment, settings: Settings, name: str, sprint: str | None, *, by: str, comment: str = ""
+) -> Settled:
+    """`reset` of a sprint or a story by its name: done here where nobody works on the sprint, else ordered.
+
+    Raises what `wiring.reset.reset` and `order` raise.
+    """
+    try:
+        done = await reset(name, sprint, settings, environment)
+    except SprintLocked:
+        in_sprint, story = await asyncio.to_thread(whom, environment, name, sprint)
+        return await order(environment, settings, Verb.RESET, sprint=in_sprint, story=story, by=by, comment=comment)
+    warning = f"; warning: {done.warning}" if done.warning else ""
+    message = f"reset in sprint {done.sprint}: {', '.join(done.stories)}{warning}"
+    return Settled(order="", done=True, message=message, stories=done.stories)
+
+
+def whom(environment: Environment, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
+    """(sprint or None for the latest, story or None for all of it) that an order with this name and --sprint is about.
+
+    Blocks.
+    """
+    known = {record.sprint for record in StateFolder(environment.home).records() if not record.cleared}
+    if name is not None and sprint in {None, name} and name in known:
+        return name, None
+    return sprint, name
 
 
 def given_event(sprint: str, given: Order) -> Event:

@@ -18,10 +18,11 @@ from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, WorkspaceError
 from orchestrator.settings import Environment
-from orchestrator.sprint.answering import expect_choice, open_gate, settled
+from orchestrator.sprint.answering import answered_first, expect_choice, open_gate, settled
 from orchestrator.sprint.history import FINISHED
 from orchestrator.sprint.scan import build_surface, scan_paths
 from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.shown import begun_by
 from orchestrator.wiring.sprints import event_url
 
 RESET = "story_reset"
@@ -143,7 +144,8 @@ def named(asked: Asked) -> dict[str, Any]:
 
 
 def given_json(asked: Asked, given: Given) -> dict[str, Any]:
-    """The answer that counts, and whether it is the one that was given now."""
+    """The answer that counts, and whether it is the one that was given now, also in one sentence."""
+    late = "" if given.first else answered_first(asked.story, asked.gate, given.answer, given.at)
     return {
         **named(asked),
         "counts": given.first,
@@ -152,6 +154,8 @@ def given_json(asked: Asked, given: Given) -> dict[str, Any]:
         "comment": given.answer.comment,
         "answered_at": given.at.isoformat(),
         "running_pid": given.running_pid,
+        "begun_by": begun_by(asked.record),
+        "message": late or f"{asked.story}: {settled(asked.gate, given.answer)}",
     }
 
 

@@ -163,6 +163,17 @@ class RemoteLog:
             self._pause(wait)
             wait = min(wait * 2, LONGEST_PAUSE_S)
 
+    def while_there(self, tell: Tell) -> Iterator[tuple[int, Event]]:
+        """The same until the daemon goes away, which is told. Raises ConfigError as `followed`."""
+        from orchestrator.adapters.daemon_client import DaemonAway
+
+        try:
+            yield from self._behind(follow=True, opened=lambda: self._opened(tell))
+        except DaemonAway:
+            if self._opened_at is None:
+                raise
+        tell(f"the daemon at {self._client.url} has ended; its state folder tells what follows event {self.seen}")
+
     def close(self) -> None:
         """Let go of the connection."""
         self._client.close()

@@ -58,11 +58,7 @@ class Reader:
         records = self._records()
         if name is not None:
             return self._view(_named(records, name), story)
-        fitting = [record for record in records if story is None or story in record.story_ids]
-        if not fitting:
-            known = sorted({known for record in records for known in record.story_ids})
-            raise UnknownName(f"unknown story {story}{_nearest(str(story), known)}")
-        return self._view(fitting[-1], story)
+        return self._view((records if story is None else _having(records, story))[-1], story)
 
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
@@ -84,9 +80,12 @@ class Reader:
         if story is not None and story not in record.story_ids:
             raise UnknownName(f"sprint {sprint} has no story {story}{_nearest(story, list(record.story_ids))}")
 
-    def latest(self, most: int) -> list[SprintView]:
-        """The latest sprints, oldest first."""
-        return [self._view(record) for record in self._folder.records() if not record.cleared][-most:]
+    def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
+        """The latest sprints (that have `story`), oldest first. Raises UnknownName for a story that none has."""
+        records = [record for record in self._folder.records() if not record.cleared]
+        if story is not None and records:
+            records = _having(records, story)
+        return [self._view(record) for record in records[-most:]]
 
     def all(self) -> list[SprintView]:
         """Every sprint, oldest first."""
@@ -169,6 +168,14 @@ def _named(records: list[SprintRecord], name: str) -> SprintRecord:
         if record.sprint == name:
             return record
     raise UnknownName(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
+
+
+def _having(records: list[SprintRecord], story: str) -> list[SprintRecord]:
+    fitting = [record for record in records if story in record.story_ids]
+    if not fitting:
+        known = sorted({known for record in records for known in record.story_ids})
+        raise UnknownName(f"unknown story {story}{_nearest(story, known)}")
+    return fitting
 
 
 def _nearest(name: str, known: list[str]) -> str:

@@ -1,6 +1,5 @@
-"""Commands through a daemon: the one that they name, or the one that holds the state folder."""
+"""Commands through a daemon: what they ask it, and what they make of what it says."""
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -8,14 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator.adapters.sprint_lock import holder
-from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.daemon import Submitted
 from orchestrator.domain.gate import GATE_ANSWERED, Gate
 from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError
-from orchestrator.settings import Environment
+from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.wiring.gates import Asked
 
 if TYPE_CHECKING:
@@ -31,20 +27,23 @@ _DOTS = frozenset({".", ".."})
 class Remote:
     """What people ask of a daemon. Every method raises ConfigError with one sentence."""
 
-    def __init__(self, client: "DaemonClient") -> None:
-        self.url = client.url
+    def __init__(self, client: "DaemonClient", *, found: bool = False) -> None:
+        self.url, self.client = client.url, client
+        self.found = found
+        """Whether it is the one at work in the command's state folder, and nobody has named it."""
         self._client = client
 
     def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
         """The named sprint, or the latest (that has `story`), as `status --json` prints it."""
         if name is not None:
             return self._object(self._client.get(f"/sprints/{_part(name)}"), "sprint", "stories")
-        sprints = self._sprints()
-        fitting = [one for one in sprints if story is None or story in {entry.get("id") for entry in one["stories"]}]
-        if not fitting:
-            what = f"no sprint with a story {story}" if story is not None else "no sprint"
-            raise ConfigError(f"the daemon at {self.url} knows {what}")
-        return fitting[-1]
+        named = {"story": _part(story)} if story is not None else {}
+        sprints = self._client.get("/sprints", limit="1", **named)
+        if not isinstance(sprints, list):
+            raise ConfigError(f"{self.url} does not answer as a daemon: a list of sprints should be there")
+        if not sprints:
+            raise UnknownName(f"the daemon at {self.url} knows no sprint; `orchestrator submit BACKLOG` starts one")
+        return self._object(sprints[-1], "sprint", "stories")
 
     def sprint_again(self, name: str, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
         """The same of a sprint that was told before: a daemon that is away by now is waited for, which is told."""
@@ -63,6 +62,15 @@ class Remote:
                 if wait:
                     tell(f"the daemon at {self.url} is there again")
                 return told
+
+    def sprint_while_there(self, name: str) -> dict[str, Any] | None:
+        """The same, or None when the daemon is away."""
+        from orchestrator.adapters.daemon_client import DaemonAway
+
+        try:
+            return self.sprint(name)
+        except DaemonAway:
+            return None
 
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """A story as `show --json` prints it."""
@@ -85,9 +93,12 @@ class Remote:
         """(sprint, story or None for all of it) that an order with this name and --sprint is about."""
         if name is None or name == sprint:
             return sprint or str(self.sprint(None)["sprint"]), None
-        if sprint is None and name in {str(one["sprint"]) for one in self._sprints()}:
-            return name, None
-        return sprint or str(self.sprint(None, story=name)["sprint"]), name
+        if sprint is not None:
+            return sprint, name
+        try:
+            return str(self.sprint(name)["sprint"]), None
+        except UnknownName:
+            return str(self.sprint(None, story=name)["sprint"]), name
 
     def at_question(self, sprint: str, story: str) -> bool:
         """As `wiring.gates.at_question`."""
@@ -104,12 +115,6 @@ class Remote:
     def submit(self, name: str, form: str, content: bytes) -> Submitted:
         """Hand a backlog in. Raises ConfigError with the findings when it is refused."""
         return self._value(Submitted, self._client.put(f"/backlogs/{_part(name)}", content, format=form))
-
-    def _sprints(self) -> list[dict[str, Any]]:
-        told = self._client.get("/sprints")
-        if not isinstance(told, list):
-            raise ConfigError(f"{self.url} does not answer as a daemon: a list of sprints should be there")
-        return [self._object(one, "sprint", "stories") for one in told]
 
     def _place(self, sprint: str | None, story: str) -> str:
         _part(story)
@@ -146,62 +151,8 @@ def asked_of(shown: Mapping[str, Any]) -> Asked:
     return Asked(record=record, story=story, gate=gate)
 
 
-def whom(environment: Environment, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
-    """(sprint or None for the latest, story or None for all of it) that an order with this name and --sprint is about.
-
-    Blocks.
-    """
-    known = {record.sprint for record in StateFolder(environment.home).records() if not record.cleared}
-    if name is not None and sprint in {None, name} and name in known:
-        return name, None
-    return sprint, name
-
-
-def remote(environment: Environment, url: str | None) -> Remote | None:
-    """The daemon at `url`, else at ORCHESTRATOR_URL; None: the state folder is worked in. Raises ConfigError."""
-    client = client_of(environment, url)
-    return Remote(client) if client is not None else None
-
-
-def remote_or_living(environment: Environment, url: str | None) -> Remote | None:
-    """The same, else the daemon that is alive in the state folder: for what only a daemon can do."""
-    client = client_of(environment, url) or living(environment)
-    return Remote(client) if client is not None else None
-
-
 def _part(name: str) -> str:
     """A name as a part of an address: no other than a sprint, a story or a backlog can have."""
     if not _NAME.fullmatch(name) or name in _DOTS:
         raise ConfigError(f"{name} is the name of nothing: letters, digits, dots, hyphens and underlines, 64 at most")
     return name
-
-
-def client_of(environment: Environment, url: str | None) -> "DaemonClient | None":
-    """A client of the daemon at `url`, else of ORCHESTRATOR_URL; None: the state folder is read.
-
-    Raises ConfigError for what is no address of a daemon, or one that the token must not be sent to.
-    """
-    address = url or environment.url
-    return _client(environment, address) if address else None
-
-
-def living(environment: Environment) -> "DaemonClient | None":
-    """A client of the daemon that is alive in this state folder and listens; None where there is none."""
-    folder = environment.home / "daemon"
-    pid = holder(folder / "lock")
-    if pid is None:
-        return None
-    try:
-        told = json.loads((folder / "address.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    if not isinstance(told, dict) or told.get("pid") != pid or not isinstance(told.get("url"), str):
-        return None
-    return _client(environment, told["url"])
-
-
-def _client(environment: Environment, url: str) -> "DaemonClient":
-    # Imported here: a command that asks nobody does not wait for it.
-    from orchestrator.adapters.daemon_client import DaemonClient
-
-    return DaemonClient(url, environment.variables)

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.event_store import EventStore
@@ -22,6 +23,7 @@ from orchestrator.sprint.obeying import with_blocked
 from orchestrator.sprint.pruned import expect_kept
 from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.renewal import reset_events
+from orchestrator.wiring.shown import begun_by
 from orchestrator.wiring.sprints import event_url, histories_of
 
 
@@ -32,6 +34,13 @@ class ResetResult:
     sprint: str
     stories: tuple[str, ...]
     warning: str | None
+    begun_by: str
+    """The command that goes on with it."""
+
+
+def reset_json(result: ResetResult) -> dict[str, Any]:
+    """The same for programs."""
+    return {**asdict(result), "stories": list(result.stories)}
 
 
 async def reset(
@@ -83,7 +92,7 @@ async def _anew(
         after = record.replan(stories, name, said) if said else record.reset(stories)
         await _tell(environment, folder, reset_events(record, after, stories, SystemClock()))
         await asyncio.to_thread(folder.save, after.model_copy(update={"cleared": whole}))
-    return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
+    return ResetResult(sprint=record.sprint, stories=stories, warning=warning, begun_by=begun_by(record))
 
 
 def _freed(folder: StateFolder, settings: Settings, record: SprintRecord, stories: tuple[str, ...]) -> ResetResult:
@@ -91,7 +100,7 @@ def _freed(folder: StateFolder, settings: Settings, record: SprintRecord, storie
     done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
     backlog = open_backlog(Path(record.backlog), settings, folder)
     warning = backlog.write(cleared_cells(record, stories, done, whole=True))
-    return ResetResult(sprint=record.sprint, stories=stories, warning=warning)
+    return ResetResult(sprint=record.sprint, stories=stories, warning=warning, begun_by=begun_by(record))
 
 
 def _replan(name: str, whole: bool, histories: dict[str, StoryHistory], comment: str) -> Replan:

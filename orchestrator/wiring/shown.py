@@ -4,6 +4,7 @@ from typing import Any
 
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.gate import Gate
+from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.history import StoryHistory, conflict_of
 from orchestrator.sprint.pruned import expect_kept
@@ -12,6 +13,7 @@ from orchestrator.wiring.read import SprintView, history_of
 
 CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
 """Events that carry a contract; the last one counts."""
+UNSAFE_PATH = "delivery.unsafe_path"
 
 
 def waiting_of(view: SprintView) -> dict[str, Gate]:
@@ -21,10 +23,23 @@ def waiting_of(view: SprintView) -> dict[str, Gate]:
 
 
 def sprint_json(view: SprintView) -> dict[str, Any]:
-    """The object of report.json, who works on the sprint, which stories wait for a person, and what is held by whom."""
+    """The object of report.json, who works on the sprint, which stories wait for a person, and what happened last."""
     waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
-    held = {"paused": view.paused, "held": view.held}
-    return {**view.report.model_dump(mode="json"), "running_pid": view.running_pid, "waiting": waiting, **held}
+    return {
+        **view.report.model_dump(mode="json"),
+        "backlog": view.record.backlog,
+        "begun_by": begun_by(view.record),
+        "running_pid": view.running_pid,
+        "waiting": waiting,
+        "paused": view.paused,
+        "held": view.held,
+        "last": {story: history.last_message for story, history in view.histories.items()},
+    }
+
+
+def begun_by(record: SprintRecord) -> str:
+    """The command that began the sprint, and goes on with it where nobody is at work: run, serve."""
+    return "serve" if record.executor else "run"
 
 
 def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
@@ -43,6 +58,7 @@ def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
         "plan": plan_of(history),
         "plan_file": _plan_file(view, story, history),
         "contract": _contract(history),
+        "refused": _refused(history),
         "diff_stat": stat,
         "test_output": tests[-1].data.get("output", "") if tests else "",
         "history": [
@@ -64,6 +80,14 @@ def contract_of(view: SprintView, story: str) -> ArchitectureContract:
 def _contract(history: StoryHistory) -> Any:
     found = [event.data.get("contract") for event in history.events if event.name in CONTRACTS]
     return next((contract for contract in reversed(found) if contract), None)
+
+
+def _refused(history: StoryHistory) -> list[dict[str, Any]]:
+    """What the contract refused on the way and in the end, each once."""
+    sent_back = [one for event in history.events if event.name == "answer_sent_back" for one in event.data["findings"]]
+    final = [one.model_dump(mode="json") for one in history.outcome.findings] if history.outcome else []
+    found = [one for one in (*sent_back, *final) if one["code"].startswith(("contract.", UNSAFE_PATH))]
+    return [one for number, one in enumerate(found) if one not in found[:number]]
 
 
 def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:

@@ -82,7 +82,9 @@ def test_status_tells_every_story_in_words_and_as_the_report(invoke: Invoke, pla
     report = read(invoke("status", "--json"))
     assert report.pop("running_pid") is None
     assert report.pop("waiting") == []
-    assert (report.pop("paused"), report.pop("held")) == ("", {})
+    assert (report.pop("paused"), report.pop("held"), report.pop("begun_by")) == ("", {}, "run")
+    assert report.pop("backlog").endswith("b.csv")
+    assert report.pop("last")["US-1"] == "US-1 is done"
     told = json.loads(played.result.report_path.read_text())
     assert [story["title"] for story in told["stories"]] == [f"Story {story['id']}" for story in told["stories"]]
     assert report == told
@@ -215,7 +217,8 @@ def test_a_folder_without_sprints_says_how_to_start_one(invoke: Invoke, tmp_path
 def test_reset_clears_a_story_with_what_it_blocked(invoke: Invoke, played: Played, place: Path) -> None:
     before = git(played.mirror, "rev-parse", played.ref("result"))
     reset = read(invoke("reset", "US-2", "--json"))
-    assert reset == {"sprint": "SP-001", "stories": ["US-2", "US-3"]}
+    assert (reset["done"], reset["stories"]) == (True, ["US-2", "US-3"])
+    assert reset["message"] == "reset in sprint SP-001: US-2, US-3"
     rows = cells(place / "b.csv")
     for story in ("US-2", "US-3"):
         assert (rows[story]["Execution_Status"], rows[story]["Sprint_ID"]) == ("", "SP-001")

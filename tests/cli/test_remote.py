@@ -13,22 +13,32 @@ from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.domain.gate import GATE_ANSWERED
 from orchestrator.settings import load
 from orchestrator.sprint.timeline import as_data, of_story
+from orchestrator.wiring.logs import LogQuery, RemoteLog
+from orchestrator.wiring.reach import reach
 from orchestrator.wiring.read import Reader, history_of
-from orchestrator.wiring.remote import remote
 from orchestrator.wiring.shown import sprint_json, story_json
 from tests.cli.waiting import SPRINT, Waiting, about_plan
-from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon
+from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon, log_event
 
 SETTLED = {"order": "o1", "done": True, "message": "US-1 is paused", "stories": ["US-1"]}
 GIVEN = {
     "sprint": SPRINT, "story": "US-1", "gate": 1, "counts": True, "choice": "approve", "by": "anna", "comment": "",
-    "answered_at": "2026-01-02T12:00:00+00:00", "running_pid": 7, "message": "US-1: the plan is approved by anna",
+    "answered_at": "2026-01-02T12:00:00+00:00", "running_pid": 7, "begun_by": "serve",
+    "message": "US-1: the plan is approved by anna",
 }  # fmt: skip
 
 
 @pytest.fixture
 def waiting(tmp_path: Path) -> Waiting:
     return Waiting(tmp_path)
+
+
+@pytest.fixture
+def asking(waiting: Waiting) -> Waiting:
+    """Where US-1 has asked, and a daemon has been."""
+    waiting.ask("US-1")
+    waiting.state.daemon_lock.parent.mkdir()
+    return waiting
 
 
 def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
@@ -44,7 +54,7 @@ def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
             return Said(body=[sprint_json(view)])
         if asked.path == f"/api/v1/sprints/{SPRINT}":
             return Said(body=sprint_json(view))
-        if word in view.histories:
+        if "/stories/" in asked.path and word in view.histories:
             drawn = of_story(history_of(view, word), running=True, full=asked.query.get("full") == "true")
             return Said(body={**story_json(view, word, "no branch yet"), "timeline": as_data(drawn)})
         return Said(status=404, body={"error": f"sprint {SPRINT} has no story {word}"})
@@ -67,7 +77,8 @@ def test_status_and_show_look_as_they_do_where_the_state_is(waiting: Waiting, tm
             assert there.exit_code == 0, there.output
             assert _timeless(there.stdout) == _timeless(here.stdout)
         text = elsewhere.cli("status", ORCHESTRATOR_URL=f"{daemon.url}/").stdout
-    assert f"Sprint {SPRINT}, not running (`orchestrator serve` goes on), at {daemon.url}" in text
+    assert f"Sprint {SPRINT}, not running (the command that began it goes on), backlog " in text
+    assert f"b.csv, at {daemon.url}\n" in text
     assert "US-1         waiting" in text
     assert "waiting for a person: US-1, US-2" in text
     assert "orchestrator show US-1, then approve | reject | edit | replan | cancel" in text
@@ -81,7 +92,7 @@ def test_a_status_that_is_followed_outlives_a_daemon_that_is_away(waiting: Waiti
     told, waits = list[str](), list[float]()
     away = Said(status=502, body=""), Said(status=404, body="")
     with fake_daemon(Said(body=running), *away, Said(body=ended)) as daemon:
-        there = remote(load(None, (), waiting.environment(), waiting.folder)[1], daemon.url)
+        there = reach(load(None, (), waiting.environment(), waiting.folder)[1], daemon.url, told.append)
         assert there is not None
         assert there.sprint_again(SPRINT, told.append, waits.append) == running
         assert there.sprint_again(SPRINT, told.append, waits.append) == ended
@@ -112,7 +123,7 @@ def test_answers_go_to_the_daemon(waiting: Waiting, words: list[str], place: str
     with fake_daemon(told_by(waiting, **{place: Said(body=GIVEN)})) as daemon:
         done = waiting.cli(*words, "--url", daemon.url)
         assert done.exit_code == 0, done.output
-        assert done.stdout == "US-1: the plan is approved by anna; the daemon goes on with it\n"
+        assert done.stdout == "US-1: the plan is approved by anna; pid 7 goes on with it\n"
         path, said = sent(daemon)
         assert path == f"/api/v1/sprints/{SPRINT}/stories/US-1/{place}"
         assert {name: said[name] for name in body} == body
@@ -233,20 +244,48 @@ async def test_the_daemon_of_the_state_folder_is_found_while_it_lives(waiting: W
     backlog.write_text("Story_ID\n")
     made = {"name": "b", "path": "b.csv", "stories": 1, "replaced": True, "warnings": []}
 
-    def submit() -> str:
-        return waiting.cli("submit", str(backlog)).output
+    def submit(*words: str) -> str:
+        return waiting.cli("submit", str(backlog), *words).output
 
-    with fake_daemon(Said(body=made)) as daemon:
+    with fake_daemon(lambda asked: Said(body={"pid": os.getpid()} if asked.method == "GET" else made)) as daemon:
         folder.mkdir()
         address = folder / "address.json"
         address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
-        assert "no daemon is at work" in await asyncio.to_thread(submit), "what a killed one has left"
+        assert "no daemon answers" in await asyncio.to_thread(submit), "what a killed one has left"
         async with SprintLock(folder / "lock"):
             assert "with 1 story replaces what was there" in await asyncio.to_thread(submit)
+            assert "no daemon answers" in await asyncio.to_thread(submit, "--url", "here")
             for other in ("{", "[]", '{"url": 7}', json.dumps({"url": daemon.url, "pid": 1})):
                 address.write_text(other)
-                assert "no daemon is at work" in await asyncio.to_thread(submit)
-        assert len(daemon.asked) == 1
+                assert "no daemon answers" in await asyncio.to_thread(submit)
+        assert [asked.path for asked in daemon.asked] == ["/api/v1/daemon", "/api/v1/backlogs/b"]
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (None, "does not answer at http://127.0.0.1:1: its state folder is used"),
+        (Said(status=503, body={"error": "it begins"}), "its state folder is used"),
+        (Said(body="<html>"), "its state folder is used"),
+        (Said(body={"pid": 1}), "its state folder is used"),
+        (Said(status=401, body={"error": "a token is needed"}), "wants a token: set ORCHESTRATOR_TOKEN; `--url here`"),
+    ],
+)
+async def test_a_daemon_that_does_not_answer_leaves_the_state_folder_one_that_refuses_does_not(
+    asking: Waiting, said: Said | None, why: str
+) -> None:
+    address = asking.state.daemon_address
+    async with SprintLock(asking.state.daemon_lock):
+        with fake_daemon(said or Said()) as daemon:
+            url = daemon.url if said else "http://127.0.0.1:1"
+            address.write_text(json.dumps({"url": url, "pid": os.getpid()}))
+            done = await asyncio.to_thread(asking.cli, "approve", "US-1")
+            assert why in done.stderr
+            assert done.stderr.count("\n") == 1
+            here = await asyncio.to_thread(asking.cli, "status", "--json", "--url", "here")
+    refused = said is not None and said.status == 401
+    assert (done.exit_code, len(await asyncio.to_thread(asking.answers))) == ((2, 0) if refused else (0, 1))
+    assert (here.exit_code, here.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("said", [Said(body={}), Said(body=[1]), Said(body="<html>"), Said(body=[{"sprint": 1}])])
@@ -277,3 +316,15 @@ def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting, url: str, why
     assert done.exit_code == 2
     assert why in done.stderr
     assert "geheim" not in done.output
+
+
+def test_where_the_state_is_a_daemon_that_ends_is_waited_for_by_nobody(waiting: Waiting) -> None:
+    told: list[str] = []
+    environment = load(None, (), waiting.environment(), waiting.folder)[1]
+    with fake_daemon(Said(parts=(log_event(4), log_event(5)), breaks=True), Said(status=502, body="")) as daemon:
+        there = reach(environment, daemon.url, told.append)
+        assert there is not None
+        log = RemoteLog(there.client, LogQuery(), after=3)
+        assert [seq for seq, _ in log.while_there(told.append)] == [4, 5]
+        assert told == [f"the daemon at {daemon.url} has ended; its state folder tells what follows event 5"]
+        assert there.sprint_while_there(SPRINT) is None

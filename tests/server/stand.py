@@ -1,6 +1,7 @@
 """A daemon's place taken: a real state folder with a recorded sprint, behind real sockets."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -49,7 +50,8 @@ class Stand:
             for name in self.handed_in
         ]
         return DaemonState(
-            version="0.1.0", pid=1, started_at=NOON, phase=self.phase, executor_id="local", backlogs=tuple(backlogs),
+            version="0.1.0", pid=os.getpid(), started_at=NOON, phase=self.phase, executor_id="local",
+            backlogs=tuple(backlogs),
             sprints=(SprintState(sprint="S1", backlog="b", phase="paused", reason=f"the token is {SECRET}"),),
             calls_in_flight=2, stories_at_work=1, stories_waiting=3, stories_queued=4,
         )  # fmt: skip

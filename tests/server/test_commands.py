@@ -1,16 +1,22 @@
-"""Commands through the interface itself: they print elsewhere what they print where the state folder is."""
+"""Commands through the interface: elsewhere, and beside a daemon, they print what they print where the state is."""
 
 import asyncio
 import json
 import os
+import re
 from functools import partial
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
+import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.cli.main import app
+from tests.cli.waiting import Waiting, about_plan, plan
 from tests.server.stand import TOKEN, Stand, running
 from tests.support import plain_environment
 
@@ -24,6 +30,56 @@ READ = (
     ["logs", "--json", "--level", "debug", "--after", "7"],
     ["logs", "--story", "US-2", "--level", "warn"],
 )
+
+
+ENDED: tuple[tuple[str, ...], ...] = (
+    ("status",),
+    ("show", "US-1"),
+    ("contract", "US-2"),
+    ("logs", "--json", "--level", "debug"),
+    ("pause", "US-1"),
+    ("retry", "US-2", "--json", "--comment", "once more"),
+    ("pause",),
+    ("resume", "S1"),
+    ("cancel", "US-3", "--sprint", "S1"),
+    ("replan", "US-1", "--comment", "anew"),
+    ("replan", "US-3", "--comment", "anew", "--json"),
+    ("cancel", "--sprint", "S1"),
+    ("replan", "US-2", "--comment", "anew"),
+    ("approve", "US-2"),
+    ("reset", "US-9"),
+    ("reset", "US-1", "--sprint", "S9"),
+    ("reset", "US-1", "--json"),
+    ("reset", "S1"),
+    ("logs",),
+)
+ASKED: tuple[tuple[str, ...], ...] = (
+    ("status",),
+    ("show", "US-1"),
+    ("show", "US-2", "--json"),
+    ("approve", "US-1", "--gate", "7"),
+    ("approve", "US-1", "--gate", "1", "--json"),
+    ("approve", "US-1"),
+    ("cancel", "US-1"),
+    ("reject", "US-2", "--comment", " "),
+    ("reject", "US-2", "--comment", "use the table that is there"),
+    ("replan", "US-3", "--json"),
+    ("edit", "US-4", "--file", "bad.yaml", "--json"),
+    ("edit", "US-4", "--file", "good.yaml", "--json"),
+    ("cancel", "US-5", "--json"),
+    ("replan", "US-5"),
+    ("status", "--json"),
+    ("logs",),
+)
+OTHERWISE = (("reset", "US-9"), ("reset", "US-1", "--sprint", "S9"))
+"""What is refused in other words."""
+VARIES = (
+    re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[^\s\",;]*"),
+    re.compile(r"\b[0-9a-f]{12}\b"),
+    re.compile(r"\d\d:\d\d:\d\d"),
+    re.compile(r"\+?\d+(\.\d+)? ?(ms|s|min|h|d)\b"),
+)
+"""Times, the ids of orders, how long something lasts by now."""
 
 
 def cli(*words: str, **variables: str) -> Result:
@@ -71,7 +127,7 @@ async def test_commands_order_and_hand_in_through_the_interface(guarded: Stand, 
         assert "by anna: once more" in told["message"]
         assert (await asked("pause"))[0] == 0
         assert (await asked("pause"))[::2] == (1, "error: it is paused by anna already\n")
-        assert "is reset" in (await asked("reset", "US-1"))[1]
+        assert (await asked("reset", "US-1"))[1] == "reset in sprint S1: US-1\n"
         assert "2 pending" not in (await asked("status"))[1]
         assert (await asked("approve", "US-2"))[0] == 2
         assert "is new there" in (await asked("submit", str(good)))[1]
@@ -85,3 +141,56 @@ async def test_commands_order_and_hand_in_through_the_interface(guarded: Stand, 
 
 def _stranger(url: str) -> Result:
     return cli("status", "--url", url, ORCHESTRATOR_TOKEN="another-token-than-that-1")
+
+
+def said(done: Result, home: Path) -> tuple[int, str, str]:
+    """What a command came to, without what differs each time it is given."""
+
+    def still(text: str) -> str:
+        text = text.replace(str(home), "HOME")
+        for what in VARIES:
+            text = what.sub("…", text)
+        return " ".join(text.split())
+
+    return done.exit_code, still(done.stdout), still(done.stderr)
+
+
+async def both_ways(home: Path, commands: tuple[tuple[str, ...], ...]) -> None:
+    """Give the commands in a copy of the folder without a daemon, then in it with one."""
+    alone = Path(await asyncio.to_thread(copytree, home, home.parent / "alone", symlinks=True))
+    here = {"ORCHESTRATOR_HOME": str(alone)}
+    expected = [said(await asyncio.to_thread(partial(cli, *words, **here)), alone) for words in commands]
+    stand, folder = await asyncio.to_thread(Stand, home), StateFolder(home)
+    async with SprintLock(folder.daemon_lock), running(stand) as daemon:
+        address = json.dumps({"url": daemon.address.url, "pid": os.getpid()})
+        await asyncio.to_thread(folder.daemon_address.write_text, address)
+        # Whoever looks for the state by themselves finds none.
+        nowhere = {
+            "ORCHESTRATOR_HOME": str(home),
+            "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1",
+        }
+        for words, one in zip(commands, expected, strict=True):
+            found = said(await asyncio.to_thread(partial(cli, *words, **nowhere)), home)
+            assert found[:2] == one[:2], words
+            assert found[2] == one[2] or words in OTHERWISE, words
+
+
+async def test_of_a_sprint_that_has_ended(home: Path) -> None:
+    await both_ways(home, ENDED)
+
+
+@pytest.fixture
+def asking(tmp_path: Path) -> Path:
+    """Five stories that ask about their plans, and plans for one of them."""
+    waiting = Waiting(tmp_path, [f"US-{number}" for number in range(1, 6)])
+    waiting.open_branch("US-4", {"app.py": "x = 1\n"})
+    for story in waiting.record.story_ids:
+        waiting.ask(story, about_plan(story))
+    (tmp_path / "bad.yaml").write_text("tasks: []\n")
+    (tmp_path / "good.yaml").write_text(json.dumps(plan("US-4").model_dump(mode="json")))
+    return waiting.state.home
+
+
+async def test_of_stories_that_wait_for_a_person(asking: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(asking.parent)
+    await both_ways(asking, ASKED)
