@@ -9,6 +9,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from types import TracebackType
 from typing import IO, cast
 
 from orchestrator.domain.backup import FORMAT, HEADER, MANIFEST, BackupHeader, FileSum, Manifest
@@ -33,7 +34,7 @@ class _Hashing:
 
 
 class ArchiveWriter:
-    """Writes the header, then files, then, with `close`, the manifest. Blocks. Raises OSError."""
+    """Writes the header, then files, then, at the end of its context, the manifest. Blocks. Raises OSError."""
 
     def __init__(self, stream: IO[bytes], header: BackupHeader) -> None:
         self._gzip = gzip.GzipFile("", "wb", compresslevel=_FASTEST, fileobj=stream)
@@ -41,6 +42,27 @@ class ArchiveWriter:
         self._tar = tarfile.open(fileobj=self._gzip, mode="w|", format=tarfile.PAX_FORMAT)  # noqa: SIM115
         self._sums: dict[str, FileSum] = {}
         self.add(HEADER, _json(header), header.created.timestamp())
+
+    def __enter__(self) -> "ArchiveWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self._drop()
+            return
+        try:
+            self._end()
+        except BaseException:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        """It is no archive: what is not written by now goes nowhere, also when this object goes."""
+        self._gzip.fileobj = io.BytesIO()
+        self._tar.close()
+        self._gzip.close()
 
     @property
     def files(self) -> int:
@@ -71,8 +93,7 @@ class ArchiveWriter:
         self._tar.addfile(info, cast(IO[bytes], hashing))  # it only reads
         self._sums[name] = FileSum(size=size, sha256=hashing.hash.hexdigest())
 
-    def close(self) -> None:
-        """End the archive; without this it is none."""
+    def _end(self) -> None:
         data = _json(Manifest(files=self._sums))
         info = tarfile.TarInfo(MANIFEST)
         info.size, info.mode = len(data), 0o600
@@ -96,7 +117,39 @@ def unpack(source: Path, folder: Path) -> tuple[BackupHeader, int]:
         raise ConfigError(f"{source} could not be unpacked: {error.strerror or error}") from error
 
 
-def _unpacked(tar: tarfile.TarFile, folder: Path) -> tuple[BackupHeader, int]:
+def passed_on(parts: Iterator[bytes], stream: IO[bytes]) -> tuple[BackupHeader, int]:
+    """Write the parts of an archive to a stream; its header, and how many files it holds.
+
+    Raises ConfigError when it is no whole archive of ours, once that is known, and OSError. Blocks.
+    """
+    source = _Passing(parts, stream)
+    try:
+        with tarfile.open(fileobj=cast(IO[bytes], source), mode="r|gz") as tar:
+            found = _unpacked(tar, None)
+    except (tarfile.TarError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"what came is no whole backup: {str(error)[:200] or type(error).__name__}") from error
+    while source.read(_CHUNK):
+        pass  # what fills the archive's last block
+    return found
+
+
+class _Passing:
+    """Parts as a file that is read once; what is taken from them is written on."""
+
+    def __init__(self, parts: Iterator[bytes], stream: IO[bytes]) -> None:
+        self._parts, self._stream = parts, stream
+        self._held = bytearray()
+
+    def read(self, size: int) -> bytes:
+        while len(self._held) < size and (part := next(self._parts, b"")):
+            self._stream.write(part)
+            self._held += part
+        data = bytes(self._held[:size])
+        del self._held[:size]
+        return data
+
+
+def _unpacked(tar: tarfile.TarFile, folder: Path | None) -> tuple[BackupHeader, int]:
     members = iter(tar)
     header = _header(tar, next(members, None))
     sums: dict[str, FileSum] = {}
@@ -108,7 +161,7 @@ def _unpacked(tar: tarfile.TarFile, folder: Path) -> tuple[BackupHeader, int]:
                 different = sorted(name for name in {*ours, *sums} if ours.get(name) != sums.get(name))
                 raise ValueError(f"{different[0]} is missing or is not what was backed up")
             return header, len(sums)
-        sums[member.name] = _written(tar, member, folder)
+        sums[member.name] = _summed(tar, member) if folder is None else _written(tar, member, folder)
     raise ValueError("its end is missing")
 
 
@@ -133,6 +186,13 @@ def _written(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> Fil
             digest.update(data)
             file.write(data)
     os.utime(target, (member.mtime, member.mtime))
+    return FileSum(size=member.size, sha256=digest.hexdigest())
+
+
+def _summed(tar: tarfile.TarFile, member: tarfile.TarInfo) -> FileSum:
+    digest = hashlib.sha256()
+    for data in _chunks(tar, member):
+        digest.update(data)
     return FileSum(size=member.size, sha256=digest.hexdigest())
 
 

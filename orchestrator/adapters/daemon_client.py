@@ -78,13 +78,24 @@ class DaemonClient:
         pid = told.get("pid") if isinstance(told, dict) else None
         return pid if isinstance(pid, int) else None
 
-    def get(self, path: str, **query: str) -> Any:
+    def get(self, path: str, query: Mapping[str, str] | None = None, *, patience_s: float = TIMEOUT_S) -> Any:
         """What the daemon says at a path below /api/v1."""
-        return self._json("GET", path, params=query)
+        return self._json("GET", path, params=query, timeout=httpx2.Timeout(patience_s, connect=10.0))
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+    def post(self, path: str, body: Mapping[str, Any], *, patience_s: float = TIMEOUT_S) -> Any:
         """What became of something that was said; also where that was refused in the words of the same answer."""
-        return self._json("POST", path, json=dict(body))
+        return self._json("POST", path, json=dict(body), timeout=httpx2.Timeout(patience_s, connect=10.0))
+
+    def parts(self, path: str, *, patience_s: float) -> Iterator[bytes]:
+        """What lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
+        headers, patience = {"accept-encoding": "identity"}, httpx2.Timeout(patience_s, connect=10.0)
+        try:
+            with self._client.stream("GET", f"{self.url}{API}{path}", headers=headers, timeout=patience) as response:
+                if response.status_code != 200:
+                    raise self._refused(response, _body(response))
+                yield from response.iter_raw()
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise self._away(error) from error
 
     def put(self, path: str, content: bytes, **query: str) -> Any:
         """What became of a content that was handed in."""

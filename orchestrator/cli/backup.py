@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, configured, fail, print_json, say, told
+from orchestrator.cli.common import (
+    ConfigOption,
+    JsonOption,
+    SetOption,
+    UrlOption,
+    configured,
+    fail,
+    print_json,
+    say,
+    told,
+)
+from orchestrator.cli.through import daemon_for
 from orchestrator.domain.backup import BackupHeader
 
 STREAM = "-"
@@ -16,29 +27,31 @@ STREAM = "-"
 @told
 def backup_command(
     file: Annotated[str, typer.Argument(metavar="FILE|-", help="The file to write; -: standard output.")],
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write everything that a state folder cannot get again into one file, also while sprints run in it.
 
-    The file holds every prompt and reply and the key of the masks: it is for its owner alone. Backlogs and your
-    repository are not in it; worktrees and environments are made again.
+    The file holds every prompt and reply and the key of the masks: it is for its owner alone, and a daemon hands it to
+    nobody without its token. Backlogs and your repository are not in it; worktrees and environments are made again.
 
     Example: orchestrator backup before-the-upgrade.tar.gz
     """
     # Imported here: it brings git and databases, and --help needs none of them.
-    from orchestrator.wiring.backup import backup
+    from orchestrator.wiring.backup import backed_up
 
     _, environment = configured(config, overrides)
     if file == STREAM and (sys.stdout.isatty() or as_json):
         fail("standard output is for the backup: name a file, or send it elsewhere without --json")
-    done = asyncio.run(backup(environment, sys.stdout.buffer if file == STREAM else Path(file)))
+    target = sys.stdout.buffer if file == STREAM else Path(file)
+    done = backed_up(environment, target, daemon_for(environment, url))
     if as_json:
         print_json(done.model_dump(mode="json"))
         return
     where = f"{done.path}: {done.size_bytes / 1024 / 1024:.1f} MB, " if done.path else ""
-    lines = [f"{where}{done.files} files of {environment.home}", *_told(done.header)]
+    lines = [f"{where}{done.files} files of {done.header.home}", *_told(done.header)]
     lines.append("it holds every prompt and reply and the key of the masks: keep it as you keep those")
     for line in lines:
         say(line) if file == STREAM else print(line)

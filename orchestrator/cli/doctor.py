@@ -1,17 +1,33 @@
 """`doctor`: what a run needs, looked at before one is begun."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, print_json, say, told
+from orchestrator.cli.common import (
+    ConfigOption,
+    Exit,
+    JsonOption,
+    SetOption,
+    UrlOption,
+    configured,
+    print_json,
+    say,
+    told,
+)
 from orchestrator.cli.logline import safe
+from orchestrator.cli.through import named_daemon
+from orchestrator.domain.doctor import DoctorRow
+from orchestrator.errors import ConfigError
 
 
 @told
 def doctor_command(
+    url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
     sandbox: Annotated[
@@ -22,14 +38,12 @@ def doctor_command(
     """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
 
     Nothing of a project is run, changed or sent; keys are told as present or absent. Exit code 1 when something would
-    stop a run, or a tier does not hold what it promises.
+    stop a run, or a tier does not hold what it promises. A daemon looks where it is, if it is named (--url,
+    ORCHESTRATOR_URL); else this looks here, whatever is alive here.
 
     Example: orchestrator doctor --sandbox
     """
-    # Imported here: --help needs none of it.
-    from orchestrator.wiring.doctor import examine
-
-    rows = asyncio.run(examine(config, overrides or (), sandbox=sandbox))
+    rows = _rows(url, config, overrides or (), sandbox=sandbox)
     wrong = sum(not row.ok for row in rows)
     if as_json:
         print_json({"ok": not wrong, "rows": [row.model_dump(mode="json") for row in rows]})
@@ -45,3 +59,19 @@ def doctor_command(
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
     say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
     raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)
+
+
+def _rows(url: str | None, config: Path | None, overrides: Sequence[str], *, sandbox: bool) -> list[DoctorRow]:
+    try:
+        environment = configured(config, overrides)[1]
+    except ConfigError:
+        if url is not None:
+            raise
+    else:
+        daemon = named_daemon(environment, url)
+        if daemon is not None:
+            return daemon.examine(sandbox=sandbox)
+    # Imported here: --help needs none of it.
+    from orchestrator.wiring.doctor import examine
+
+    return asyncio.run(examine(config, overrides, sandbox=sandbox))

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.status import StoryStatus
@@ -58,6 +58,7 @@ class Pruned(Value):
     over: bool = False
     """Whether that is more than `retention.max_mb`, though nothing else is finished."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def freed_bytes(self) -> int:
         """About so many in all."""

@@ -16,6 +16,8 @@ PUBLIC = frozenset({"/healthz", "/readyz"})
 """What a platform asks without a token."""
 AUTHORIZED = "orchestrator.authorized"
 """In the scope of a request: whether whoever asks may know everything."""
+PROVEN = "orchestrator.proven"
+"""In the scope of a request: whether it brought the token, and was not let through for where it came from."""
 _LOCAL = ("127.0.0.1", "::1")
 
 
@@ -66,9 +68,10 @@ class Access:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         given = [value for name, value in headers if name == b"authorization"]
         named = bool(given) and self._token != b""
-        authorized = self._is_right(given) if named else self._open and _is_local(headers)
+        proven = named and self._is_right(given)
+        authorized = proven or (not named and self._open and _is_local(headers))
         if authorized or (scope["path"] in PUBLIC and scope["method"] in {"GET", "HEAD"}):
-            await self._app({**scope, AUTHORIZED: authorized}, receive, send)
+            await self._app({**scope, AUTHORIZED: authorized, PROVEN: proven}, receive, send)
             return
         await self._refusal(named)(scope, receive, send)
 

@@ -3,7 +3,15 @@
 from fastapi import FastAPI
 
 from orchestrator import __version__
-from orchestrator.server import answer_routes, daemon_routes, events, health, order_routes, sprint_routes
+from orchestrator.server import (
+    answer_routes,
+    daemon_routes,
+    events,
+    health,
+    keeping_routes,
+    order_routes,
+    sprint_routes,
+)
 from orchestrator.server.access import Access, hosts_of
 from orchestrator.server.limits import BodyLimit, Manners
 from orchestrator.server.metrics import Metrics
@@ -40,6 +48,6 @@ def routed() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for room in (health, daemon_routes, sprint_routes, order_routes, events, answer_routes):
+    for room in (health, daemon_routes, sprint_routes, order_routes, events, keeping_routes, answer_routes):
         app.include_router(room.router)
     return app

@@ -117,13 +117,13 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _until_gone(self, send: Send, receive: Receive) -> None:
-        tell, gone = asyncio.create_task(self._tell(send)), asyncio.create_task(_gone(receive))
+        tell, left = asyncio.create_task(self._tell(send)), asyncio.create_task(gone(receive))
         try:
-            await asyncio.wait({tell, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             tell.cancel()
-            gone.cancel()
-            await asyncio.gather(tell, gone, return_exceptions=True)
+            left.cancel()
+            await asyncio.gather(tell, left, return_exceptions=True)
         if not tell.cancelled():
             tell.result()
 
@@ -142,6 +142,7 @@ class EventStream(Response):
         )  # fmt: skip
 
 
-async def _gone(receive: Receive) -> None:
+async def gone(receive: Receive) -> None:
+    """Until the client has left."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -8,11 +8,13 @@ from pydantic import Field, StringConstraints
 from orchestrator.answers import Extraction
 from orchestrator.domain.base import Value
 from orchestrator.domain.control import Verb
+from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.findings import Finding, Severity
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.outcome import SprintReport, StoryReport
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+MOST_DAYS = 100_000
 MOST_WORDS = 10_000
 """Characters of a comment."""
 Comment = Annotated[str, Field(max_length=MOST_WORDS)]
@@ -154,6 +156,25 @@ class Replanned(Value):
     stories: tuple[str, ...]
     begun_by: Command
     warning: str | None
+
+
+class PruneBody(Value):
+    """How to look at the past; what is left out is as the daemon's settings say."""
+
+    dry_run: bool = False
+    """Say what would go and how much it frees."""
+    days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
+    """In place of `retention.days`; null: never by age."""
+    max_mb: Annotated[int, Field(ge=1)] | None = None
+    """In place of `retention.max_mb`; null: no limit."""
+
+
+class Examined(Value):
+    """As `doctor --json` prints it."""
+
+    ok: bool
+    """Whether nothing stands in the way of a run."""
+    rows: tuple[DoctorRow, ...]
 
 
 class ExtractBody(Value):

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from orchestrator.domain.daemon import DaemonState, Submitted
+from orchestrator.domain.doctor import DoctorRow
+from orchestrator.domain.retention import Pruned
 from orchestrator.settings import Environment, Settings
 
 
@@ -33,6 +35,15 @@ class Served(Protocol):
 
     async def withdraw(self, name: str) -> None:
         """Watch a backlog that was submitted no more. Raises ConfigError for one that is not there."""
+
+    async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """Give up what is too old or too much, by the settings of `retention` with `limits` in their place.
+
+        Raises ConfigError.
+        """
+
+    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        """What `doctor` says of the machine and the settings; with `sandbox` hostile actions are tried as well."""
 
     async def reload(self) -> str:
         """Read the configuration anew; what changed, in one sentence. Raises UserError: the last good one stays."""

@@ -24,6 +24,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 RESERVED = 256
 """Descriptors that connections leave to the work."""
+ALONE = ("backup", "doctor")
 THREADS = 4
 """Requests that read at a time; the others wait. The loop's own threads are left to the work."""
 
@@ -40,6 +41,8 @@ class Service:
         self.served, self.metrics = served, metrics
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="http")
         self._alone = ThreadPoolExecutor(1, thread_name_prefix="http-judge")
+        self.alone = {name: asyncio.Lock() for name in ALONE}
+        """What is done for one request at a time; others are refused meanwhile."""
         self._secrets = secrets_of(served.environment.variables)
         self.readiness = Readiness(served)
         self.reader = Reader(served.environment)

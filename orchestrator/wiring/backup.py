@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from orchestrator import __version__
-from orchestrator.adapters.archive import ArchiveWriter
+from orchestrator.adapters.archive import ArchiveWriter, passed_on
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.mirror_copy import object_files, undisturbed
 from orchestrator.adapters.state_folder import StateFolder
@@ -27,6 +27,7 @@ from orchestrator.domain.backup import BackedUp, BackupHeader, SprintKept
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 from orchestrator.wiring.moment import ENGINE, EVENTS, Moment, moment
+from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.sprints import finished
 
 _SCRATCH = ".backup-"
@@ -66,6 +67,40 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
             raise ConfigError(f"the backup could not be written: {reason}") from error
 
 
+def backed_up(environment: Environment, target: Path | IO[bytes], daemon: Remote | None) -> BackedUp:
+    """Write a backup of the daemon's state folder, or of this one.
+
+    The daemon of this folder that hands nothing out to whoever has no token does not keep its owner from the files.
+    Raises ConfigError. Blocks.
+    """
+    if daemon is not None:
+        from orchestrator.adapters.daemon_client import NotAllowed
+
+        try:
+            return received(environment, daemon.backup(), target)
+        except NotAllowed:
+            if not daemon.found:
+                raise
+    return asyncio.run(backup(environment, target))
+
+
+def received(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:
+    """Write a backup that a daemon hands out to a file or a stream, checked; a file is there whole or not at all.
+
+    Raises ConfigError. Blocks.
+    """
+    target = _expect_file(environment.home, target) if isinstance(target, Path) else target
+    try:
+        with _stream(target) as stream:
+            header, files = passed_on(parts, stream)
+            size = stream.tell() if isinstance(target, Path) else 0
+    except OSError as error:
+        raise ConfigError(f"the backup could not be written: {error.strerror or error}") from error
+    place = str(target) if isinstance(target, Path) else None
+    # Beside what it is unpacked to, its own header counts.
+    return BackedUp(header=header, path=place, files=files + 1, size_bytes=size)
+
+
 def _expect_file(home: Path, target: Path) -> Path:
     """The file that is meant, links followed: nothing but a file is ever replaced."""
     meant = Path(os.path.realpath(target))
@@ -80,18 +115,17 @@ def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], t
     with _scratch(home) as scratch, _stream(target) as stream:
         copied = now.databases.copy(scratch)
         now.databases.end()
-        writer = ArchiveWriter(stream, header)
-        for path in copied:
-            name = path.name if header.database == "sqlite" else f"postgres/{path.name}"
-            writer.add_file(name, path)
-            path.unlink()
-        for name, data in now.records.items():
-            writer.add(name, data, (home / name).stat().st_mtime, 0o644)
-        for mirror in mirrors:
-            writer.add(f"mirrors/{mirror.name}/packed-refs", now.refs[mirror.name].encode(), now.at, 0o644)
-        for name, path in _files(home, now, mirrors):
-            writer.add_file(name, path)
-        writer.close()
+        with ArchiveWriter(stream, header) as writer:
+            for path in copied:
+                name = path.name if header.database == "sqlite" else f"postgres/{path.name}"
+                writer.add_file(name, path)
+                path.unlink()
+            for name, data in now.records.items():
+                writer.add(name, data, (home / name).stat().st_mtime, 0o644)
+            for mirror in mirrors:
+                writer.add(f"mirrors/{mirror.name}/packed-refs", now.refs[mirror.name].encode(), now.at, 0o644)
+            for name, path in _files(home, now, mirrors):
+                writer.add_file(name, path)
         size = stream.tell() if isinstance(target, Path) else 0
     place = str(target) if isinstance(target, Path) else None
     return BackedUp(header=header, path=place, files=writer.files, size_bytes=size)

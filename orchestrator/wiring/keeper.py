@@ -1,10 +1,11 @@
 """The daemon's look at the past, now and then."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Protocol
 
 from orchestrator.domain.events import Level
+from orchestrator.domain.retention import Pruned
 from orchestrator.errors import OrchestratorError
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.retention import prune
@@ -25,6 +26,7 @@ class Keeper:
         self, environment: Environment, settings: Callable[[], Settings], at_work: Callable[[], Collection[str]]
     ) -> None:
         self._environment, self._settings, self._at_work = environment, settings, at_work
+        self._looking = asyncio.Lock()
 
     async def keep(self, emit: Tell) -> None:
         """Look again and again, until cancelled; what goes wrong is told, and tried again."""
@@ -34,10 +36,24 @@ class Keeper:
 
     async def _look(self, emit: Tell) -> None:
         try:
-            pruned = await prune(self._environment, self._settings(), self._at_work())
+            await self.prune(emit, {}, dry_run=False)
         except (OrchestratorError, OSError) as error:
             await emit("pruning_failed", f"the past was not pruned: {error}", level=Level.WARN)
-            return
+
+    async def prune(self, emit: Tell, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """One look now, one at a time; `limits`: names of `retention` with what counts in their place.
+
+        What went is told, unless nothing did. Raises ConfigError when the database cannot be used.
+        """
+        settings = self._settings()
+        wanted = settings.model_copy(update={"retention": settings.retention.model_copy(update=limits)})
+        async with self._looking:
+            pruned = await prune(self._environment, wanted, self._at_work(), dry_run=dry_run)
+        if not dry_run:
+            await self._told(emit, pruned)
+        return pruned
+
+    async def _told(self, emit: Tell, pruned: Pruned) -> None:
         if pruned.gone or pruned.over:
             freed = f"{pruned.freed_bytes / 2**20:.0f} MB freed"
             over = "; the state folder is still larger than retention.max_mb" if pruned.over else ""

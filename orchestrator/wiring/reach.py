@@ -25,12 +25,15 @@ def reach(environment: Environment, url: str | None, tell: Callable[[str], None]
     answer is told. Raises ConfigError for what is no address of a daemon, for one that the token must not be sent to,
     and when the daemon of the state folder wants another token.
     """
+    if (url or environment.url) is None:
+        return _alive(environment, tell)
+    return named(environment, url)
+
+
+def named(environment: Environment, url: str | None) -> Remote | None:
+    """The daemon at `url`, else at ORCHESTRATOR_URL, None where neither names one. Raises ConfigError."""
     address = url or environment.url
-    if address == HERE:
-        return None
-    if address:
-        return Remote(_client(environment, address))
-    return _alive(environment, tell)
+    return Remote(_client(environment, address)) if address and address != HERE else None
 
 
 def _alive(environment: Environment, tell: Callable[[str], None]) -> Remote | None:

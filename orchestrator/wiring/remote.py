@@ -1,7 +1,7 @@
 """Commands through a daemon: what they ask it, and what they make of what it says."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -9,7 +9,9 @@ from pydantic import ValidationError
 
 from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.daemon import Submitted
+from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.gate import GATE_ANSWERED, Gate
+from orchestrator.domain.retention import Pruned
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.wiring.gates import Asked
@@ -17,8 +19,10 @@ from orchestrator.wiring.gates import Asked
 if TYPE_CHECKING:
     from orchestrator.adapters.daemon_client import DaemonClient
 
-V = TypeVar("V", Settled, Submitted)
+V = TypeVar("V", Settled, Submitted, Pruned, DoctorRow)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+LONG_S = 900.0
+"""A look at a large state folder, or at every tier of a machine, may take so long."""
 LONGEST_WAIT_S = 15.0
 """Between two tries to reach a daemon that is away."""
 _DOTS = frozenset({".", ".."})
@@ -38,7 +42,7 @@ class Remote:
         if name is not None:
             return self._object(self._client.get(f"/sprints/{_part(name)}"), "sprint", "stories")
         named = {"story": _part(story)} if story is not None else {}
-        sprints = self._client.get("/sprints", limit="1", **named)
+        sprints = self._client.get("/sprints", {"limit": "1", **named})
         if not isinstance(sprints, list):
             raise ConfigError(f"{self.url} does not answer as a daemon: a list of sprints should be there")
         if not sprints:
@@ -75,7 +79,7 @@ class Remote:
     def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
         """A story as `show --json` prints it."""
         more = {"full": "true"} if full else {}
-        return self._object(self._client.get(self._place(sprint, story), **more), "id", "sprint", "history")
+        return self._object(self._client.get(self._place(sprint, story), more), "id", "sprint", "history")
 
     def contract(self, sprint: str, story: str) -> dict[str, Any]:
         """A story's contract."""
@@ -115,6 +119,21 @@ class Remote:
     def submit(self, name: str, form: str, content: bytes) -> Submitted:
         """Hand a backlog in. Raises ConfigError with the findings when it is refused."""
         return self._value(Submitted, self._client.put(f"/backlogs/{_part(name)}", content, format=form))
+
+    def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """What one look at the past came to there."""
+        body = {"dry_run": dry_run, **limits}
+        return self._value(Pruned, self._client.post("/prune", body, patience_s=LONG_S))
+
+    def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        """What `doctor` says of the daemon and its machine."""
+        told = self._client.get("/doctor", {"sandbox": "true" if sandbox else "false"}, patience_s=LONG_S)
+        rows = self._object(told, "rows")["rows"]
+        return [self._value(DoctorRow, row) for row in rows if isinstance(rows, list)]
+
+    def backup(self) -> Iterator[bytes]:
+        """The archive of its state folder in parts."""
+        return self._client.parts("/backup", patience_s=LONG_S)
 
     def _place(self, sprint: str | None, story: str) -> str:
         _part(story)

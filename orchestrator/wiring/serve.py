@@ -14,10 +14,13 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.free_disk import short_of_disk
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.daemon import DaemonState, Submitted
+from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.events import Event, Level
+from orchestrator.domain.retention import Pruned
 from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError, UserError
+from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.doctor import rows_of
 from orchestrator.wiring.fleet import NOT_NOW, Fleet
 from orchestrator.wiring.keeper import Keeper
 from orchestrator.wiring.opening import open_daemon, shared_repository
@@ -26,7 +29,7 @@ from orchestrator.wiring.planning import Planner
 from orchestrator.wiring.providers import RoutedProvider, open_providers
 from orchestrator.wiring.reload import change_between
 from orchestrator.wiring.repositories import SharedRepository
-from orchestrator.wiring.serve_state import Phase, state_of
+from orchestrator.wiring.serve_state import Phase, readiness_of, state_of
 from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.submitting import submit, withdraw
 from orchestrator.wiring.watched import News
@@ -70,6 +73,7 @@ class Daemon:
         self._replaced: list[RoutedProvider] = []
         self._give_back_at = 0.0
         self._planner = Planner(options, environment, self._folder, self._clock)
+        self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
 
     _repository: SharedRepository
     _provider: RoutedProvider
@@ -100,8 +104,7 @@ class Daemon:
 
     async def run(self) -> None:
         """Work until `stop`; then nothing new begins and what is at work gets its grace."""
-        keeper = Keeper(self.environment, lambda: self.settings, lambda: self._fleet.at_work)
-        keeping = asyncio.create_task(keeper.keep(self.emit), name="keeper")
+        keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
         try:
             while not self._stopping.is_set():
                 await self._tick()
@@ -238,13 +241,7 @@ class Daemon:
 
     async def readiness(self) -> Mapping[str, str]:
         """Component → what is wrong with it, "" when nothing is."""
-        try:
-            await self.works.sink.find(["-"])
-            database = ""
-        except ConfigError as error:
-            database = error.message
-        engine = "" if self._phase == "ready" else f"the daemon is {self._phase}"
-        return {"database": database, "engine": engine, "disk": await self._short_of_disk()}
+        return await readiness_of(self.works, self._phase, await self._short_of_disk())
 
     async def _short_of_disk(self) -> str:
         return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
@@ -259,6 +256,14 @@ class Daemon:
         """Watch a backlog no more that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
         await asyncio.to_thread(withdraw, self._folder, name)
         self.wake()
+
+    async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """Look at the past now, with these limits of `retention`. Raises ConfigError."""
+        return await self._keeper.prune(self.emit, limits, dry_run=dry_run)
+
+    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        """What `doctor` says where the daemon is."""
+        return await rows_of(self.settings, self.environment, sandbox=sandbox)
 
     async def reload(self) -> str:
         """Read the settings anew; what changed. Raises ConfigError: those before stay."""

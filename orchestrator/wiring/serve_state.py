@@ -6,6 +6,7 @@ from typing import Literal
 
 from orchestrator import __version__
 from orchestrator.domain.daemon import DaemonState, SprintState
+from orchestrator.errors import ConfigError
 from orchestrator.wiring.fleet import Fleet
 from orchestrator.wiring.planning import Planner
 from orchestrator.wiring.works import Works
@@ -29,6 +30,17 @@ def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime,
         stories_waiting=len(works.slots.waiting),
         stories_queued=sum(site.queued for site in sites),
     )
+
+
+async def readiness_of(works: Works, phase: Phase, disk: str) -> dict[str, str]:
+    """Component → what is wrong with it, "" when nothing is; `disk` is what was found about that."""
+    try:
+        await works.sink.find(["-"])
+        database = ""
+    except ConfigError as error:
+        database = error.message
+    engine = "" if phase == "ready" else f"the daemon is {phase}"
+    return {"database": database, "engine": engine, "disk": disk}
 
 
 def _waiting(fleet: Fleet, planner: Planner) -> list[SprintState]:

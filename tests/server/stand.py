@@ -15,14 +15,17 @@ import httpx2
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
+from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import major
+from orchestrator.domain.retention import Pruned
 from orchestrator.errors import BacklogError, ConfigError, UnknownName
 from orchestrator.server.app import build_app
 from orchestrator.server.connection import Patience
 from orchestrator.server.listen import Address, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
+from orchestrator.wiring.retention import prune
 from tests.support import plain_environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -72,6 +75,17 @@ class Stand:
     async def withdraw(self, name: str) -> None:
         if self.handed_in.pop(name, None) is None:
             raise UnknownName(f"no backlog {name} was handed in")
+
+    async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        retention = self.settings.retention.model_copy(update=limits)
+        settings = self.settings.model_copy(update={"retention": retention})
+        return await prune(self.environment, settings, dry_run=dry_run)
+
+    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        if self.hangs is not None:
+            await self.hangs.wait()
+        happened = "tried" if sandbox else "looked at"
+        return [DoctorRow(name="git", group="programs", expected="git", happened=happened, ok=False, todo="get it")]
 
     async def reload(self) -> str:
         if self.faulty:

@@ -34,6 +34,8 @@ READ = (
 
 ENDED: tuple[tuple[str, ...], ...] = (
     ("status",),
+    ("prune", "--dry-run", "--set", "retention.days=0.0000001"),
+    ("prune", "--json"),
     ("show", "US-1"),
     ("contract", "US-2"),
     ("logs", "--json", "--level", "debug"),
