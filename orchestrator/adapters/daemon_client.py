@@ -86,6 +86,11 @@ class DaemonClient:
         """What became of something that was said; also where that was refused in the words of the same answer."""
         return self._json("POST", path, json=dict(body), timeout=httpx2.Timeout(patience_s, connect=10.0))
 
+    def post_file(self, path: str, content: bytes, **query: str) -> Any:
+        """What the daemon says of a content."""
+        kind = {"content-type": "application/octet-stream"}
+        return self._json("POST", path, params=query, content=content, headers=kind)
+
     def parts(self, path: str, *, patience_s: float) -> Iterator[bytes]:
         """What lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
         headers, patience = {"accept-encoding": "identity"}, httpx2.Timeout(patience_s, connect=10.0)

@@ -31,7 +31,13 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
             raise
         stories = None
     plans = _plans(options, settings, content, stories)
-    planned = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
+    return tell(
+        dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans), as_json=as_json
+    )
+
+
+def tell(planned: DryRun, *, as_json: bool) -> Exit:
+    """Print it; USAGE when a problem would keep the sprint from starting."""
     if as_json:
         print_json(planned.as_json())
     else:

@@ -7,7 +7,9 @@ import typer
 
 from orchestrator.cli.common import ConfigOption, JsonOption, SetOption, UrlOption, configured, print_json, say, told
 from orchestrator.cli.logline import safe
+from orchestrator.cli.plan import tell
 from orchestrator.cli.through import daemon_for
+from orchestrator.domain.daemon import Submitted
 from orchestrator.domain.words import counted
 from orchestrator.errors import ConfigError
 
@@ -21,6 +23,9 @@ def submit_command(
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Its name there; default: the file's, without its end.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show waves, problems and calls there; nothing is handed in.")
+    ] = False,
     url: UrlOption = None,
     config: ConfigOption = None,
     overrides: SetOption = None,
@@ -34,19 +39,30 @@ def submit_command(
     Example: orchestrator submit backlog.csv --url https://daemon.example.org
     """
     environment = configured(config, overrides)[1]
-    form = FORMS.get(file.suffix.lower())
-    if form is None:
-        raise ConfigError(f"{file} has no suffix that says what it is: use one of {', '.join(FORMS)}")
-    try:
-        content = file.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+    form, content = _read(file)
     daemon = daemon_for(environment, url)
     if daemon is None:
         raise ConfigError(
             f"no daemon answers for {environment.home}: start one with `orchestrator serve`, or name one with --url"
         )
-    done = daemon.submit(name if name is not None else file.stem, form, content)
+    called = name if name is not None else file.stem
+    if dry_run:
+        raise typer.Exit(tell(daemon.dry_run(called, form, content), as_json=as_json))
+    _tell_submitted(daemon.submit(called, form, content), as_json=as_json)
+
+
+def _read(file: Path) -> tuple[str, bytes]:
+    """What the daemon is told that the file is, and what it holds."""
+    form = FORMS.get(file.suffix.lower())
+    if form is None:
+        raise ConfigError(f"{file} has no suffix that says what it is: use one of {', '.join(FORMS)}")
+    try:
+        return form, file.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _tell_submitted(done: Submitted, *, as_json: bool) -> None:
     for warning in done.warnings:
         say(f"warning: {warning}" + (f"; {warning.fix}" if warning.fix else ""))
     if as_json:

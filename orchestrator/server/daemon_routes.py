@@ -13,9 +13,12 @@ from orchestrator.server.models import Id, Reloaded
 from orchestrator.server.openapi import GUARDED, WRITES, document, refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
+from orchestrator.sprint.dry_run import DryRun
+from orchestrator.wiring.submitting import planned
 
 router = APIRouter(prefix="/api/v1", tags=["daemon"])
 BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]
+Form = Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")]
 _FILE: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -78,7 +81,7 @@ async def submit(
     name: BacklogName,
     request: Request,
     service: ServiceDep,
-    form: Annotated[Literal["csv", "yaml", "json"], Query(alias="format", description="What the body is")] = "csv",
+    form: Form = "csv",
 ) -> Response:
     """The body is the file. It is validated before anything of it counts: 422 says what is wrong."""
     wrong = id_problem(name)
@@ -90,6 +93,28 @@ async def submit(
         raise Refused(HTTPStatus.CONFLICT, error.message, error.findings) from error
     status = HTTPStatus.OK if submitted.replaced else HTTPStatus.CREATED
     return await service.answer(lambda: submitted.model_dump(mode="json"), status)
+
+
+@router.post(
+    "/dry-run", operation_id="dry_run", summary="What a backlog would come to", openapi_extra=_FILE,
+    responses={200: {"model": DryRun}, **refusals(*WRITES)},
+)  # fmt: skip
+async def dry_run(
+    request: Request,
+    service: ServiceDep,
+    form: Form = "csv",
+    name: Annotated[Id, Query(description="What findings call the file")] = "backlog",
+) -> Response:
+    """The body is the file. Waves, problems and calls, as `run --dry-run` tells them; nothing is kept or spent."""
+    settings, body = service.served.settings, await request.body()
+
+    def told() -> dict[str, Any]:
+        try:
+            return planned(service.environment, settings, name, f".{form}", body).model_dump(mode="json")
+        except ConfigError as error:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+
+    return await service.answer(told, alone=True)
 
 
 @router.delete(

@@ -14,12 +14,13 @@ from orchestrator.domain.gate import GATE_ANSWERED, Gate
 from orchestrator.domain.retention import Pruned
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.sprint.dry_run import DryRun
 from orchestrator.wiring.gates import Asked
 
 if TYPE_CHECKING:
     from orchestrator.adapters.daemon_client import DaemonClient
 
-V = TypeVar("V", Settled, Submitted, Pruned, DoctorRow)
+V = TypeVar("V", Settled, Submitted, Pruned, DoctorRow, DryRun)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LONG_S = 900.0
 """A look at a large state folder, or at every tier of a machine, may take so long."""
@@ -119,6 +120,10 @@ class Remote:
     def submit(self, name: str, form: str, content: bytes) -> Submitted:
         """Hand a backlog in. Raises ConfigError with the findings when it is refused."""
         return self._value(Submitted, self._client.put(f"/backlogs/{_part(name)}", content, format=form))
+
+    def dry_run(self, name: str, form: str, content: bytes) -> DryRun:
+        """What a run of the backlog would do there. Raises ConfigError with the findings when it cannot be read."""
+        return self._value(DryRun, self._client.post_file("/dry-run", content, format=form, name=_part(name)))
 
     def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
         """What one look at the past came to there."""

@@ -3,6 +3,8 @@
 import json
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import replace_content
@@ -11,7 +13,9 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.domain.daemon import Submitted
 from orchestrator.domain.findings import Finding
 from orchestrator.errors import BacklogError, ConfigError
-from orchestrator.settings import Settings
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.dry_run import DryRun, dry_run
+from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.watched import SUFFIXES, checked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -30,30 +34,53 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
     others = [path for path in _of(folder, name) if path != target]
     if others:
         raise ConfigError(f"the backlog {name} was handed in as {others[0].name}: withdraw it first, or take this form")
-    # Judged under its own name in a folder of its own: findings name the file, and the watcher sees whole files only.
-    beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / target.name
-    beside.parent.mkdir(parents=True)
-    try:
-        beside.write_bytes(content)
+    with _beside(folder, target.name, content) as beside:
         read = checked(beside, settings, folder)
         replaced = target.exists()
         replace_content(target, content)
-    except BacklogError as error:
-        raise _about(target.name, str(beside), error) from error
-    finally:
-        beside.unlink(missing_ok=True)
-        beside.parent.rmdir()
     warnings = tuple(all_problems(read))
     return Submitted(name=name, path=str(target), stories=len(read.stories), replaced=replaced, warnings=warnings)
 
 
-def _about(name: str, beside: str, error: BacklogError) -> BacklogError:
+def planned(environment: Environment, settings: Settings, name: str, suffix: str, content: bytes) -> DryRun:
+    """What a run of all rows would do and cost; nothing of `content` is kept. Blocks.
+
+    Raises ConfigError for a name or a format we do not take, BacklogError for what cannot be read at all.
+    """
+    _check(name, suffix)
+    folder = StateFolder(environment.home)
+    folder.make()
+    with _beside(folder, f"{name}{suffix}", content) as beside:
+        made = dry_run(open_backlog(beside, settings, folder).read(), stories=None, settings=settings)
+        return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
+
+
+@contextmanager
+def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
+    """The content under its own name in a folder of its own: findings name the file, and no watcher sees it."""
+    beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / name
+    beside.parent.mkdir(parents=True)
+    try:
+        beside.write_bytes(content)
+        yield beside
+    except BacklogError as error:
+        raise _about(name, beside, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+        beside.parent.rmdir()
+
+
+def _renamed(text: str, name: str, beside: Path) -> str:
+    """JSON that names the file as whoever handed it in knows it."""
+    return text.replace(json.dumps(str(beside))[1:-1], name)
+
+
+def _about(name: str, beside: Path, error: BacklogError) -> BacklogError:
     """The error as whoever handed the file in knows it: by its name."""
     findings = [
-        Finding.model_validate_json(finding.model_dump_json().replace(json.dumps(beside)[1:-1], name))
-        for finding in error.findings
+        Finding.model_validate_json(_renamed(finding.model_dump_json(), name, beside)) for finding in error.findings
     ]
-    return BacklogError(error.message.replace(beside, name), findings=findings)
+    return BacklogError(error.message.replace(str(beside), name), findings=findings)
 
 
 def withdraw(folder: StateFolder, name: str) -> None:

@@ -141,6 +141,33 @@ async def test_commands_order_and_hand_in_through_the_interface(guarded: Stand, 
     assert set(guarded.handed_in) == {"shop"}
 
 
+async def test_a_backlog_is_looked_at_there_as_it_is_here(guarded: Stand, tmp_path: Path) -> None:
+    header = "Story_ID,Title,Dependencies\n"
+    texts = {
+        "good.csv": f"{header}A-1,One,\nA-2,Two,A-1\n",
+        "cycle.csv": f"{header}A-1,One,A-2\nA-2,Two,A-1\n",
+        "twice.yaml": "- {id: A-1, title: One}\n- {id: A-1, title: Two}\n",
+        "broken.json": "{",
+    }
+    far = {"ORCHESTRATOR_HOME": str(tmp_path / "nothing"), "ORCHESTRATOR_TOKEN": TOKEN}
+    async with running(guarded) as daemon:
+        for name, text in texts.items():
+            file = tmp_path / name
+            await asyncio.to_thread(file.write_text, text)
+            for more in ([], ["--json"]):
+                here = await asyncio.to_thread(partial(cli, "run", str(file), "--dry-run", *more))
+                words = "submit", str(file), "--dry-run", "--url", daemon.address.url, *more
+                there = await asyncio.to_thread(partial(cli, *words, **far))
+                assert there.exit_code == here.exit_code, there.stderr
+                if name != "broken.json":
+                    assert there.stdout == here.stdout.replace(str(file), name)
+                assert str(guarded.environment.home) not in there.output
+        for wrong in ("name=-x", "name=.x", "name=a%2Fb", "format=md"):
+            answer = await daemon.client.post(f"/api/v1/dry-run?{wrong}", content=b"Story_ID\nA-1\n")
+            assert answer.status_code == 422, answer.text
+    assert guarded.handed_in == {}
+
+
 def _stranger(url: str) -> Result:
     return cli("status", "--url", url, ORCHESTRATOR_TOKEN="another-token-than-that-1")
 
