@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from orchestrator.adapters.daemon_client import DaemonClient
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.domain.gate import GATE_ANSWERED
+from orchestrator.errors import ConfigError
 from orchestrator.settings import load
 from orchestrator.sprint.timeline import as_data, of_story
 from orchestrator.wiring.logs import LogQuery, RemoteLog
@@ -316,6 +318,13 @@ def test_the_token_goes_nowhere_it_could_be_read(waiting: Waiting, url: str, why
     assert done.exit_code == 2
     assert why in done.stderr
     assert "geheim" not in done.output
+
+
+def test_a_daemon_of_this_machine_gets_its_token_at_any_address() -> None:
+    variables = {"ORCHESTRATOR_TOKEN": "tok-1234567"}
+    DaemonClient("http://192.0.2.1:8080", variables, own=True).close()
+    with pytest.raises(ConfigError, match="plain http"):
+        DaemonClient("http://192.0.2.1:8080", variables)
 
 
 def test_where_the_state_is_a_daemon_that_ends_is_waited_for_by_nobody(waiting: Waiting) -> None:
