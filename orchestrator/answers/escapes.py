@@ -21,7 +21,11 @@ _OVER_ESCAPED = "'`$_"
 """Characters that models escape out of a habit from other languages; the backslash means nothing."""
 _UNDER_ESCAPED = re.compile(r"(?:[^\\]++|\\[\"\\/bfnrtu'`$_\s])*+\\.")
 """A backslash that should have been two: code and regular expressions mean it."""
-_CONTROL = {"\n": ("raw_newline", "\\n"), "\r": ("raw_newline", "\\r"), "\t": ("raw_tab", "\\t")}
+_KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline", "\r": "raw_newline", "\t": "raw_tab"}
+"""Character that must be escaped → the kind of change that its escape is."""
+_SPELLED = {chr(code): f"\\u{code:04x}" for code in range(32)} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_UNQUOTED = re.compile(r'([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
+"""What stands before a quote that is not escaped."""
 _MAX_CODE_POINT = 0x10FFFF
 
 
@@ -35,27 +39,35 @@ def unescaped(raw: str, offset: int, closing: str, changes: list[Change], *, cod
     if raw.isprintable() and "\\" not in raw:
         return raw
     made: list[Change] = []
-    value: str | None = raw if "\\" not in raw else _decoded(raw) if closing == '"' else None
+    value = raw if "\\" not in raw else _decoded(raw, closing)
     if value is None:
         written = _mended(raw, offset, closing, closing != '"' or not code, made)
         value = scanstring(f'{written}"', 0, False)[0]
-    escaped = {change.offset + 1 for change in made}
+    controls = [found.start() for found in _CONTROLS.finditer(raw)]
+    if controls and made:
+        escaped = {change.offset - offset + 1 for change in made}
+        controls = [at for at in controls if at not in escaped]
     changes += made
-    for found in _CONTROLS.finditer(raw):
-        at, character = offset + found.start(), found.group()
-        if at not in escaped:
-            kind, spelled = _CONTROL.get(character) or ("raw_control", f"\\u{ord(character):04x}")
-            changes.append(Change(kind, at, character, spelled))
+    changes += [Change(_KIND[raw[at]], offset + at, raw[at], _SPELLED[raw[at]]) for at in controls]
     return value
 
 
-def _decoded(raw: str) -> str | None:
-    """The text of a JSON string's inside, at the speed of the standard parser; None where an escape is not valid."""
+def _decoded(raw: str, closing: str) -> str | None:
+    """The text of a string's inside, at the speed of the standard parser; None where an escape may not be valid."""
+    if raw[-1] == "\\":
+        return None
+    if closing != '"' and f"\\{closing}" in raw:
+        if closing not in "'`" or "\\\\" in raw:
+            return None
+        raw = raw.replace(f"\\{closing}", closing)
+    value: str
     try:
         value, end = scanstring(f'{raw}"', 0, False)
+        if end <= len(raw):  # a quote that should have been escaped
+            value, _ = scanstring('\\"'.join(_UNQUOTED.findall(f'{raw}"')) + '"', 0, False)
     except ValueError:
         return None
-    return value if end > len(raw) else None
+    return value
 
 
 def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Change]) -> str:

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
@@ -87,9 +88,13 @@ def _shortened(change: Change) -> Repair:
 
 def listed(changes: Sequence[Change]) -> tuple[Repair, ...]:
     """The changes in text order as repairs; more than MAX_REPAIRS end in one entry that counts the rest."""
+    if not changes:
+        return ()
     ordered = sorted(changes, key=_OFFSET)
-    repairs = [change if _is_short(change) else _shortened(change) for change in ordered[:MAX_REPAIRS]]
-    rest = ordered[MAX_REPAIRS:]
+    repairs, rest = ordered[:MAX_REPAIRS], ordered[MAX_REPAIRS:]
+    _, _, before, after = zip(*repairs, strict=True)
+    if max(map(len, (*before, *after))) > EXCERPT or not "".join((*before, *after)).isascii():
+        repairs = [change if _is_short(change) else _shortened(change) for change in repairs]
     if rest:
         repairs.append(Repair(kind="more", offset=rest[0].offset, before="", after=f"{len(rest)} more repairs"))
     return tuple(repairs)
@@ -126,11 +131,13 @@ class Decoded(NamedTuple):
 
 def pieced(pieces: Sequence[tuple[str, int]], change: Change) -> Decoded:
     """Join `(decoded piece, offset of its source)` pairs; offsets inside a piece count on from its source."""
-    starts = list(accumulate((len(piece) for piece, _ in pieces), initial=0))
-    sources = [source for _, source in pieces]
+
+    @cache  # most texts are looked at in vain
+    def starts() -> list[int]:
+        return list(accumulate((len(piece) for piece, _ in pieces), initial=0))
 
     def original(offset: int) -> int:
-        index = min(bisect_right(starts, offset) - 1, len(sources) - 1)
-        return sources[index] + offset - starts[index] if sources else 0
+        index = min(bisect_right(starts(), offset) - 1, len(pieces) - 1)
+        return pieces[index][1] + offset - starts()[index] if pieces else 0
 
     return Decoded("".join(piece for piece, _ in pieces), original, change)
