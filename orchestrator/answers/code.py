@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.answers.escapes import unescaped
 from orchestrator.answers.model import Change
-from orchestrator.syntax.check import CHECKED_SUFFIXES, check_syntax
+from orchestrator.syntax.check import CHECKED_SUFFIXES, is_well_formed
 
 PATH_OF = {
     "content": ("path", "filename", "file", "file_path", "filepath", "name"),
@@ -31,7 +31,7 @@ def parses(path: str | None, text: str) -> bool | None:
     """Whether `text` parses in the language of `path`; None when nobody can say."""
     if path is None or len(text) > MAX_JUDGED or splitext(path)[1].lower() not in CHECKED_SUFFIXES:
         return None
-    return not check_syntax(path, text)
+    return is_well_formed(path, text)
 
 
 def path_of(key: str | None, siblings: Any, text: str = "", end: int = 0) -> str | None:
@@ -69,12 +69,13 @@ def settled(raw: str, offset: int, closing: str, path: str | None, verbatim: boo
     if decoded == raw:
         changes.extend(made)
         return raw
-    readings = [raw, decoded] if verbatim else [decoded, raw]
-    readings.append(unescaped(LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True))
-    if parses(path, readings[0]) is False:
-        readings[0] = next((reading for reading in readings[1:] if parses(path, reading)), readings[0])
-    if readings[0] == decoded:
+    meant, other = (raw, decoded) if verbatim else (decoded, raw)
+    if parses(path, meant) is False:
+        spelled = unescaped(LINE_ESCAPES.sub(r"\1\\\\\2", raw), offset, closing, [], code=True)
+        readings = (reading for reading in (other, spelled) if reading != meant)
+        meant = next((reading for reading in readings if parses(path, reading)), meant)
+    if meant == decoded:
         changes.extend(made)
     else:
-        changes.append(Change("verbatim", offset, raw, readings[0]))
-    return readings[0]
+        changes.append(Change("verbatim", offset, raw, meant))
+    return meant

@@ -29,11 +29,22 @@ _ELEMENTS = """
 
 def problems(text: str, grammar: str) -> list[Problem]:
     """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
-    tree = parse(grammar, text)
-    if tree.has_error:
-        tree = parse(grammar, _for_grammar(text, grammar))
+    tree = _tree(text, grammar)
     crossed = _crossed_tags(tree, grammar, text) if "</" in text and grammar != "typescript" else []
     return [*crossed, *(() if crossed else tree_problems.problems(tree, text))][:MOST]
+
+
+def is_broken(text: str, grammar: str) -> bool:
+    """Whether there are `problems`, without saying which: that takes most of the time."""
+    tree = _tree(text, grammar)
+    return tree.has_error or bool("</" in text and grammar != "typescript" and _crossed_tags(tree, grammar, text))
+
+
+def _tree(text: str, grammar: str) -> Node:
+    tree = parse(grammar, text)
+    if tree.has_error and (known := _for_grammar(text, grammar)) != text:
+        tree = parse(grammar, known)
+    return tree
 
 
 def _for_grammar(text: str, grammar: str) -> str:

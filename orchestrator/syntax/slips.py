@@ -36,7 +36,7 @@ def hint(line: str, language: str) -> str:
 
 
 def _fences(text: str) -> Iterator[Problem]:
-    if found := _FENCE.search(text):
+    if ("```" in text or "~~~" in text) and (found := _FENCE.search(text)):
         at = found.start() + len(found[0]) - len(found[0].lstrip())
         line, column = place(text, at)
         fix = "Give the file's text alone, without the fence."
@@ -61,9 +61,8 @@ def _merge(text: str) -> Iterator[Problem]:
 
 
 def _diff(text: str) -> Iterator[Problem]:
-    lines = [line for line in text.split("\n") if line.strip()]
-    added = sum(line.startswith("+") for line in lines)
-    if _DIFF.match(text) or (added >= _PLUSES and added * 2 >= len(lines)):
+    added = text.count("\n+") + text.startswith("+")
+    if _DIFF.match(text) or (added >= _PLUSES and added * 2 >= sum(1 for line in text.split("\n") if line.strip())):
         line = next((number for number, line in enumerate(text.split("\n"), 1) if line.strip()), 1)
         fix = "Give the whole file as it is to be, without + and - before its lines."
         yield Problem(line=line, column=1, message="this is a diff, not the file", fix=fix)
