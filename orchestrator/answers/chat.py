@@ -15,11 +15,14 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 """What is left of a chat's own marks behind a text."""
+_LAST = (">", "]", ")", "`", "~")
+"""What a mark ends with that has not the word `truncated` in it."""
 
 
 def without_tail(text: str) -> str:
     """The text without a chat's own marks behind it."""
-    if text.rstrip().endswith("}"):
+    last = text.rstrip()[-60:]
+    if last.endswith("}") or not (last.endswith(_LAST) or "truncated" in last.lower()):
         return text
     tail = _TAIL.search(text, max(0, len(text) - 200))
     return text if tail is None or "{" in tail.group() else text[: tail.start()]

@@ -13,6 +13,9 @@ _WORDS = ("continu", "cont'", "cont.", "cont)", "cont]", "resum", "picking up", 
 MAX_OVERLAP = 2000
 """Characters of repeated text that are looked for at the seam; models repeat a line or two, not pages."""
 
+_FIRST = 8
+"""Characters of a repeated text that are looked for first."""
+
 
 def may_resume(text: str) -> bool:
     """Whether RESUMED can match somewhere: it is slow, and most texts have none of its words."""
@@ -28,14 +31,14 @@ def join(cut: str, continuation: str) -> str:
 def overlap(cut: str, continuation: str) -> int:
     """How many characters at the start of `continuation` repeat the end of `cut`: the most, up to MAX_OVERLAP.
 
-    Linear: a prefix function over at most 2 x MAX_OVERLAP characters finds it.
+    Looked for where its first characters stand, at most MAX_OVERLAP places.
     """
     head, tail = continuation[:MAX_OVERLAP], cut[-MAX_OVERLAP:]
-    text = [*head, None, *tail]
-    borders = [0] * len(text)
-    for index in range(1, len(text)):
-        length = borders[index - 1]
-        while length and text[index] != text[length]:
-            length = borders[length - 1]
-        borders[index] = length + (text[index] == text[length])
-    return borders[-1] if tail else 0
+    first = head[:_FIRST]
+    at = tail.find(first, max(0, len(tail) - len(head)))
+    while at >= 0:
+        if head.startswith(tail[at:]):
+            return len(tail) - at
+        at = tail.find(first, at + 1)
+    shorter = range(min(len(first), len(tail)), 0, -1)
+    return next((length for length in shorter if tail.endswith(head[:length])), 0)

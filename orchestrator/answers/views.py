@@ -28,15 +28,13 @@ _MARKS = (
     re.compile(r"[ \t]*+(?://|\#|\*|\|)[ \t]?"),
 )
 """What may stand before every line of a quoted text: a line number, a diff's plus, a quotation or comment mark."""
-_MARKED = re.compile(r"\n[ \t]*+(?:\d{1,6}|[+>#*|]|//)[^\n{\[]{0,200}+[{\[]")
+_MARKED = tuple(re.compile(rf"\n(?:{marks.pattern})\s*+[{{\[]") for marks in _MARKS)
 """A line whose mark has a bracket behind it: looked for first, because most texts have none."""
 _OPENED = re.compile(r"(?<!\[)(?<!\[\s)\{\s*\Z")
 """An object begins right here; as the item of a list it may be looked at by itself."""
 _LINE = re.compile(r"[^\n]*+(?:\n|\Z)")
-_SEAM = re.compile(
-    rf"\n(?:```|~~~)[^\n]*\n[^{{}}\[\]`~]{{0,400}}\n(?:```|~~~)[^\n]*\n|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n]*\n)?\n*",
-    re.IGNORECASE,
-)
+_REOPENED = re.compile(r"\n(?:```|~~~)[^\n]*\n[^{}\[\]`~]{0,400}\n(?:```|~~~)[^\n]*\n")
+_SEAM = re.compile(rf"{_REOPENED.pattern}|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n]*\n)?\n*", re.IGNORECASE)
 """Where an answer was broken off and went on: two fences with words between them, or a line that says so."""
 
 
@@ -45,7 +43,8 @@ def without_entities(text: str, shape: Shape) -> Decoded | None:
     first = _ENTITY_JSON.search(text) if "&" in text else None
     if first is None:
         return None
-    changed = ((match.start(), match.end(), html.unescape(match.group())) for match in _ENTITY.finditer(text))
+    meant = {entity: html.unescape(entity) for entity in set(_ENTITY.findall(text))}
+    changed = ((match.start(), match.end(), meant[match.group()]) for match in _ENTITY.finditer(text))
     return _replaced(text, changed, Change("html_entities", first.start(), "&quot;", '"'))
 
 
@@ -79,9 +78,11 @@ def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
 
 def without_marks(text: str, shape: Shape) -> Decoded | None:
     """The text without the marks before consecutive lines, where these lines hold a bracket; None without such."""
-    lines = list(_LINE.finditer(text)) if "\n" in text and _MARKED.search(f"\n{text}") else []
-    for marks in _MARKS:
-        cuts = [cut for run in _runs(lines, marks) for cut in run]
+    behind_end = f"\n{text}"
+    for marks, marked in zip(_MARKS, _MARKED, strict=True):
+        if marked.search(behind_end) is None:
+            continue
+        cuts = [cut for run in _runs(_LINE.finditer(text), marks) for cut in run]
         if cuts:
             start, end, _ = cuts[0]
             return _replaced(text, iter(cuts), Change("line_marks", start, text[start:end], ""))
@@ -103,11 +104,12 @@ def joined_chunks(text: str, shape: Shape) -> Decoded | None:
 
 def _joined(text: str, safe: tuple[str, ...]) -> Decoded | None:
     """See joined_chunks; `safe` are ends of a chunk at which no string is cut."""
-    if "```" not in text and "~~~" not in text and not may_resume(text):
+    resumed = may_resume(text)
+    if not resumed and "\n```" not in text and "\n~~~" not in text:
         return None
     pieces: list[tuple[str, int]] = []
     at, first = 0, None
-    for seam in _SEAM.finditer(text):
+    for seam in (_SEAM if resumed else _REOPENED).finditer(text):
         chunk = re.sub(r"\n(?:(?:```|~~~)\s*)?\Z", "", text[at : seam.start()].rstrip("\n"))
         repeated = overlap(chunk, text[seam.end() : seam.end() + 4000])
         told = len("".join(text[seam.end() : seam.end() + repeated].split()))
@@ -154,7 +156,7 @@ def _chained(outer: Decoded, inner: Decoded) -> Callable[[int], int]:
     return lambda offset: outer.original(inner.original(offset))
 
 
-def _runs(lines: list[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
+def _runs(lines: Iterator[re.Match[str]], marks: re.Pattern[str]) -> Iterator[list[tuple[int, int, str]]]:
     """What to cut from each run of two or more marked lines that holds a bracket; numbers must count up."""
     run: list[tuple[int, int, str]] = []
     bracket, number = False, -1
