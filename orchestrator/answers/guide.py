@@ -15,6 +15,8 @@ _SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["'
 _GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
 """Closers repeated after the answer, too few to be a part of it."""
 _BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
+_FOLLOWING = frozenset(" \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff\"'}])") | tokens.COMMAS
+"""What a string that ends can have behind it: blanks, a comma, a closer, the quote of the next key."""
 _NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
 _REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
 _WORD = re.compile(r"\w")
@@ -69,7 +71,7 @@ class Guide:
                 self.ends.append(end)
                 return self._lost_end(lost, closing, changes)
             inner.append(end)
-            end = tokens.string_end(self.text, end + 1, closing)
+            end = self._later_end(end + 1, closing, inner)
         if end >= 0:
             self.ends.append(end)
         if not inner:
@@ -78,6 +80,18 @@ class Guide:
             return End(UNDECIDED, start)
         changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
         return End(end, end + 1)
+
+    def _later_end(self, at: int, closing: str, inner: list[int]) -> int:
+        """The first delimiter from `at` on behind which something stands that can follow a string; -1 without one.
+
+        Those before it are added to `inner`.
+        """
+        text = self.text
+        end = tokens.string_end(text, at, closing)
+        while end >= 0 and text[end + 1 : end + 2] not in _FOLLOWING:
+            inner.append(end)
+            end = tokens.string_end(text, end + 1, closing)
+        return end
 
     def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
         """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""

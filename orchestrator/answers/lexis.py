@@ -5,7 +5,7 @@ import re
 BLANKS = r"[ \t\r\n]*+"
 NAME = r"[\w$@/ .-]{1,100}+"
 """A key that nothing but a key can be."""
-STRING = r'"(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+STRING = r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"'
 LITERAL = r"(?:-?(?:0|[1-9]\d{0,14}+)(?:\.\d{1,15}+)?(?:[eE][+-]?\d{1,2})?|true|false|null)"
 COMMENT = r"(?://[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)"
 DONE = rf"(?={BLANKS}[,}}\]]|[ \t\r\n]++[/\#])"

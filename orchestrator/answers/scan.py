@@ -36,11 +36,14 @@ _BLANK = rf"(?:/|\#|\Z|<!|\\[nrt]|{UNSEEN.pattern})"
 _MEMBER = rf"(?:[\"'`“”„‘«「＂}},.…]|[\w$@][\w$.-]*+[\"']?\s*+[:：=]|{_BLANK})"
 _ITEM = rf"(?:[\"'`“”„‘«「＂\],.…+\-\w]|{_BLANK})"
 _OPENER = re.compile(
-    rf"\{{(?=\s*+{_MEMBER})|\[(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
-    r"|[<\[](/?)(think|thinking|reasoning|thought|scratchpad|reflection)\b[^<>\[\]\n]{0,80}[>\]]",
+    rf"[{{\[<](?:(?<=\{{)(?=\s*+{_MEMBER})|(?<=\[)(?=\s*+(?:{_ITEM}|\{{\s*+{_MEMBER}|\[\s*+(?:{_ITEM}|\[|\{{)))"
+    r"|(?<!\{)(/?)(think|thinking|reasoning|thought|scratchpad|reflection)\b[^<>\[\]\n]{0,80}[>\]])",
     re.IGNORECASE,
 )
-"""Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by."""
+"""Where an object, a list or a reasoning tag may begin: brackets that cannot begin JSON are passed by.
+
+What all of them begin with stands in one set before the choice: only so the search skips what lies between.
+"""
 _MEMBER_BEFORE = re.compile(r"""(?:["'”]|&quot;|&\#34;)\s{0,8}:\s{0,40}$""")
 _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
