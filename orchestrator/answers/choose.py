@@ -133,7 +133,7 @@ def _best_whole(candidates: list[Candidate], contract: Shape) -> Choice | None:
         reading = candidate.reading
         if reading.outcome != "whole" or candidate.fragment:
             continue
-        value, found = reading.value, fit(reading.value, contract)
+        value, found = reading.value, candidate.fit or fit(reading.value, contract)
         way: tuple[str, ...] = ()
         if found is None:
             value, way = unwrapped(reading.value, contract)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 
 from pydantic import BaseModel
 
@@ -10,7 +11,7 @@ from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.choose import Choice, choose, unwrapped
 from orchestrator.answers.fit import fit, surely_whole
 from orchestrator.answers.gaps import announced, before_gap, has_gap
-from orchestrator.answers.model import Change, Extraction, Status, excerpt, listed, place
+from orchestrator.answers.model import Change, Decoded, Extraction, Status, excerpt, listed, place
 from orchestrator.answers.plan_answer import plan_answer
 from orchestrator.answers.scan import Scan
 from orchestrator.answers.shape import ANYTHING, Schema, Shape, shape_of
@@ -20,6 +21,7 @@ from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
 """Duplicate keys that are told one by one."""
+_KIND = itemgetter(0)
 _AROUND = " \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff"
 
 
@@ -89,9 +91,9 @@ def action_plan(case: Case) -> Extraction | None:
 def certain_answer(case: Case) -> Extraction | None:
     """An object or list somewhere in the text has all that the contract requires: valid, repaired or guided."""
     if case.plain.certain and case.shape is not ANYTHING:
-        if any(change.kind == "raw_newline" for change in case.plain.changes):
+        if "raw_newline" in map(_KIND, case.plain.changes):
             # A string that swallowed the seam of two chunks repeats what it holds.
-            joined = _viewed(case, overlapping_chunks, layout=True)
+            joined = _viewed(case, overlapping_chunks)
             if joined is not None and joined.complete:
                 return joined
         return _found(case.plain, case.scan.seen, case.shape, case.text, int)
@@ -105,24 +107,30 @@ def block_format(case: Case) -> Extraction | None:
 
 def other_view(case: Case) -> Extraction | None:
     """The answer appears when one layer of packaging is taken off the whole text."""
-    for views, layout in ((ENCODINGS, False), (LAYOUTS, True)):
-        for view in views:
-            found = _viewed(case, view, layout)
-            if found is not None:
-                return found
+    for encoding in ENCODINGS:
+        found = _read(case, encoding(case.text, case.shape, partial(_stands_free, case)))
+        if found is not None:
+            return found
+    for layout in LAYOUTS:
+        found = _viewed(case, layout)
+        if found is not None:
+            return found
     return None
 
 
-def _viewed(case: Case, view: View, layout: bool) -> Extraction | None:
+def _viewed(case: Case, layout: View) -> Extraction | None:
     plain = case.plain
-    if layout and case.shape is ANYTHING and not (plain.refused or plain.layer == "truncation"):
+    if case.shape is ANYTHING and not (plain.refused or plain.layer == "truncation"):
         return None
-    seen = view(case.text, case.shape)
-    if seen is None or not (layout or _stands_free(seen.change.offset, case.scan, plain)):
+    return _read(case, layout(case.text, case.shape), whole_only=layout is joined_chunks)
+
+
+def _read(case: Case, seen: Decoded | None, whole_only: bool = False) -> Extraction | None:
+    plain = case.plain
+    if seen is None:
         return None
     inner = Scan(seen.text, case.shape).run()
     choice = choose(inner)
-    whole_only = view is joined_chunks
     if choice.reading is None or choice.refused or not (choice.certain or (plain.refused and not whole_only)):
         return None
     moved = tuple(change._replace(offset=seen.original(change.offset)) for change in choice.changes)
@@ -144,13 +152,14 @@ LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (
 """In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 
 
-def _stands_free(offset: int, scan: Scan, plain: Choice) -> bool:
+def _stands_free(case: Case, offset: int) -> bool:
     """Whether what begins at `offset` is no part of an object of the undecoded text, nor older than its answer."""
+    plain = case.plain
     if plain.certain and plain.reading is not None and plain.reading.start < offset:
         return False
     return not any(
         reading.start < offset and (reading.end > offset or reading.outcome != "whole")
-        for reading in (candidate.reading for candidate in scan.candidates)
+        for reading in (candidate.reading for candidate in case.scan.candidates)
         if reading.keyed
     )
 

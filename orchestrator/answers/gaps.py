@@ -76,6 +76,8 @@ def may_hold_gap(value: dict[str, Any] | list[Any]) -> bool:
         else:
             containers += [member for member in container if type(member) is dict or type(member) is list]
             strings += [member for member in container if type(member) is str]
+    if not strings:
+        return False
     said = "\n".join(strings).lower()
     return any(word in said for word in _WORDS) and any(_says_gap(string, strict=True) for string in strings)
 

@@ -248,14 +248,15 @@ class Reader:
 
     def peek(self, expected: str = "more") -> str:
         """Skip blanks and comments; the character that follows. Ends the reading when the text does."""
-        if self.text[self.at : self.at + 1] in tokens.PLAIN_STARTS:
-            return self.text[self.at]
-        self.at = tokens.blanks_end(self.text, self.at)
-        while self.at < len(self.text) and mending.skip_foreign(self):
-            self.at = tokens.blanks_end(self.text, self.at)
-        if self.at >= len(self.text):
-            raise Halt("cut", self.at, f"the text ends where {expected} was expected")
-        return self.text[self.at]
+        text = self.text
+        while (character := text[self.at : self.at + 1]) not in tokens.PLAIN_STARTS:
+            self.at = tokens.blanks_end(text, self.at)
+            character = text[self.at : self.at + 1]
+            if not character:
+                raise Halt("cut", self.at, f"the text ends where {expected} was expected")
+            if character in tokens.PLAIN_STARTS or not mending.skip_foreign(self):
+                break
+        return character
 
     def text_value(self) -> str:
         """The string that begins here, in whatever delimiters."""

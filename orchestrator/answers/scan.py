@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.answers.chat import FINAL, without_tail
 from orchestrator.answers.code import broken_code
-from orchestrator.answers.fit import fit
+from orchestrator.answers.fit import Fit, fit
 from orchestrator.answers.frames import GOES_ON, Reading
 from orchestrator.answers.guide import ended_inside
 from orchestrator.answers.marks import back_to
@@ -61,6 +61,8 @@ class Candidate:
     """strict | repair | guided: how it was read."""
     fragment: bool = False
     """It stands where the value of a key would stand: the object around it was not read."""
+    fit: Fit | None = None
+    """How well its whole value fits, when that was looked at."""
 
 
 @dataclass(slots=True)
@@ -178,7 +180,7 @@ class Scan:
         if GOES_ON.match(self.text, end) or self._too_deep(value, start, end) or ended_inside(self.text, end):
             return None
         reading = Reading(start=start, end=end, outcome="whole", value=value, keyed=True, fitting=True)
-        return Candidate(reading, "strict")
+        return Candidate(reading, "strict", fit=found)
 
     def _too_deep(self, value: Any, start: int, end: int) -> bool:
         """Whether the value between the offsets nests too deep; few openers cannot."""
@@ -190,13 +192,13 @@ class Scan:
         self.lenient += 1
         reading = self._swiftly(start) or Reader(self.text, start, self.contract).read()
         best = Candidate(checked(reading, self.text), "repair")
-        if best.reading.outcome == "template" or self._fits(best.reading):
+        if best.reading.outcome == "template" or self._fits(best):
             return best
         if self.contract is ANYTHING and best.reading.outcome != "broken":
             return best
         doubted: Candidate | None = None
         for candidate in self._decided(start, best.reading):
-            if self._fits(candidate.reading):
+            if self._fits(candidate):
                 if candidate.layer == "repair" or not broken_code(candidate.reading.value):
                     return candidate
                 doubted = doubted or candidate
@@ -243,9 +245,10 @@ class Scan:
         self.budget -= characters
         return self.budget > 0
 
-    def _fits(self, reading: Reading) -> bool:
-        found = fit(reading.value, self.contract) if reading.outcome == "whole" else None
-        return found is not None and found.whole
+    def _fits(self, candidate: Candidate) -> bool:
+        if candidate.reading.outcome == "whole":
+            candidate.fit = fit(candidate.reading.value, self.contract)
+        return candidate.fit is not None and candidate.fit.whole
 
     def _extent(self, start: int) -> int:
         """Offset after the closer that balances the opener at `start`, strings aside; 0 when none does."""
@@ -267,7 +270,7 @@ class Scan:
                 continue
             end = candidate.reading.end
             self._spend(end - match.end())
-            if self._fits(candidate.reading) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
+            if self._fits(candidate) and not re.search(r"[}\]\"]", self.text[end : end + 2000]):
                 self.seen += 1
                 self.candidates.append(candidate)
 

@@ -1,6 +1,7 @@
 """The strict parsers: one for a whole document, one for what begins somewhere; both see keys that come twice."""
 
 import json
+from json.scanner import make_scanner
 from typing import Any
 
 import jiter
@@ -22,7 +23,11 @@ def prefix(text: str, start: int) -> tuple[Any, int]:
 
     Raises ValueError or RecursionError where there is none; not finite numbers are no JSON.
     """
-    return _DECODER.raw_decode(text, start)
+    try:
+        value, end = _SCAN(text, start)
+    except StopIteration as stopped:
+        raise ValueError("no value stands here") from stopped
+    return value, end
 
 
 def _paired(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -36,4 +41,4 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_paired, parse_constant=_no_constant)
+_SCAN = make_scanner(json.JSONDecoder(object_pairs_hook=_paired, parse_constant=_no_constant))  # type: ignore[arg-type]

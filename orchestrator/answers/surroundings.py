@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from operator import itemgetter
 
 from orchestrator.answers.frames import Reading
 from orchestrator.answers.guide import ended_inside
@@ -9,13 +10,15 @@ from orchestrator.answers.shape import ANYTHING, Shape
 
 MIN_LEFT = 40
 """Characters behind an object that can be a part of it."""
+_RECLOSING = frozenset(("missing_closer", "wrong_closer"))
+_KIND = itemgetter(0)
 _LEFT = re.compile(r"""["'}\]]\s*+,\s*+["'][\w.$-]{1,100}+["']\s*+:|["']\s*+[}\]]\s*+[}\]]""")
 _PIECE = re.compile(r"""["'`]\s*+[,:}\]]""")
 
 
 def reclosed(reading: Reading) -> bool:
     """Whether closers were put where none or others stood."""
-    return any(change.kind in ("missing_closer", "wrong_closer") for change in reading.changes)
+    return not _RECLOSING.isdisjoint(map(_KIND, reading.changes))
 
 
 def checked(reading: Reading, text: str) -> Reading:

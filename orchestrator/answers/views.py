@@ -11,6 +11,8 @@ from orchestrator.answers.model import Change, Decoded, excerpt, pieced
 from orchestrator.answers.shape import Shape
 
 View = Callable[[str, Shape], Decoded | None]
+Asked = Callable[[int], bool]
+"""Whether what begins at an offset may be decoded: asked before the work is done."""
 MIN_OVERLAP = 12
 """Repeated characters, blanks aside, that show where two chunks of an answer belong together."""
 
@@ -38,39 +40,46 @@ _SEAM = re.compile(rf"{_REOPENED.pattern}|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n
 """Where an answer was broken off and went on: two fences with words between them, or a line that says so."""
 
 
-def without_entities(text: str, shape: Shape) -> Decoded | None:
+def _always(offset: int) -> bool:
+    return True
+
+
+def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
     """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
     first = _ENTITY_JSON.search(text) if "&" in text else None
-    if first is None:
+    if first is None or not asked(first.start()):
         return None
     meant = {entity: html.unescape(entity) for entity in set(_ENTITY.findall(text))}
     changed = ((match.start(), match.end(), meant[match.group()]) for match in _ENTITY.finditer(text))
     return _replaced(text, changed, Change("html_entities", first.start(), "&quot;", '"'))
 
 
-def without_string(text: str, shape: Shape) -> Decoded | None:
+def without_string(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
     """The text inside the first string literal that holds JSON, decoded once; None without one."""
     first = _STRING_JSON.search(text) if '\\"' in text else None
     if first is None or _CODE_BEFORE.search(text, max(0, first.start() - 500), first.start()):
         return None
     start = first.start()
+    if not asked(start):
+        return None
     end = tokens.string_end(text, start, '"')
     end = len(text) if end < 0 else end
     pieces: list[tuple[str, int]] = []
     at = start
     for match in _ESCAPE.finditer(text, start, end):
-        pieces += [(text[at : match.start()], at), (_meaning(match.group()), match.start())]
-        at = match.end()
+        begin, after = match.span()
+        pieces += ((text[at:begin], at), (_meaning(match.group()), begin))
+        at = after
     pieces.append((text[at:end], at))
     once = pieced(pieces, Change("double_encoded", start, text[start : start + 20], "JSON"))
     twice = without_string(once.text, shape) if first.group().endswith('\\\\\\"') else None
     return once if twice is None else twice._replace(change=once.change, original=_chained(once, twice))
 
 
-def without_doubled_quotes(text: str, shape: Shape) -> Decoded | None:
+def without_doubled_quotes(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
     """The text with each pair of quotes as one, as a cell of a CSV file writes them; None without such JSON."""
     first = _DOUBLED.search(text) if '""' in text else None
-    if first is None:
+    if first is None or not asked(first.start()):
         return None
     changed = ((match.start(), match.end(), '"') for match in re.finditer('""', text))
     return _replaced(text, changed, Change("doubled_quotes", first.start(), '""', '"'))
@@ -135,7 +144,7 @@ def with_opener(text: str, shape: Shape) -> Decoded | None:
     return pieced([(text[:at], 0), ("{", at), (text[at:], at)], change)
 
 
-ENCODINGS: tuple[View, ...] = (without_entities, without_string, without_doubled_quotes)
+ENCODINGS = (without_entities, without_string, without_doubled_quotes)
 """Views in which an answer appears that was written in another encoding, in the order they are tried."""
 LAYOUTS: tuple[View, ...] = (without_marks, joined_chunks, with_opener)
 """Views that put an answer together whose lines or pieces stand apart, in the order they are tried."""
