@@ -23,7 +23,7 @@ _LATER = re.compile(
 """A path that stands behind its content."""
 
 
-LINE_ESCAPES = re.compile(r"(?<!\\)((?:\\\\)*+)\\([nrt])")
+LINE_ESCAPES = re.compile(r"\\(?<!\\\\)((?:\\\\)*+)([nrt])")
 """An escaped line end or tab: in text with real line ends the escape belongs to the code."""
 
 

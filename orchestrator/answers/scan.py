@@ -49,7 +49,7 @@ _RESTART = re.compile(r"(?:\n[ \t]*\n|\n(?:```|~~~)[^\n`]{0,40}\n)(?=\{)")
 _CLOSE = re.compile(r"[<\[]/(think|thinking|reasoning|thought|scratchpad|reflection)\s*[>\]]", re.IGNORECASE)
 _MAY_CLOSE = re.compile(r"/(?:th|reason|scratch|reflect)", re.IGNORECASE)
 """Looked for first: it is found much faster, and most texts have none."""
-_EXTENT = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_EXTENT = re.compile(r'[{}\[\]]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 
 
 @dataclass(slots=True)

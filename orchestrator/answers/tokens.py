@@ -33,7 +33,7 @@ PLAIN_ITEMS = re.compile(
 
 PLAIN_MEMBER = re.compile(
     r'[ \t\r\n]*+"([^"\\\x00-\x1f]{1,100}+)"[ \t]*+:[ \t]*+'
-    r'(?:"((?:[^"\\\x00-\x1f]|\\["\\/bfnrt])*+)"|(-?(?:0|[1-9]\d{0,14}+)|true|false|null))'
+    r'(?:"([^"\\\x00-\x1f]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f]*+)*+)"|(-?(?:0|[1-9]\d{0,14}+)|true|false|null))'
     r'[ \t\r\n]*+,(?=[ \t\r\n]*+")'
 )
 """A member that is valid JSON and holds no container, with its comma, before a further quoted key."""

@@ -46,7 +46,7 @@ def _always(offset: int) -> bool:
 
 def without_entities(text: str, shape: Shape, asked: Asked = _always) -> Decoded | None:
     """The text with its HTML entities decoded once, when its JSON is written with them; else None."""
-    first = _ENTITY_JSON.search(text) if "&" in text else None
+    first = _ENTITY_JSON.search(text) if "&quot;" in text or "&#" in text else None
     if first is None or not asked(first.start()):
         return None
     meant = {entity: html.unescape(entity) for entity in set(_ENTITY.findall(text))}
