@@ -70,7 +70,8 @@ def _number(found: str, start: int) -> Any:
 def _bare(reader: Reader) -> Any:
     text, start = reader.text, reader.at
     match = _BARE.match(text, start)
-    token = _COMMENT.sub("", match.group()).rstrip() if match else ""
+    token = match.group() if match else ""
+    token = (_COMMENT.sub("", token) if "/" in token or "#" in token else token).rstrip()
     end = start + len(token)
     if tokens.blanks_end(text, end) >= len(text) and token not in tokens.WORDS:
         raise Halt("cut", len(text), "the text ends inside a value")

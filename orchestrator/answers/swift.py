@@ -18,6 +18,8 @@ from orchestrator.answers.model import MAX_DEPTH, Change
 from orchestrator.answers.strict import document, prefix
 from orchestrator.answers.tokens import CLOSING_QUOTE, UNSEEN
 
+MAX_SLIPS = 20_000
+"""Slips after which the rest of a text is not looked at: it is rather no answer, and the Reader sees that sooner."""
 _QUOTED = "|".join(rf"{q}[^{c}\\]*+(?:\\.[^{c}\\]*+)*+{c}" for q, c in CLOSING_QUOTE.items())
 _STRETCH = re.compile(
     VALID  # as much of it as there is, and one slip behind it
@@ -43,7 +45,8 @@ def swift_reading(text: str, start: int) -> Reading | None:
     while (match := _STRETCH.match(text, at)) is not None and (kind := match.lastgroup) is not None:
         begin = match.start(kind)
         mended = _MEND[kind](match[kind], begin, text, changes)
-        if mended is None:
+        if mended is None or len(changes) > MAX_SLIPS:
+            mended = None
             break
         pieces += ((text[at:begin], at), (mended, begin))
         at = match.end()
