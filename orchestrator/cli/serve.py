@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.common import ConfigOption, Exit, SetOption, configured, told
+from orchestrator.cli.early import nothing_begun
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
 from orchestrator.domain.events import Event
 from orchestrator.errors import UserError
@@ -65,9 +65,7 @@ def serve_command(
     def again() -> Settings:
         return load(config, words, environment.variables)[0]
 
-    # Until the loop takes them over: nothing has begun that would have to end.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(Exit.GOOD))
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    nothing_begun()
     raise typer.Exit(asyncio.run(_serve(options, settings, environment, again)))
 
 

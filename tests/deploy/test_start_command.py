@@ -25,7 +25,7 @@ KEY = "sk-ant-api03-" + "k3Rq9Zt7" * 5
 STARTER = """#!{python}
 import sys
 sys.path.insert(0, {place!r})
-from orchestrator.cli.main import main
+from orchestrator.__main__ import main
 sys.exit(main())
 """
 
