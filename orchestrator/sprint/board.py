@@ -93,11 +93,16 @@ class Board:
         """Which budget is used up; "" when none is."""
         return self._over()
 
+    def paused(self, story: str) -> str:
+        """By whom and why people have paused this very story; "" when they have not."""
+        order = self._held.get(story)
+        return _told(story, order) if order is not None else ""
+
     def held(self, story: str) -> str:
         """Why the story begins nothing, whatever the sprint does; "" when nothing holds it."""
-        order = self._held.get(story)
-        if order is not None:
-            return _told(story, order)
+        paused = self.paused(story)
+        if paused:
+            return paused
         # What is to be ended or begun anew must not pay for a further call first.
         waits = next((one for one in self._open if one.story in {None, story} and one.verb in _ENDING), None)
         return f"{waits.verb} was ordered by {waits.by}" if waits is not None else ""

@@ -79,6 +79,7 @@ class Brake:
         """Why none begins, when that is so."""
         self._rests = False
         self._budget = ""
+        self._held = ""
 
     async def look(self) -> None:
         """Pause when too many have failed by now; they may have before this process began."""
@@ -114,6 +115,17 @@ class Brake:
             self._rests = False
             which = self._clock.now().isoformat()
             await self._emit("sprint_continued", which, f"sprint {self._record.sprint} goes on", data={})
+
+    async def held(self, paused: Mapping[str, str], *, alone: bool) -> None:
+        """Tell once what is waited for when nothing else happens (`alone`); `paused` is by whom and why, per story."""
+        why = "; ".join(paused.values())
+        if alone and why and why != self._held:
+            which = next(iter(paused)) if len(paused) == 1 else "STORY"
+            told = f"the sprint waits: {why}; `orchestrator resume {which}` lets it go on"
+            data = {"reason": why, "stories": [*paused]}
+            await self._emit("sprint_held", self._clock.now().isoformat(), told, level=Level.WARN, data=data)
+        if alone or not why:
+            self._held = why
 
     def released(self) -> None:
         """People want it to go on, and failures are counted anew."""

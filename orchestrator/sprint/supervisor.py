@@ -124,6 +124,7 @@ class Supervisor:
                     return
             else:
                 await self._brake.goes_on()
+                await self._brake.held(self._paused_stories(), alone=self._all_wait())
             for task in await self._something_happens(changed, version):
                 await self._finished(self._running.pop(task), task)
 
@@ -143,6 +144,10 @@ class Supervisor:
     def _all_wait(self) -> bool:
         """Whether people are all that is waited for; their answers count also when nobody waits for them here."""
         return {self._record.workflow_id(story) for story in self._running.values()} <= self._slots.waiting
+
+    def _paused_stories(self) -> dict[str, str]:
+        stories = [*self._running.values(), *self._standing.not_begun]
+        return {story: paused for story in stories if (paused := self._board.paused(story))}
 
     def _open(self) -> list[str]:
         active = set(self._running.values())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.simulated import MemorySink
-from orchestrator.domain.control import Order
+from orchestrator.domain.control import Order, Verb
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
@@ -20,6 +20,7 @@ from orchestrator.sprint.history import StoryHistory, fold
 from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
+from orchestrator.wiring.control import given_event
 from tests.sprint.test_history import START
 
 DONE, FAILED = StoryStatus.DONE, StoryStatus.FAILED
@@ -335,6 +336,26 @@ async def test_a_paused_sprint_waits_for_no_person() -> None:
     play.runner.people["A"] = asyncio.Event()
     assert (await play.run(at_once=1)).paused is not None
     assert play.statuses() == {"A": "executing", "B": "failed", "C": "pending"}
+
+
+async def test_a_story_that_people_have_paused_half_way_is_told_of_once_and_waited_for() -> None:
+    play = Play({"A": [], "B": []})
+    play.runner.people["A"] = asyncio.Event()
+    pause = Order(id="1", verb=Verb.PAUSE, story="A", by="ann", comment="lunch")
+
+    async def resume() -> None:
+        while "A" not in [event.story for event in play.sink.named("story_started")]:
+            await asyncio.sleep(0)
+        play.board.read([(99, given_event("SP-001", pause))])
+        while not (told := play.sink.named("sprint_held")):
+            await asyncio.sleep(0)
+        assert "A is paused by ann: lunch; `orchestrator resume A`" in told[0].message
+        await asyncio.sleep(0)
+        play.runner.people["A"].set()
+
+    await asyncio.gather(play.run(), resume())
+    assert len(play.sink.named("sprint_held")) == 1
+    assert play.statuses() == {"A": "done", "B": "done"}
 
 
 async def test_continuing_joins_what_ran_first_and_tells_nothing_twice() -> None:
