@@ -13,7 +13,8 @@ from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, load
 from orchestrator.wiring.doctor_sandbox import battery_rows, tier_rows
-from orchestrator.wiring.providers import PROVIDERS, Seat, key_problem, key_variable, policies_of, seats_of, stronger_of
+from orchestrator.wiring.providers import PROVIDERS, key_problem, key_variable, policies_of, seats_of, stronger_of
+from orchestrator.wiring.routed_provider import Seat
 from orchestrator.wiring.runners import command_path
 from orchestrator.wiring.team import prompt_library
 

@@ -18,8 +18,9 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import secrets_of
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.wiring.options import ServeOptions, default_repository
-from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.providers import open_providers
 from orchestrator.wiring.repositories import SharedRepository
+from orchestrator.wiring.routed_provider import RoutedProvider
 from orchestrator.wiring.sandboxes import sandbox_for
 from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.sprints import event_url

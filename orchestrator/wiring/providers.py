@@ -1,19 +1,18 @@
 """Who answers whom: providers built from the settings, only those in use, behind the one port."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rapidfuzz import process
 
 from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
 from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.domain.exchange import Prompt, Reply
-from orchestrator.errors import ConfigError, PermanentProviderError
+from orchestrator.errors import ConfigError
 from orchestrator.personas import alex, analyst, jordan, mike
 from orchestrator.ports import Clock, Provider
 from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.wiring.options import ModelOptions
+from orchestrator.wiring.routed_provider import RoutedProvider, Seat
 
 PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
 """Of a sprint, beside the reviewers, who are named by the settings."""
@@ -27,57 +26,6 @@ OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
 """Where a provider wants a key in any case; a server of one's own may want none."""
 NO_KEY = "none"
 """Sent to such a server: the SDKs do not send a request without a key."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seat:
-    """Who answers a persona; hashable, so that personas with the same seat share connections."""
-
-    provider: ProviderName
-    model: str | None
-    base_url: str | None
-    timeout_s: float
-    max_output_tokens: int
-
-    def __str__(self) -> str:
-        return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
-
-
-class RoutedProvider:
-    """`ports.Provider` that hands each prompt to the provider of its persona."""
-
-    def __init__(
-        self,
-        seats: Mapping[str, Seat],
-        providers: Mapping[Seat, Provider],
-        default: Seat,
-        closers: tuple[Callable[[], Awaitable[None]], ...],
-        stronger: Mapping[str, Seat],
-    ) -> None:
-        self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
-        self._stronger = stronger
-        self.name: str = default.provider
-
-    async def complete(self, prompt: Prompt) -> Reply:
-        """See the port."""
-        persona = prompt.key.persona
-        usual = self._seats.get(persona, self._default)
-        provider = self._providers.get(self._stronger.get(persona, usual) if prompt.stronger else usual)
-        if provider is None:
-            # A story keeps the reviewers that it began with; the settings may have lost them since.
-            told = f"nobody answers for {persona}, with whom the story began: name it in review.reviewers"
-            raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
-        return await provider.complete(prompt)
-
-    async def close(self) -> None:
-        """Give all connections back."""
-        for close in self._closers:
-            await close()
-
-    def __str__(self) -> str:
-        own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
-        strong = [f"{persona} when stuck: {seat}" for persona, seat in self._stronger.items()]
-        return ", ".join([str(self._default), *own, *strong])
 
 
 def open_providers(

@@ -34,8 +34,9 @@ from orchestrator.wiring.backlogs import open_backlog
 from orchestrator.wiring.brought import brought, with_plans
 from orchestrator.wiring.given_plans import read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
-from orchestrator.wiring.providers import RoutedProvider, open_providers, policies_of
+from orchestrator.wiring.providers import open_providers, policies_of
 from orchestrator.wiring.reports import RunResult, push, save_report
+from orchestrator.wiring.routed_provider import RoutedProvider
 from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sandboxes import begun_events, sandbox_for, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets

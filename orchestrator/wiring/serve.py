@@ -26,9 +26,10 @@ from orchestrator.wiring.keeper import Keeper
 from orchestrator.wiring.opening import open_daemon, shared_repository
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.planning import Planner
-from orchestrator.wiring.providers import RoutedProvider, open_providers
+from orchestrator.wiring.providers import open_providers
 from orchestrator.wiring.reload import change_between
 from orchestrator.wiring.repositories import SharedRepository
+from orchestrator.wiring.routed_provider import Replaced, RoutedProvider
 from orchestrator.wiring.serve_state import Phase, readiness_of, state_of
 from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.submitting import submit, withdraw
@@ -70,7 +71,7 @@ class Daemon:
         self._beginning: asyncio.Task[None] | None = None
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
-        self._replaced: list[RoutedProvider] = []
+        self._replaced = Replaced()
         self._give_back_at = 0.0
         self._planner = Planner(options, environment, self._folder, self._clock)
         self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
@@ -217,8 +218,9 @@ class Daemon:
             self.works.switchboard.look_again()
 
     async def _close_providers(self) -> None:
-        for provider in self._replaced:
-            await provider.close()
+        await self._replaced.close()
+        if self._opened.is_set():  # else whoever opened it closes it
+            await self._provider.close()
 
     async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
         """Record something that concerns the daemon and no sprint."""
@@ -288,11 +290,10 @@ class Daemon:
         return change.told
 
     def _take(self, settings: Settings, provider: RoutedProvider) -> None:
-        # Calls under way end on the connections that they began on, which are closed in the end.
-        self._replaced.append(provider)
-        self.settings, self._provider = settings, provider
+        replaced, self.settings, self._provider = self._provider, settings, provider
         self._equipment = replace(self._equipment, provider_told=str(provider))
         self.works.change(settings, provider)
+        self._replaced.add(replaced)
         self._configure(settings)
         self._fleet.change(settings)
         self._planner.judge_anew()

@@ -24,7 +24,7 @@ from orchestrator.engine.turns import TurnTaker
 from orchestrator.ports import Clock, Step
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
-from orchestrator.wiring.providers import RoutedProvider
+from orchestrator.wiring.routed_provider import RoutedProvider
 from orchestrator.wiring.sprints import event_url
 from orchestrator.wiring.team import PlanBody, StoryBody
 
