@@ -25,7 +25,8 @@ from orchestrator.domain.gate import Choice
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.gates import question, waits
 from orchestrator.wiring.remote import Remote
-from orchestrator.wiring.reset import reset, reset_json
+from orchestrator.wiring.replanning import replan
+from orchestrator.wiring.reset import reset_json
 
 StoryArgument = Annotated[
     str, typer.Argument(metavar="STORY", help="A story that waits for a person, or that ended without being done.")
@@ -50,7 +51,8 @@ def replan_command(
     """Have a story planned from the start; a conflict that it waits for or ended in is overridden.
 
     A story that waits for a person is answered so, with or without a comment, also while `run` is alive. One that ended
-    without being done needs the comment; what a reset of it clears is cleared, and the same `run` command then goes on.
+    without being done needs the comment; what a reset of it clears is cleared. A `run` or `serve` at work on the sprint
+    begins it at once, else the same `run` command goes on with it.
 
     Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
     """
@@ -68,7 +70,7 @@ def _anew(
     story: str, comment: str, sprint: str | None, settings: Settings, environment: Environment, *, as_json: bool
 ) -> None:
     """Begin a story anew that has ended."""
-    result = asyncio.run(reset(story, sprint, settings, environment, comment=comment))
+    result = asyncio.run(replan(story, sprint, settings, environment, comment=comment, by=environment.user))
     _tell(story, reset_json(result), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""What people order of a sprint or a story while it is at work: pause, resume, cancel, retry, reset (DESIGN 7)."""
+"""What people order of a sprint or a story while it is at work: pause, resume, cancel, retry, replan, reset."""
 
 from enum import StrEnum
 
@@ -8,6 +8,10 @@ CONTROL_GIVEN, CONTROL_SETTLED = "control_given", "control_settled"
 """Names of the events: that an order was given, and what became of it."""
 CONTROL_MARK = ":control:"
 """In the id of every order's event: `<sprint>:control:<order id>`."""
+
+
+BRIEF = 200
+"""Letters of an order's comment that a message shows."""
 
 
 class Verb(StrEnum):
@@ -20,6 +24,8 @@ class Verb(StrEnum):
     """At once, a call in flight is cut: the story ends as cancelled, its branch is kept."""
     RETRY = "retry"
     """A story that ended without being done is run anew, and what it had blocked; of a sprint, all such stories."""
+    REPLAN = "replan"
+    """As `retry` of a story, which the architect plans from the start and is told the comment."""
     RESET = "reset"
     """As if it had not been run."""
 
@@ -34,6 +40,11 @@ class Order(Value):
     """None: the whole sprint."""
     by: str
     comment: str = ""
+
+    @property
+    def brief(self) -> str:
+        """As much of the comment as a message shows."""
+        return " ".join(self.comment.split())[:BRIEF]
 
 
 class Settled(Value):

@@ -22,7 +22,8 @@ from orchestrator.sprint.answering import kept_comment
 from orchestrator.sprint.plan_edit import read_edit
 from orchestrator.wiring.control import order, reset_or_order
 from orchestrator.wiring.gates import Asked, give, given_json, project, question, waits
-from orchestrator.wiring.reset import reset, reset_json
+from orchestrator.wiring.replanning import replan as replan_ended
+from orchestrator.wiring.reset import reset_json
 
 router = APIRouter(prefix="/api/v1/sprints/{sprint}", tags=["orders"])
 SOMEBODY = "somebody over HTTP"
@@ -51,7 +52,7 @@ async def order_sprint(sprint: SprintId, body: OrderGiven, service: ServiceDep) 
 @router.post("/stories/{story}/orders", operation_id="order_story", summary="Order something of a story",
              responses=_SETTLED, openapi_extra=takes(OrderBody))  # fmt: skip
 async def order_story(sprint: SprintId, story: StoryId, body: OrderGiven, service: ServiceDep) -> Response:
-    """Pause, resume, cancel, retry or reset it; the answer comes when that is settled."""
+    """Pause, resume, cancel, retry, replan or reset it; the answer comes when that is settled."""
     return await _order(service, body, sprint, story)
 
 
@@ -130,7 +131,8 @@ async def replan(sprint: SprintId, story: StoryId, body: Replan, service: Servic
         return await _answer(service, sprint, story, choice)
     comment = _kept(body.comment)
     try:
-        done = await reset(story, sprint, service.served.settings, service.environment, comment=comment)
+        settings, environment, by = service.served.settings, service.environment, _who(body.by)
+        done = await replan_ended(story, sprint, settings, environment, comment=comment, by=by)
     except ConfigError as error:
         raise _conflict(error) from error
     return await service.answer(lambda: reset_json(done))

@@ -29,6 +29,8 @@ def decide(
         return _unfinished(order, status, sprint)
     if order.verb is Verb.RETRY:
         return _retried(order, status, blocked_by, sprint)
+    if order.verb is Verb.REPLAN:
+        return _replanned(order, status, blocked_by)
     if order.story is None:
         return Decision(tuple(status))
     return Decision(with_blocked([order.story], status, blocked_by))
@@ -62,6 +64,24 @@ def _retried(
     return Decision(with_blocked([order.story], status, blocked_by))
 
 
+def _replanned(order: Order, status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]]) -> Decision:
+    if order.story is None:
+        return Decision(refused="name the story that is to be planned anew")
+    refused = why_not_replanned(order.story, status[order.story], blocked_by.get(order.story, ()), order.comment)
+    return Decision(refused=refused) if refused else Decision(with_blocked([order.story], status, blocked_by))
+
+
+def why_not_replanned(story: str, standing: StoryStatus, blocked_by: Sequence[str], comment: str) -> str:
+    """Why a story that waits for nobody is not planned anew; "" when it is."""
+    if not comment.strip():
+        return "the comment is empty: say with --comment what the architect is to do about the story"
+    if standing is StoryStatus.BLOCKED:
+        return f"{story} was blocked by {', '.join(blocked_by)}: plan that anew instead"
+    if not standing.final or standing is StoryStatus.DONE:
+        return f"{story} is {standing}; only a story that ended without being done is planned anew"
+    return ""
+
+
 def with_blocked(
     stories: Sequence[str], status: Mapping[str, StoryStatus], blocked_by: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
@@ -92,6 +112,7 @@ def done_as(order: Order, decision: Decision, sprint: str) -> str:
         Verb.RESUME: "goes on",
         Verb.CANCEL: "is cancelled",
         Verb.RETRY: "is run anew",
+        Verb.REPLAN: "is planned anew",
         Verb.RESET: "is reset",
     }[order.verb]
-    return f"{whom}{count} {said}{also}, by {order.by}" + (f": {order.comment}" if order.comment else "")
+    return f"{whom}{count} {said}{also}, by {order.by}" + (f": {order.brief}" if order.brief else "")

@@ -71,9 +71,9 @@ class OrderTaker:
             if late and len(late) == len(decision.stories):
                 told = ", ".join(f"{story} has ended: it is {self._standing.status[story]}" for story in late)
                 return Settled(order=order.id, done=False, message=told)
-        elif order.verb in {Verb.RETRY, Verb.RESET}:
+        elif order.verb in {Verb.RETRY, Verb.REPLAN, Verb.RESET}:
             await self._renew(order, decision.stories)
-        if order.verb in {Verb.RESUME, Verb.RETRY}:
+        if order.verb in {Verb.RESUME, Verb.RETRY, Verb.REPLAN}:
             self._brake.released()
         message = done_as(order, decision, self._standing.record.sprint)
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)

@@ -35,8 +35,6 @@ from orchestrator.wiring.sprints import event_url, numbered_events
 
 LOOK_S = 0.1
 """Seconds between two looks at whether an order was carried out."""
-BY_HAND = 200
-"""Letters of an order's comment that a message shows."""
 
 
 async def order(
@@ -56,7 +54,9 @@ async def order(
     sprint or story, for a log that cannot be written, and when a living holder has not carried it out in time.
     """
     record = await asyncio.to_thread(_record, environment, sprint, story)
-    given = Order(id=uuid.uuid4().hex[:12], verb=verb, story=story, by=by, comment=" ".join(comment.split())[:BY_HAND])
+    given = Order(id=uuid.uuid4().hex[:12], verb=verb, story=story, by=by, comment=comment.strip())
+    if verb is not Verb.REPLAN:  # what the architect is told is kept whole
+        given = given.model_copy(update={"comment": given.brief})
     folder = StateFolder(environment.home)
     async with EventStore(event_url(environment, folder), secrets=secrets_of(environment.variables)) as sink:
         with usable():
@@ -99,7 +99,7 @@ def given_event(sprint: str, given: Order) -> Event:
         id=f"{sprint}{CONTROL_MARK}{given.id}",
         time=SystemClock().now(),
         name=CONTROL_GIVEN,
-        message=f"{given.verb} {whom}, ordered by {given.by}" + (f": {given.comment}" if given.comment else ""),
+        message=f"{given.verb} {whom}, ordered by {given.by}" + (f": {given.brief}" if given.brief else ""),
         sprint=sprint,
         data={"order": given.model_dump(mode="json")},
     )

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from orchestrator.adapters.event_store import EventStore
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.control import Order
+from orchestrator.domain.control import Order, Verb
 from orchestrator.domain.events import Event
 from orchestrator.domain.sprint import Replan, SprintRecord
-from orchestrator.ports import Clock, EventSink
+from orchestrator.ports import Clock
+from orchestrator.sprint.history import StoryHistory, conflict_of, fold
 
 
 class Renewal:
@@ -20,7 +22,7 @@ class Renewal:
         record: SprintRecord,
         workspace: GitWorkspace,
         folder: StateFolder,
-        sink: EventSink,
+        sink: EventStore,
         clock: Clock,
         *,
         source: Path | None = None,
@@ -34,7 +36,14 @@ class Renewal:
     async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
         """See the protocol."""
         await self._remove(stories)
+        if order.verb is Verb.REPLAN and order.story is not None:
+            said = await self._said(order.story, order.comment)
+            return await self._renewed(self.record.replan(tuple(stories), order.story, said), stories, order)
         return await self._renewed(self.record.reset(tuple(stories)), stories, order)
+
+    async def _said(self, story: str, comment: str) -> Replan:
+        own = await self._sink.since(0, mark=f"{self.record.workflow_id(story)}:")
+        return replan_of(fold(self.record, (event for _, event in own))[story], comment)
 
     async def clear(self, order: Order) -> None:
         """See the protocol."""
@@ -60,6 +69,12 @@ class Renewal:
         self.record = after.model_copy(update={"orders": (*after.orders, order.id)})
         await asyncio.to_thread(self._folder.save, self.record)
         return self.record
+
+
+def replan_of(history: StoryHistory, comment: str) -> Replan:
+    """What a person says of a story that has ended: a conflict that it ended in is overridden."""
+    conflict = conflict_of(history)
+    return Replan(comment=comment.strip(), overridden_conflict=conflict.told if conflict else "")
 
 
 def reset_events(

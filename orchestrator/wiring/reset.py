@@ -18,11 +18,11 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.cells import cleared_cells
-from orchestrator.sprint.history import StoryHistory, conflict_of
-from orchestrator.sprint.obeying import with_blocked
+from orchestrator.sprint.history import StoryHistory
+from orchestrator.sprint.obeying import why_not_replanned, with_blocked
 from orchestrator.sprint.pruned import expect_kept
 from orchestrator.wiring.backlogs import open_backlog
-from orchestrator.wiring.renewal import reset_events
+from orchestrator.wiring.renewal import replan_of, reset_events
 from orchestrator.wiring.shown import begun_by
 from orchestrator.wiring.sprints import event_url, histories_of
 
@@ -53,7 +53,7 @@ async def reset(
     ConfigError for an unknown name, and for a comment on anything else; SprintLocked while the sprint is being run.
     """
     folder = StateFolder(environment.home)
-    record, whole = await asyncio.to_thread(_find, folder, name, sprint)
+    record, whole = await asyncio.to_thread(find, folder, name, sprint)
     if record.pruned is not None:
         if comment is not None:
             expect_kept(record)
@@ -106,18 +106,16 @@ def _freed(folder: StateFolder, settings: Settings, record: SprintRecord, storie
 def _replan(name: str, whole: bool, histories: dict[str, StoryHistory], comment: str) -> Replan:
     if whole:
         raise ConfigError(f"{name} is a sprint; name the story that is to be planned anew")
-    if not comment.strip():
-        raise ConfigError("the comment is empty: say with --comment what the architect is to do about the story")
     history = histories[name]
-    if history.status is StoryStatus.BLOCKED and history.outcome is not None:
-        raise ConfigError(f"{name} was blocked by {', '.join(history.outcome.blocked_by)}: plan that anew instead")
-    if not history.status.final or history.status is StoryStatus.DONE:
-        raise ConfigError(f"{name} is {history.status}; only a story that ended without being done is planned anew")
-    conflict = conflict_of(history)
-    return Replan(comment=comment.strip(), overridden_conflict=conflict.told if conflict else "")
+    blocked_by = history.outcome.blocked_by if history.outcome is not None else ()
+    refused = why_not_replanned(name, history.status, blocked_by, comment)
+    if refused:
+        raise ConfigError(refused)
+    return replan_of(history, comment)
 
 
-def _find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRecord, bool]:
+def find(folder: StateFolder, name: str, sprint: str | None) -> tuple[SprintRecord, bool]:
+    """The sprint that is meant, and whether all of it is. Raises ConfigError for an unknown name. Blocks."""
     records = [record for record in folder.records() if not record.cleared]
     for record in records:
         if record.sprint == name and sprint in {None, name}:

@@ -168,5 +168,7 @@ class Site:
 
     def _renewed(self, after: SprintRecord) -> SprintRecord:
         self._chosen = replace(self._chosen, record=after)
+        # One that is planned anew is the architect's, whoever brought its plan before.
+        self.plans = {story: plan for story, plan in self.plans.items() if story in after.plans}
         self._briefs = self._make_briefs()
         return after

@@ -42,11 +42,21 @@ def given(verb: Verb, story: str | None = None, *, name: str = "1", by: str = "a
         (Verb.RESET, "A", "ABC", ""),
         (Verb.RESET, None, "ABCDEF", ""),
         (Verb.RESUME, "X", "", "sprint S has no story X"),
+        (Verb.REPLAN, "A", "ABC", ""),
+        (Verb.REPLAN, "B", "", "B was blocked by A: plan that anew instead"),
+        (Verb.REPLAN, "E", "", "E is executing; only a story that ended without being done is planned anew"),
+        (Verb.REPLAN, None, "", "name the story that is to be planned anew"),
     ],
 )
 def test_whom_an_order_concerns(verb: Verb, story: str | None, stories: str, refused: str) -> None:
-    decision = decide(Order(id="1", verb=verb, story=story, by="ann"), STATUS, BLOCKED_BY, "S")
+    decision = decide(Order(id="1", verb=verb, story=story, by="ann", comment="so"), STATUS, BLOCKED_BY, "S")
     assert (decision.stories, decision.refused) == (tuple(stories), refused)
+
+
+def test_whoever_has_a_story_planned_anew_says_something() -> None:
+    assert (
+        "the comment is empty" in decide(Order(id="1", verb=Verb.REPLAN, story="A", by="ann"), STATUS, {}, "S").refused
+    )
 
 
 def test_nothing_is_left_to_pause_or_retry_in_a_sprint_that_is_done() -> None:

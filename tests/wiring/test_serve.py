@@ -22,8 +22,9 @@ from orchestrator.wiring import serving
 from orchestrator.wiring.control import order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
+from orchestrator.wiring.replanning import replan
 from orchestrator.wiring.serve import Daemon
-from tests.support import APPROVED, Team, make_repo, module_of, plain_environment, suite_text, write_backlog
+from tests.support import APPROVED, Team, breakdown, make_repo, module_of, plain_environment, suite_text, write_backlog
 
 
 class Field:
@@ -205,6 +206,32 @@ async def test_a_story_is_cancelled_inside_a_call_and_run_anew_when_asked_while_
         assert not refused.done
         assert "is done" in refused.message
         await field.until(lambda: field.report("SP-001") == {f"US-00{n}": "done" for n in (1, 2, 3)})
+
+
+async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field: Field) -> None:
+    texts = ("current_architecture", "story_requirement", "conflict_reason", "recommended_action")
+    conflict = {"detected": True, **dict.fromkeys(texts, "it holds one file")}
+    told = breakdown("US-001") | {"architectural_conflict": conflict, "tasks": []}
+    field.team.say("mike", "US-001", "breakdown", told)
+    field.team.good("US-001")
+    field.slow_delivery("US-002", 60_000)
+    field.rows("US-001", "US-002", "US-003 < US-001")
+    field.team.good("US-003")
+    field.overrides.append("shutdown.grace_s=0")
+    settings, environment = field.settings()
+    asked = (settings, environment)
+    async with field.daemon():
+        await field.until(lambda: len(field.named("story_finished")) == 2 and field.asked("US-002", "delivery"))
+        with pytest.raises(ConfigError, match="US-002 is executing"):
+            await replan("US-002", None, *asked, comment="anew", by="ann")
+        comment = "keep one file;\n" + "and say why " * 30
+        done = await replan("US-001", None, *asked, comment=comment, by="ann")
+        assert (done.sprint, done.stories) == ("SP-001", ("US-001", "US-003"))
+        await field.until(lambda: field.report("SP-001")["US-003"] == "done")
+        assert field.report("SP-001") == {"US-001": "done", "US-002": "executing", "US-003": "done"}
+    record = (await asyncio.to_thread(Reader(environment).sprint, "SP-001")).record
+    assert record.replans["US-001"].comment == comment.strip()
+    assert "it holds one file" in record.replans["US-001"].overridden_conflict
 
 
 async def test_reset_of_a_sprint_at_work_begins_it_anew(field: Field) -> None:
