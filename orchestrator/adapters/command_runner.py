@@ -9,7 +9,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
@@ -44,7 +44,7 @@ class LimitedCommandRunner:
         settings: CommandSettings,
         path: str,
         lock_fds: tuple[int, ...] = (),
-        slots: asyncio.Semaphore | None = None,
+        slots: AbstractAsyncContextManager[object] | None = None,
         sandbox: Sandbox | None = None,
     ) -> None:
         self._settings = settings

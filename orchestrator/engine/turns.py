@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
@@ -16,17 +17,17 @@ from orchestrator.settings import Settings
 
 
 class TurnTaker:
-    """Takes turns for all workflows of a process; `slots` bounds the calls in flight."""
+    """Takes turns for all workflows of a process; whoever enters `slots` has a call in flight."""
 
-    def __init__(self, provider: Provider, settings: Settings, slots: asyncio.Semaphore) -> None:
-        self.change(provider, settings, slots)
+    def __init__(self, provider: Provider, settings: Settings, slots: AbstractAsyncContextManager[object]) -> None:
+        self._slots = slots
+        self.change(provider, settings)
 
-    def change(self, provider: Provider, settings: Settings, slots: asyncio.Semaphore) -> None:
+    def change(self, provider: Provider, settings: Settings) -> None:
         """What calls that begin from now on go by; those under way end as they began."""
         self._provider = provider
         self._policy = settings.provider
         self._cap = settings.budget.calls_per_story
-        self._slots = slots
         self._backoff = wait_exponential(
             multiplier=self._policy.wait_initial_s, min=self._policy.wait_initial_s, max=self._policy.wait_max_s
         )

@@ -210,7 +210,7 @@ class Run:
             settings=self._settings,
             environment=self._environment,
             library=library,
-            runner=self._runner(chosen.record, lock_fd),
+            runner=self._runner(works, chosen.record, lock_fd),
             secrets=self._secrets,
             provider=self._options.provider,
         )
@@ -249,9 +249,9 @@ class Run:
     async def _backlog(self) -> Backlog:
         return await asyncio.to_thread(open_backlog, self._options.backlog, self._settings, self._folder)
 
-    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
-        folder = self._folder.environments(record.sprint)
-        return project_runner(self._settings, self._environment, folder, self._sandbox, lock_fds=(lock_fd,))
+    def _runner(self, works: Works, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+        place = (self._folder.environments(record.sprint), self._sandbox)
+        return project_runner(self._settings, self._environment, *place, slots=works.commands, lock_fds=(lock_fd,))
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         place = (self._environment, self._folder, chosen.record)

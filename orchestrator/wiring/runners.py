@@ -1,6 +1,6 @@
 """The runner of suites and commands, with the environments of Python and Node projects behind it."""
 
-import asyncio
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
@@ -20,14 +20,14 @@ def project_runner(
     folder: Path,
     sandbox: Sandbox,
     *,
+    slots: AbstractAsyncContextManager[object] | None = None,
     lock_fds: tuple[int, ...] = (),
 ) -> SuiteRunner:
     """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
 
-    `lock_fds` stay open as long as a command may still run.
+    Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run.
     """
     path = command_path(environment)
-    slots = asyncio.Semaphore(settings.concurrency.commands)
     commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
     venvs = PythonEnvironments(folder, commands, settings.commands, variables, settings.sandbox)

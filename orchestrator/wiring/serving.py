@@ -108,7 +108,10 @@ class ServedSprint:
     def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
         environments = self._works.folder.environments(chosen.record.sprint)
         sandbox = self._equipment.sandbox
-        runner = project_runner(self.settings, self._environment, environments, sandbox, lock_fds=(lock_fd,))
+        slots = self._works.commands
+        runner = project_runner(
+            self.settings, self._environment, environments, sandbox, slots=slots, lock_fds=(lock_fd,)
+        )
         return Site(
             self._works,
             chosen,

@@ -19,6 +19,7 @@ from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.lanes import Lanes
 from orchestrator.engine.switchboard import Switchboard
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.ports import Clock, Step
@@ -64,7 +65,10 @@ class Works:
         self.folder = StateFolder(environment.home)
         self.clock: Clock = SystemClock()
         self.slots = Slots(settings.concurrency.stories)
-        self.turns = TurnTaker(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
+        self._lanes = Lanes(settings.concurrency.turns)
+        self.turns = TurnTaker(provider, settings, self._lanes)
+        self.commands = Lanes(settings.concurrency.commands)
+        """Who runs a suite or a command is inside."""
         url = event_url(environment, self.folder)
         self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER)
         self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
@@ -107,7 +111,9 @@ class Works:
     def change(self, settings: Settings, provider: RoutedProvider) -> None:
         """What begins from now on goes by these."""
         self.slots.resize(settings.concurrency.stories)
-        self.turns.change(provider, settings, asyncio.Semaphore(settings.concurrency.turns))
+        self._lanes.resize(settings.concurrency.turns)
+        self.commands.resize(settings.concurrency.commands)
+        self.turns.change(provider, settings)
 
     def _place(self, sprint: str) -> "asyncio.Future[Place]":
         if sprint not in self._places:
