@@ -15,8 +15,8 @@ from orchestrator.cli.common import ConfigOption, Exit, SetOption, configured, t
 from orchestrator.cli.early import nothing_begun
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
 from orchestrator.domain.events import Event
-from orchestrator.errors import UserError
-from orchestrator.settings import Environment, Settings, load
+from orchestrator.errors import ConfigError, UserError
+from orchestrator.settings import Environment, Settings, is_stream, load
 from orchestrator.wiring.options import ServeOptions
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def serve_command(
     options = ServeOptions(backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log)
 
     def again() -> Settings:
+        if config is not None and is_stream(config):
+            raise ConfigError(f"the configuration came through {config}, which cannot be read again: name a file")
         return load(config, words, environment.variables)[0]
 
     nothing_begun()

@@ -1,7 +1,7 @@
 """Settings: the model and its loader."""
 
 from orchestrator.settings.analysis import AnalysisSettings
-from orchestrator.settings.load import Environment, forget_secrets, load, packaged, process_variables
+from orchestrator.settings.load import Environment, forget_secrets, is_stream, load, packaged, process_variables
 from orchestrator.settings.model import BudgetSettings, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.settings.policies import Policies
 
@@ -15,6 +15,7 @@ __all__ = [
     "Settings",
     "WireFormat",
     "forget_secrets",
+    "is_stream",
     "load",
     "packaged",
     "process_variables",

@@ -141,6 +141,8 @@ def _nested(dotted: str, value: Any) -> dict[str, Any]:
 
 def _load_file(path: Path) -> dict[str, Any]:
     try:
+        if not (path.is_file() or is_stream(path)) and path.exists():
+            raise ConfigError(f"cannot read configuration {path}: it is no file")  # a pipe would keep us waiting
         content = _parse_yaml(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise ConfigError(f"cannot read configuration {path}: {error.strerror}") from error
@@ -151,6 +153,11 @@ def _load_file(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ConfigError(f"{path}: the top level must be a mapping of names to values")
     return content
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a configuration comes through a descriptor of ours, as from `<(…)`: it is read once, and in no folder."""
+    return str(path) in {"/dev/stdin", "/dev/null"} or str(path.parent) in {"/dev/fd", "/proc/self/fd"}
 
 
 def _validated(tree: dict[str, Any]) -> Settings:
@@ -219,7 +226,7 @@ def load(
         tree = _merge(tree, _load_file(found))
     for name, value in [*_environment_overrides(environ), *_override_pairs(overrides)]:
         tree = _merge(tree, _nested(name, value))
-    base = found.resolve().parent if found else here
+    base = found.resolve().parent if found and not is_stream(found) else here
     home = _home(environ, base)
     return _validated(tree), Environment(
         home=home.absolute(),

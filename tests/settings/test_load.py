@@ -170,3 +170,19 @@ print([value in shown + child for value in ("a-secret-key", "pa55word", "kept-as
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.splitlines() == ["a-secret-key []", "[False, False, True]"]
+
+
+def test_what_would_keep_us_waiting_is_no_configuration_and_a_pipe_of_ours_is_one(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(ConfigError, match="it is no file"):
+            load(path, (), {}, tmp_path)
+    ours, other = os.pipe()
+    try:
+        os.write(other, b"concurrency: {turns: 3}\n")
+        os.close(other)
+        settings, environment = load(Path(f"/dev/fd/{ours}"), (), {}, tmp_path)
+    finally:
+        os.close(ours)
+    assert settings.concurrency.turns == 3
+    assert (environment.base_dir, environment.home) == (tmp_path, tmp_path / ".orchestrator")
