@@ -100,7 +100,10 @@ class Planner:
 
     def _find(self, settings: Settings) -> None:
         named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
-        paths = [path.absolute() for place in named for path in backlogs_at(place)]
+        # A folder without backlogs is none, unless it stands where a backlog was.
+        stays = {place for place in named if place.absolute() in self._watched}
+        found = (backlogs_at(place) or stays & {place} for place in named)
+        paths = [path.absolute() for places in found for path in places]
         if self._folder.submitted.is_dir():
             paths += backlogs_at(self._folder.submitted)
         self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
@@ -139,7 +142,8 @@ class Planner:
         Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
         """
         # What a sprint wrote into its backlog, or took out of it, is read first.
-        if not watched.untaken(self.known) or not await asyncio.to_thread(lambda: watched.is_current):
+        # In a thread: a backlog of many thousand rows is counted at each look.
+        if not await asyncio.to_thread(lambda: watched.untaken(self.known) and watched.is_current):
             return None
         groups, content = watched.untaken(self.known), watched.content
         if content is None:

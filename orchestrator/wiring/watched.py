@@ -114,14 +114,14 @@ class Watched:
             return None
 
     def _signature(self) -> Signature:
-        """What changes whenever the backlog does; empty when it is gone."""
+        """What changes whenever the backlog does, or why it cannot be looked at."""
         try:
             files = sorted(self.path.rglob("*.md")) if self.path.is_dir() else [self.path]
             if self._sidecar.exists():
                 files.append(self._sidecar)
             return tuple((str(file), *_stamp(file)) for file in files)
-        except OSError:
-            return ()
+        except OSError as error:
+            return ((os.strerror(error.errno or 0), 0, 0, 0),)
 
 
 def _words(content: BacklogContent) -> list[Story]:

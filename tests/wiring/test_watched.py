@@ -1,0 +1,46 @@
+"""What stands where a watched backlog should: each thing is told once, and what was good last goes on."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from orchestrator.adapters.clock import SystemClock
+from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.settings import load
+from orchestrator.wiring.options import ServeOptions
+from orchestrator.wiring.planning import Planner
+from tests.support import plain_environment, write_backlog
+
+
+def test_whatever_takes_a_backlogs_place_is_refused_with_its_reason_and_nothing_waits_for_it(tmp_path: Path) -> None:
+    path = write_backlog(tmp_path / "backlog.csv", "A", "B")
+    good = path.read_bytes()
+    settings, environment = load(None, (), plain_environment(), tmp_path)
+    options = ServeOptions(backlogs=(path,), provider=None, script=None, call_log=None)
+    planner = Planner(options, environment, StateFolder(environment.home), SystemClock())
+
+    def told() -> list[str]:
+        """The second look takes what looks the same twice."""
+        return [news.refused for _ in range(3) for _, news in planner.look(settings)]
+
+    def instead(put: Callable[[], object]) -> str:
+        if path.is_dir():
+            path.rmdir()
+        else:
+            path.unlink(missing_ok=True)
+        put()
+        [why] = told()
+        return why
+
+    assert told() == [""]
+    assert "holds no story files" in instead(path.mkdir)
+    assert "neither a file nor a folder" in instead(lambda: os.mkfifo(path))
+    assert "symbolic links" in instead(lambda: path.symlink_to(path))
+    assert "No such file" in instead(lambda: None)
+    assert "is empty" in instead(path.touch)
+    assert "no rows" in instead(lambda: path.write_bytes(good.splitlines()[0]))
+    assert "not UTF-8" in instead(lambda: path.write_bytes(b"\0" * 100))
+    [watched] = planner.watched
+    assert watched.content is not None
+    assert [story.id for story in watched.content.stories] == ["A", "B"]
+    assert instead(lambda: path.write_bytes(good)) == ""
