@@ -82,6 +82,8 @@ class EventStore:
         self._ending = asyncio.Event()
         self._writer: asyncio.Task[None] | None = None
         self._engine: sa.Engine | None = None
+        self.waits = ""
+        """Why nothing can be written at the moment; "" when it can."""
 
     async def __aenter__(self) -> "EventStore":
         self._engine = await asyncio.to_thread(self._open)
@@ -189,7 +191,7 @@ class EventStore:
             except sa.exc.SQLAlchemyError as error:
                 if not is_away(error):
                     raise
-                reason = reason_of(error)
+                self.waits = reason = reason_of(error)
                 if time.monotonic() - began >= self._patience_s:
                     raise EventLogAway(f"the event log could not be written: {reason}") from error
                 if trial == 0:
@@ -197,6 +199,7 @@ class EventStore:
                 await self._pause(_PAUSES_S[min(trial, len(_PAUSES_S) - 1)])
                 trial += 1
             else:
+                self.waits = ""
                 if trial:
                     self._tell("the event log is written again")
                 return fresh

@@ -8,6 +8,7 @@ import asyncio
 import fcntl
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -33,7 +34,8 @@ class SprintLock:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.ftruncate(self.fd, 0)
+        with suppress(OSError):  # a disk that takes nothing any more: the pid is a dead one's soon
+            os.ftruncate(self.fd, 0)
         self._close()
 
     def _acquire(self) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from types import TracebackType
 
 from orchestrator import __version__
-from orchestrator.adapters.allocator import give_back
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.free_disk import short_of_disk
 from orchestrator.adapters.state_folder import StateFolder
@@ -21,8 +20,9 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.doctor import rows_of
+from orchestrator.wiring.ending import within
 from orchestrator.wiring.fleet import NOT_NOW, Fleet
-from orchestrator.wiring.keeper import Keeper
+from orchestrator.wiring.keeper import Keeper, Thrift
 from orchestrator.wiring.opening import open_daemon, shared_repository
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.planning import Planner
@@ -35,9 +35,6 @@ from orchestrator.wiring.serving import Equipment
 from orchestrator.wiring.submitting import submit, withdraw
 from orchestrator.wiring.watched import News
 from orchestrator.wiring.works import Works
-
-GIVE_BACK_S = 60.0
-"""How often freed memory goes back to the system: it is in pieces between what calls under way hold."""
 
 
 class Daemon:
@@ -72,7 +69,7 @@ class Daemon:
         self._fleet = Fleet(self._tell_waiting, self.wake)
         self._load, self._configure = load, configure
         self._replaced = Replaced()
-        self._give_back_at = 0.0
+        self._thrift = Thrift()
         self._planner = Planner(options, environment, self._folder, self._clock)
         self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
 
@@ -108,7 +105,7 @@ class Daemon:
         keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
         try:
             while not self._stopping.is_set():
-                await self._tick()
+                await within(self._tick(), self._stopping)
                 await self._nap()
         finally:
             beside = [keeping] if self._beginning is None else [keeping, self._beginning]
@@ -119,12 +116,13 @@ class Daemon:
         grace = self.settings.shutdown.grace_s
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
-        await self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work)
+        await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
         cut = await self._drain(grace)
-        await self._fleet.end()
+        # What sprints leave behind in order is waited for, unless they could tell nobody of it.
+        await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
         done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
-        await self.emit("daemon_stopped", done, cut=cut)
+        await within(self.emit("daemon_stopped", done, cut=cut))
 
     def stop(self) -> None:
         """End soon and cleanly; a second time: at once."""
@@ -159,10 +157,7 @@ class Daemon:
 
     async def _tick(self) -> None:
         """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
-        ended, now = await self._fleet.reap(), asyncio.get_running_loop().time()
-        if ended or now >= self._give_back_at:
-            self._give_back_at = now + GIVE_BACK_S
-            await asyncio.to_thread(give_back)
+        await self._thrift.look(at_once=await self._fleet.reap())
         for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
             await self._tell_news(watched.path, news)
         await self._look_at_disk()

@@ -36,7 +36,7 @@ async def readiness_of(works: Works, phase: Phase, disk: str) -> dict[str, str]:
     """Component → what is wrong with it, "" when nothing is; `disk` is what was found about that."""
     try:
         await works.sink.find(["-"])
-        database = ""
+        database = works.sink.waits
     except ConfigError as error:
         database = error.message
     engine = "" if phase == "ready" else f"the daemon is {phase}"

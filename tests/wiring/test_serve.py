@@ -18,7 +18,7 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.testing import TestReport
 from orchestrator.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.settings import load
-from orchestrator.wiring import serving
+from orchestrator.wiring import ending, serving
 from orchestrator.wiring.control import order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
@@ -280,6 +280,27 @@ async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: F
     assert field.named("daemon_stopped")[1].data["cut"] == 1
     assert daemon.hurried
     assert len(field.calls()) == 2
+
+
+async def test_a_daemon_that_cannot_tell_anybody_any_more_ends_all_the_same(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "LAST_S", 0.05)
+    field.slow_delivery("US-001", 60_000)
+    field.overrides.append("shutdown.grace_s=0")
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "delivery"))
+        waiting: list[Event] = []
+
+        async def never(event: Event) -> bool:
+            waiting.append(event)
+            return await asyncio.get_running_loop().create_future()
+
+        monkeypatch.setattr(daemon.works.sink, "emit", never)
+        field.write("Story_ID,Title\nUS-001,One\nUS-001,Twice\n")
+        await field.until(lambda: waiting)
+    assert [event.name for event in waiting][-2:] == ["daemon_stopping", "daemon_stopped"]
 
 
 async def test_orders_are_carried_out_where_nobody_works_on_the_sprint(field: Field) -> None:
