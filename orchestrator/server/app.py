@@ -1,5 +1,7 @@
 """The daemon's HTTP interface as one application."""
 
+from functools import partial
+
 from fastapi import FastAPI
 
 from orchestrator import __version__
@@ -19,6 +21,9 @@ from orchestrator.server.problems import handle_problems
 from orchestrator.server.served import Served
 from orchestrator.server.service import Service
 
+ANSWERS = ("/api/v1/extract", "/api/v1/check/")
+"""Paths where a model's text is read: slow by the megabyte, and meanwhile everything else is slower."""
+
 
 def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
     """Everything the daemon answers; `metrics` are those that its events are fed to.
@@ -30,11 +35,18 @@ def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
     app.state.service = Service(served, metrics or Metrics())
     handle_problems(app)
     # The last one added is the first one asked.
-    app.add_middleware(BodyLimit, limit=lambda: served.settings.serve.body_limit_kb * 1024)
+    app.add_middleware(BodyLimit, limit=partial(_body_limit, served))
     hosts = hosts_of(served.settings, served.environment)
     app.add_middleware(Access, hosts=hosts, token=served.environment.token)
     app.add_middleware(Manners)
     return app
+
+
+def _body_limit(served: Served, path: str) -> tuple[int, str]:
+    """Bytes that a body for this path may have, and the setting that says so."""
+    limits = served.settings.serve
+    whole = (limits.body_limit_kb * 1024, "serve.body_limit_kb")
+    return min(whole, (limits.answer_limit_kb * 1024, "serve.answer_limit_kb")) if path.startswith(ANSWERS) else whole
 
 
 def routed() -> FastAPI:

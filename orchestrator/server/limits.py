@@ -25,10 +25,11 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 class BodyLimit:
     """Middleware: a body is read whole before anything looks at it, up to the limit and the deadline.
 
-    What says its length is judged by that; what comes in chunks is counted.
+    `limit` is how many bytes a path may get, and the setting that says so. What says its length is judged by that;
+    what comes in chunks is counted.
     """
 
-    def __init__(self, app: ASGIApp, *, limit: Callable[[], int], body_s: float = BODY_S) -> None:
+    def __init__(self, app: ASGIApp, *, limit: Callable[[str], tuple[int, str]], body_s: float = BODY_S) -> None:
         self._app, self._limit, self._body_s = app, limit, body_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -36,7 +37,7 @@ class BodyLimit:
         if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY:
             await self._app(scope, receive, send)
             return
-        limit = self._limit()
+        limit, setting = self._limit(scope["path"])
         try:
             async with asyncio.timeout(self._body_s):
                 body = await _read(scope, receive, limit)
@@ -48,7 +49,7 @@ class BodyLimit:
             await response(scope, receive, send)
             return
         if body is None:
-            told = f"the body is larger than {limit} bytes (serve.body_limit_kb)"
+            told = f"the body is larger than {limit} bytes ({setting})"
             response = problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told, headers={"connection": "close"})
             await response(scope, receive, send)
             return

@@ -6,7 +6,7 @@ from typing import Any
 
 from orchestrator.settings import Settings
 
-LATER = ("serve.host", "serve.port", "serve.watchdog_s", "serve.body_limit_kb", "sandbox.", "prompts.dir", "log.format")
+LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.dir", "log.format")
 """What is read once, when the daemon starts."""
 
 

@@ -32,6 +32,11 @@ def small(home: Path) -> Stand:
     return Stand(home, f"serve.body_limit_kb={LIMIT // 1024}")
 
 
+@pytest.fixture
+def short(home: Path) -> Stand:
+    return Stand(home, "serve.answer_limit_kb=1")
+
+
 def chunked(body: bytes, size: int = 4096) -> bytes:
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
@@ -69,6 +74,15 @@ async def test_a_body_is_as_large_as_it_may_be(small: Stand) -> None:
             assert answer.split(b" ", 2)[1:2] == [status], (sent[-80:], answer[:200])
 
 
+async def test_a_text_that_is_to_be_read_has_a_limit_of_its_own(short: Stand) -> None:
+    async with running(short) as daemon:
+        for path in ("/api/v1/extract", "/api/v1/check/plan"):
+            refused = await daemon.client.post(path, json={"text": "x" * 1024})
+            assert (refused.status_code, "serve.answer_limit_kb" in refused.json()["error"]) == (413, True)
+        other = await daemon.client.put("/api/v1/backlogs/b?format=csv", content=b"x" * 2000)
+        assert other.status_code not in {404, 413}
+
+
 async def test_a_body_that_does_not_end_is_nobodys(small: Stand) -> None:
     handed_in: list[bytes] = []
 
@@ -98,8 +112,8 @@ async def test_a_body_has_to_come_in_time() -> None:
     async def app(*_: object) -> None:
         raise AssertionError("it was asked")
 
-    limit = BodyLimit(app, limit=lambda: 10, body_s=0.01)
-    await limit({"type": "http", "method": "PUT", "headers": []}, never, send)  # type: ignore[arg-type]
+    limit = BodyLimit(app, limit=lambda _path: (10, "a.setting"), body_s=0.01)
+    await limit({"type": "http", "method": "PUT", "path": "/", "headers": []}, never, send)  # type: ignore[arg-type]
     assert said[0]["status"] == 408
 
 
