@@ -16,7 +16,7 @@ from orchestrator.ports import Clock
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import RunOptions
 from orchestrator.wiring.repositories import SharedRepository
-from orchestrator.wiring.sprints import finished, new_sprint, sprints_elsewhere
+from orchestrator.wiring.sprints import end_is_told, new_sprint, sprints_elsewhere
 from orchestrator.wiring.watched import News, Watched, backlogs_at
 
 
@@ -124,7 +124,7 @@ class Planner:
         if self._finished.get(record.sprint) == record:
             return True
         try:
-            done = finished(self._environment, self._folder, record)
+            done = end_is_told(self._environment, self._folder, record)
         except ConfigError:  # beginning with it says why
             return False
         if done:

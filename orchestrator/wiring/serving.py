@@ -21,7 +21,15 @@ from orchestrator.wiring.runners import project_runner
 from orchestrator.wiring.sandboxes import begun_events, sandbox_told
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
-from orchestrator.wiring.sprints import Chosen, failed_before, histories_of, require_rows, sprint_events
+from orchestrator.wiring.sprints import (
+    Chosen,
+    ending_id,
+    failed_before,
+    histories_of,
+    last_end,
+    require_rows,
+    sprint_events,
+)
 from orchestrator.wiring.works import Works
 
 
@@ -131,7 +139,7 @@ class ServedSprint:
         folder, record, environment = self._works.folder, self.record, self._environment
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
         facts = sandbox_told(await asyncio.to_thread(sprint_events, environment, folder, record))
-        # The report goes last: a sprint that has one is not looked at again.
+        # In this order: a sprint with a report and this event is not looked at again.
         unpushed = await repository.push(workspace, record)
         report, path = await asyncio.to_thread(
             save_report, folder, record, histories, self._content.stories, None, secrets, facts
@@ -144,6 +152,7 @@ class ServedSprint:
         await self._emit(
             "sprint_ended",
             told,
+            which=ending_id(record.sprint, last_end(record, histories)),
             level=level,
             report=str(path),
             good=good,
@@ -151,12 +160,13 @@ class ServedSprint:
             unpushed=unpushed,
         )
 
-    async def _emit(self, name: str, message: str, *, level: Level, **data: object) -> None:
+    async def _emit(self, name: str, message: str, *, level: Level, which: str = "", **data: object) -> None:
+        """`which` is the event's id, of one that is told once; others are told each time."""
         now = self._works.clock.now()
         sprint = self.record.sprint
         await self._works.sink.emit(
             Event(
-                id=f"{sprint}:{name}:{now.isoformat()}",
+                id=which or f"{sprint}:{name}:{now.isoformat()}",
                 time=now,
                 level=level,
                 name=name,

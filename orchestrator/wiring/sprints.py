@@ -216,7 +216,26 @@ def ended_at(environment: Environment, folder: StateFolder, record: SprintRecord
     histories = histories_of(environment, folder, record)
     if not is_finished(histories) or _reported(folder, record) != _outcomes(histories):
         return None
+    return last_end(record, histories)
+
+
+def last_end(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> datetime:
+    """When the last of its stories ended."""
     return max((history.finished for history in histories.values() if history.finished), default=record.started_at)
+
+
+def ending_id(sprint: str, at: datetime) -> str:
+    """Id of the event `sprint_ended`: told once for each end of its last story, however often one begins to tell it."""
+    return f"{sprint}:sprint_ended:{at.isoformat()}"
+
+
+def end_is_told(environment: Environment, folder: StateFolder, record: SprintRecord) -> bool:
+    """Whether nothing is left to do of a daemon's sprint, telling its end included. Blocks."""
+    at = ended_at(environment, folder, record)
+    if at is None or record.pruned is not None:
+        return at is not None
+    told = ending_id(record.sprint, at)
+    return any(event.id == told for event in sprint_events(environment, folder, record))
 
 
 def _outcomes(histories: Mapping[str, StoryHistory], until: datetime | None = None) -> set[Told]:
