@@ -21,6 +21,11 @@ FEW = {"behind-journal": 2, "before-step": 9, "behind-ref": 3, "before-event": 1
 """Boundaries of the short form, and the how-manieth of each it dies at."""
 
 
+def database_of(engine: str, request: pytest.FixtureRequest) -> str | None:
+    """A fresh one on a real Postgres; None for the files of the state folder."""
+    return request.getfixturevalue("fresh_postgres")() if engine == "postgres" else None
+
+
 def test_dies_at_boundaries_and_is_told_to_end_and_nothing_of_it_shows(tmp_path: Path, undisturbed: Aftermath) -> None:
     bench = DaemonBench(tmp_path)
     for point, number in FEW.items():
@@ -42,9 +47,13 @@ def test_dies_at_boundaries_and_is_told_to_end_and_nothing_of_it_shows(tmp_path:
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @pytest.mark.parametrize("point", POINTS)
-def test_dies_at_a_boundary_over_and_over(tmp_path: Path, undisturbed: Aftermath, point: str) -> None:
+def test_dies_at_a_boundary_over_and_over(
+    tmp_path: Path, undisturbed: Aftermath, point: str, engine: str, request: pytest.FixtureRequest
+) -> None:
     bench = DaemonBench(tmp_path)
+    bench.database = database_of(engine, request)
     deaths = 0
     for number in (1, 2, 3, 5, 8, 13):
         deaths += bench.die_at_boundary(point, number).code == -signal.SIGKILL
@@ -62,12 +71,16 @@ def test_dies_at_a_boundary_over_and_over(tmp_path: Path, undisturbed: Aftermath
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_killed_by_the_clock(tmp_path: Path, undisturbed: Aftermath) -> None:
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_killed_by_the_clock(
+    tmp_path: Path, undisturbed: Aftermath, engine: str, request: pytest.FixtureRequest
+) -> None:
     """Over all kills at most one call is paid twice: one whose reply was cut between arrival and journal."""
     chance, kills, repeated = random.Random(SEED), 0, 0
     print(f"KILL_SEED={SEED}")
     while kills < KILLS:
         bench = DaemonBench(tmp_path / f"clock-{kills}")
+        bench.database = database_of(engine, request)
         for _ in range(chance.randint(2, 6)):
             process = bench.start()
             time.sleep(chance.uniform(0.3, 6))
