@@ -7,9 +7,11 @@ fifty stories at once made a daemon half as large again as what it holds (mallop
 import ctypes
 import sys
 
-_M_ARENA_MAX = -8
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """malloc.h of glibc."""
 ARENAS = 2
+APART = 64 * 1024
+"""Bytes from which a block is mapped by itself, and unmapped when it is freed: prompts, records of steps, file lists."""
 
 
 def _glibc() -> ctypes.CDLL | None:
@@ -20,10 +22,17 @@ def _glibc() -> ctypes.CDLL | None:
     return library if hasattr(library, "gnu_get_libc_version") else None
 
 
-def few_arenas() -> bool:
-    """From now on the process begins no further arena beyond ARENAS; whether the C library has such a thing."""
+def be_thrifty() -> bool:
+    """From now on no further arena beyond ARENAS, and large blocks by themselves; whether the C library can do so.
+
+    Named thresholds stay as they are named: by itself glibc raises them with each large block that is freed, until all
+    lie between what is still held.
+    """
     library = _glibc()
-    return library is not None and bool(library.mallopt(_M_ARENA_MAX, ARENAS))
+    if library is None:
+        return False
+    named = ((_M_ARENA_MAX, ARENAS), (_M_MMAP_THRESHOLD, APART), (_M_TRIM_THRESHOLD, 2 * APART))
+    return all([library.mallopt(name, value) for name, value in named])
 
 
 def give_back() -> None:

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.adapters.allocator import few_arenas
+from orchestrator.adapters.allocator import be_thrifty
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.daemon_lease import Lease
@@ -49,7 +49,7 @@ async def open_daemon(
     listen: Callable[[Event], None],
 ) -> Opened:
     """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
-    few_arenas()  # before the threads begin
+    be_thrifty()  # before the threads begin
     folder = StateFolder(environment.home)
     await asyncio.to_thread(folder.make)
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))

@@ -13,7 +13,7 @@ PROGRAM = """
     import ctypes, json, sys, threading
     from orchestrator.adapters import allocator
 
-    bounded = allocator.few_arenas() if sys.argv[1] == "few" else False
+    bounded = allocator.be_thrifty() if sys.argv[1] == "few" else False
     together = threading.Barrier(24)
 
     def work():
@@ -51,12 +51,12 @@ def arenas(how: str) -> tuple[bool, int]:
 
 
 @pytest.mark.skipif(allocator._glibc() is None, reason="another C library than glibc")
-def test_many_threads_share_a_few_arenas() -> None:
+def test_many_threads_share_a_be_thrifty() -> None:
     assert arenas("many")[1] > allocator.ARENAS
     assert arenas("few") == (True, allocator.ARENAS)
 
 
 def test_without_glibc_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not allocator.few_arenas()
+    assert not allocator.be_thrifty()
     allocator.give_back()
