@@ -11,7 +11,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 """malloc.h of glibc."""
 ARENAS = 2
 APART = 64 * 1024
-"""Bytes from which a block is mapped by itself, and unmapped when it is freed: prompts, records of steps, file lists."""
+"""Bytes from which a block is mapped by itself, and unmapped when it is freed: prompts, steps' results, file lists."""
 
 
 def _glibc() -> ctypes.CDLL | None:
