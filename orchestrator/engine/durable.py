@@ -157,7 +157,8 @@ class DurableEngine:
         return {
             "name": "orchestrator",
             "system_database_engine": database.engine,
-            "application_version": APPLICATION_VERSION,
+            # What was cut goes through a queue that every engine of the database looks at, and takes its version from.
+            "application_version": f"{APPLICATION_VERSION}/{self._executor_id}",
             "executor_id": self._executor_id,
             "serializer": DBOSPortableJSONSerializer(),
             "log_level": "CRITICAL",
