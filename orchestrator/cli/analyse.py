@@ -1,12 +1,13 @@
 """`analyse`: a repository read stage by stage, an improvement plan, a backlog."""
 
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.cli.analyse_there import analyse_there, goes_there
+from orchestrator.cli.analysis_summary import tell_written
 from orchestrator.cli.common import (
     ConfigOption,
     Exit,
@@ -19,18 +20,19 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.console import EventPrinter, printer_for
+from orchestrator.cli.early import ends_with_stdin
 from orchestrator.cli.logline import safe
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
-from orchestrator.domain.analysis import ImprovementPlan, StageStatus, TaskPriority
 from orchestrator.domain.words import counted
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import AnalyseOptions
 
 if TYPE_CHECKING:
     from orchestrator.analysis.estimate import AnalysisEstimate
-    from orchestrator.wiring.analysis_output import Written
 
-RepoArgument = Annotated[Path, typer.Argument(metavar="REPO", help="The folder to be read; nothing in it is changed.")]
+RepoArgument = Annotated[
+    Path | None, typer.Argument(metavar="REPO", help="The folder to be read, not changed; default: this one.")
+]
 PrdOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Requirements; default: project.vision.")]
 ProfileOption = Annotated[str | None, typer.Option(metavar="NAME", help="A profile of analysis.profiles.")]
 StagesOption = Annotated[str | None, typer.Option(metavar="A,B", help="Prompts by their ids, in place of a profile.")]
@@ -40,12 +42,18 @@ OutOption = Annotated[Path, typer.Option(metavar="DIR", help="Folder of mvp_impr
 BacklogOption = Annotated[Path | None, typer.Option(metavar="FILE", help="Tasks as stories: .csv, .yaml or .yml.")]
 ReplaceOption = Annotated[bool, typer.Option("--replace", help="Write over a backlog that is there.")]
 IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the analysis; default: AN-001 …")]
+TheirUrlOption = Annotated[
+    str | None, typer.Option("--url", metavar="URL", help="A daemon, for its repository; default: ORCHESTRATOR_URL.")
+]
+OwnedOption = Annotated[
+    bool, typer.Option("--owned", hidden=True, help="End when stdin does.", callback=ends_with_stdin)
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
 
 @told
 def analyse_command(
-    repo: RepoArgument = Path(),
+    repo: RepoArgument = None,
     prd: PrdOption = None,
     profile: ProfileOption = None,
     stages: StagesOption = None,
@@ -60,26 +68,36 @@ def analyse_command(
     call_log: CallLogOption = None,
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
+    url: TheirUrlOption = None,
+    owned: OwnedOption = False,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read a repository stage by stage and write a prioritised improvement plan, and a backlog that `run` takes.
 
+    Without REPO a daemon that is named (--url, ORCHESTRATOR_URL) reads its own; the files are written here.
+
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
     settings, environment = configured(config, [*(overrides or ()), *(["analysis.triage=true"] if triage else [])])
-    chosen = tuple(name.strip() for name in (stages or "").split(",") if name.strip())
-    if stages is not None and not chosen:
-        fail("--stages names no prompt: name some, or leave it out")
     options = AnalyseOptions(
-        repo=repo, prd=prd, profile=profile, stages=chosen, prompts=prompts, out=out, to_backlog=to_backlog,
-        replace=replace, analysis=analysis, provider=provider, script=script, call_log=call_log,
+        repo=repo or Path(), prd=prd, profile=profile, stages=_names(stages), prompts=prompts, out=out,
+        to_backlog=to_backlog, replace=replace, analysis=analysis, provider=provider, script=script, call_log=call_log,
     )  # fmt: skip
+    if goes_there(environment, url, here={"REPO": repo is not None, "--dry-run": dry_run}, options=options):
+        raise typer.Exit(analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
     if dry_run:
         raise typer.Exit(_dry_run(options, settings, environment, as_json=as_json))
     printer = printer_for(settings, as_json=as_json, log_format=log_format)
     raise typer.Exit(_execute(options, settings, environment, printer, as_json=as_json))
+
+
+def _names(stages: str | None) -> tuple[str, ...]:
+    chosen = tuple(name.strip() for name in (stages or "").split(",") if name.strip())
+    if stages is not None and not chosen:
+        fail("--stages names no prompt: name some, or leave it out")
+    return chosen
 
 
 def _dry_run(options: AnalyseOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
@@ -106,11 +124,7 @@ def _execute(
     if written is None:
         say("interrupted; the same command goes on where this one stopped")
         return Exit.INTERRUPTED
-    if as_json:
-        print_json(written.plan.model_dump(mode="json"))
-    for line in _summary(written):
-        tell(line)
-    return Exit.GOOD if written.whole else Exit.NOT_DONE
+    return tell_written(written, tell, as_json=as_json)
 
 
 def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
@@ -123,35 +137,4 @@ def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
     yield (
         f"tokens: about {tokens.input} in ({tokens.shared} of each call are the same), about {tokens.output} out"
         + (f"; {planned.cost_usd:.2f} USD without a cache" if planned.cost_usd is not None else "")
-    )
-
-
-def _summary(written: "Written") -> Iterator[str]:
-    plan = written.plan
-    yield ""
-    yield f"Analysis {plan.analysis}, {plan.profile}"
-    for stage in plan.stages:
-        how = counted(stage.tasks, "task") if stage.status is StageStatus.ANSWERED else stage.status.replace("_", " ")
-        yield f"  {stage.id:<20} {how}"
-        for finding in stage.findings:
-            if finding.severity.blocks:
-                yield f"      {finding.code}: {finding.message}; {finding.fix}"
-    for finding in plan.findings:
-        yield f"{'error' if finding.severity.blocks else 'note'}: {finding}; {finding.fix}"
-    yield _totals(plan)
-    yield f"Plan: {written.plan_path} (and plan.json beside it)"
-    if written.backlog_path is not None:
-        command = shlex.join(["orchestrator", "run", str(written.backlog_path), "--repo", plan.repo, "--dry-run"])
-        yield f"Backlog: {written.backlog_path}; `{command}` shows what it comes to"
-
-
-def _totals(plan: ImprovementPlan) -> str:
-    counts = {priority: sum(task.priority is priority for task in plan.tasks) for priority in TaskPriority}
-    told_counts = ", ".join(f"{count} {priority}" for priority, count in counts.items() if count)
-    marked = sum(bool(task.marks) for task in plan.tasks)
-    cost = f"{plan.cost_usd:.2f} USD" if plan.cost_usd is not None else "cost unknown"
-    return (
-        f"{counted(len(plan.tasks), 'task')}{f' ({told_counts})' if told_counts else ''}"
-        f"{f', {marked} to be looked at first' if marked else ''}; {counted(plan.calls, 'call')}, "
-        f"{plan.tokens.input} tokens in ({plan.tokens.cached} cached), {plan.tokens.output} out, {cost}"
     )

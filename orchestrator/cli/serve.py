@@ -60,7 +60,10 @@ def serve_command(
     settings, environment = configured(config, words)
     if port is not None:
         environment = environment.model_copy(update={"port": port})
-    options = ServeOptions(backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log)
+    options = ServeOptions(
+        backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log,
+        config=config, overrides=tuple(words),
+    )  # fmt: skip
 
     def again() -> Settings:
         if config is not None and is_stream(config):

@@ -6,6 +6,7 @@ from fastapi import FastAPI
 
 from orchestrator import __version__
 from orchestrator.server import (
+    analysis_routes,
     answer_routes,
     daemon_routes,
     events,
@@ -60,6 +61,15 @@ def routed() -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
-    for room in (health, daemon_routes, sprint_routes, order_routes, events, keeping_routes, answer_routes):
+    for room in (
+        health,
+        daemon_routes,
+        sprint_routes,
+        order_routes,
+        analysis_routes,
+        events,
+        keeping_routes,
+        answer_routes,
+    ):
         app.include_router(room.router)
     return app

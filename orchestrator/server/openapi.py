@@ -9,14 +9,23 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from orchestrator import __version__
+from orchestrator.domain.analysis_order import AnalysisAsked
 from orchestrator.server.models import AnswerBody, CheckBody, ExtractBody, OrderBody, PruneBody, ReplanBody
 from orchestrator.server.problems import Problem
 
-BODIES: tuple[type[BaseModel], ...] = (AnswerBody, CheckBody, ExtractBody, OrderBody, PruneBody, ReplanBody)
+BODIES: tuple[type[BaseModel], ...] = (
+    AnalysisAsked,
+    AnswerBody,
+    CheckBody,
+    ExtractBody,
+    OrderBody,
+    PruneBody,
+    ReplanBody,
+)
 WHY: Mapping[int, str] = {
     401: "No token, or not the daemon's",
     403: "Not from this machine, which alone may ask without a token; or this needs the token everywhere",
-    404: "There is no such sprint, story or backlog",
+    404: "There is no such sprint, story, backlog or analysis",
     408: "The body did not come in time",
     409: "It cannot be done as things are now",
     413: "The body is too large",
@@ -33,6 +42,7 @@ TAGS = (
     ("daemon", "The daemon and the backlogs that it watches"),
     ("sprints", "What the record says of sprints and stories"),
     ("orders", "What people order and answer"),
+    ("analyses", "The daemon's repository, read stage by stage"),
     ("events", "The log, as it is recorded"),
     ("keeping", "The state folder, and what the daemon's machine has"),
     ("answers", "Answers of models, read and judged by hand"),

@@ -3,10 +3,21 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState
 from orchestrator.domain.daemon import DaemonState, Submitted
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.retention import Pruned
 from orchestrator.settings import Environment, Settings
+
+
+class Analysing(Protocol):
+    """Who carries analyses out. Both raise SprintLocked for what cannot be while another one, or none, is at work."""
+
+    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+        """Keep what is asked and begin it. Raises ConfigError for what cannot be used; nothing is kept then."""
+
+    async def cancel(self, analysis: str) -> AnalysisState:
+        """End the one that is at work. Raises UnknownName."""
 
 
 class Served(Protocol):
@@ -19,6 +30,10 @@ class Served(Protocol):
     @property
     def settings(self) -> Settings:
         """As they are now: a reload puts others in their place."""
+
+    @property
+    def analyses(self) -> Analysing:
+        """One analysis of its repository at a time."""
 
     def state(self) -> DaemonState:
         """How the daemon is at this moment. Called on the event loop; blocks for nothing."""

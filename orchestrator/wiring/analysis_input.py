@@ -53,15 +53,7 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
         raise RepositoryError(f"{options.repo} is the inside of a repository: name a folder with its files checked out")
     prd_path = _prd_path(options, settings, environment)
     prd = _prd(prd_path) if prd_path is not None else ""
-    own = _own_folder(options, settings, environment)
-    library = Library(
-        packaged=_packaged_prompts(settings, environment),
-        own=load_stage_prompts(own) if own is not None else {},
-        own_name=own.resolve().name if own is not None else "",
-    )
-    if options.profile is not None and options.stages:
-        raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
-    chosen = choose(library, settings.analysis, profile=options.profile, stages=options.stages)
+    library, chosen = _choice(options, settings, environment)
     prompts = offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts
     held = settings.analysis.model_dump_json(include=SHOWN_BY)
     said = [str(repo), prd, chosen.profile, held, *(prompt.model_dump_json(exclude={"file"}) for prompt in prompts)]
@@ -73,6 +65,26 @@ def analysis_input(options: AnalyseOptions, settings: Settings, environment: Env
         prompts=prompts,
         asked=hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest(),
     )
+
+
+def check_choice(options: AnalyseOptions, settings: Settings, environment: Environment) -> str:
+    """What `analysis_input` says of all but the repository: the profile, or raises ConfigError. Blocks."""
+    prd_path = _prd_path(options, settings, environment)
+    if prd_path is not None:
+        _prd(prd_path)
+    return _choice(options, settings, environment)[1].profile
+
+
+def _choice(options: AnalyseOptions, settings: Settings, environment: Environment) -> tuple[Library, Chosen]:
+    own = _own_folder(options, settings, environment)
+    library = Library(
+        packaged=_packaged_prompts(settings, environment),
+        own=load_stage_prompts(own) if own is not None else {},
+        own_name=own.resolve().name if own is not None else "",
+    )
+    if options.profile is not None and options.stages:
+        raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
+    return library, choose(library, settings.analysis, profile=options.profile, stages=options.stages)
 
 
 def _packaged_prompts(settings: Settings, environment: Environment) -> dict[str, StagePrompt]:
@@ -89,10 +101,11 @@ def packed_repository(
     ours = {options.out.resolve() / PLAN, options.out.resolve() / PLAN_JSON}
     ours |= {path.resolve() for path in (options.to_backlog, options.script, options.call_log) if path is not None}
     home = environment.home.resolve()
+    apart = home not in given.repo.parents  # else it is a checkout that the daemon has made there to be read
     sources = [
         Source(*seen)
         for seen in list_files(given.repo, settings.analysis.ignore)
-        if (given.repo / seen.path) not in ours and home not in (given.repo / seen.path).parents
+        if (given.repo / seen.path) not in ours and not (apart and home in (given.repo / seen.path).parents)
     ]
     if not sources:
         raise ConfigError(f"{given.repo} holds no file that an analysis could read")

@@ -26,6 +26,7 @@ from orchestrator.domain.analysis import (
 )
 from orchestrator.domain.findings import Finding, blocking, major
 from orchestrator.domain.redaction import redacted
+from orchestrator.domain.titles import same_title
 from orchestrator.errors import ConfigError
 from orchestrator.ports import Clock
 from orchestrator.prompts.render import PromptLibrary
@@ -50,10 +51,14 @@ class Written:
 
     @property
     def whole(self) -> bool:
-        """Whether every stage answered as asked, and there is a task to do."""
-        stages = self.plan.stages
-        sound = all(stage.status is StageStatus.ANSWERED and not blocking(stage.findings) for stage in stages)
-        return sound and bool(self.plan.tasks)
+        """See `is_whole`."""
+        return is_whole(self.plan)
+
+
+def is_whole(plan: ImprovementPlan) -> bool:
+    """Whether every stage answered as asked, and there is a task to do."""
+    sound = all(stage.status is StageStatus.ANSWERED and not blocking(stage.findings) for stage in plan.stages)
+    return sound and bool(plan.tasks)
 
 
 def write_results(
@@ -72,10 +77,34 @@ def write_results(
     it is written. Raises ConfigError for a file that cannot be written: what was paid for is kept, and the same command
     goes on.
     """
-    plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
-    before = _text(plan_path)
+    before = _text(options.out / PLAN)
     told = _plan(outcome, clock, before)
     plan = ImprovementPlan.model_validate(redacted(told.model_dump(mode="json"), secrets))
+    return _put(options, settings, library, plan, before, wrote)
+
+
+def write_plan(options: AnalyseOptions, settings: Settings, library: PromptLibrary, plan: ImprovementPlan) -> Written:
+    """The same for a plan that a daemon has made: ticked boxes of the plan that is there stay ticked too."""
+    before = _text(options.out / PLAN)
+    ticked = ticked_titles(before)
+    tasks = tuple(
+        task.model_copy(update={"done": task.done or same_title(task.title) in ticked}) for task in plan.tasks
+    )
+    answered = all(stage.status is StageStatus.ANSWERED for stage in plan.stages)
+    left = () if answered else (*plan.ticks_left, *ticks_left(before, (task.title for task in tasks)))
+    plan = plan.model_copy(update={"tasks": tasks, "ticks_left": tuple(dict.fromkeys(left))})
+    return _put(options, settings, library, plan, before, lambda _path, _content: None)
+
+
+def _put(
+    options: AnalyseOptions,
+    settings: Settings,
+    library: PromptLibrary,
+    plan: ImprovementPlan,
+    before: str,
+    wrote: Callable[[Path, str], None],
+) -> Written:
+    plan_path, json_path = options.out / PLAN, options.out / PLAN_JSON
     backlog, header = options.to_backlog, _header()
     if backlog is not None and plan.tasks:
         text, said = backlog_text(plan, backlog.suffix.lower(), header)

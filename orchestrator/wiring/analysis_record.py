@@ -45,13 +45,8 @@ def new_record(
     masks: Masks,
 ) -> AnalysisRecord:
     """The record of an analysis that begins now, under `name` or the next free id. Raises ConfigError."""
-    if name is not None and (problem := id_problem(name)):
-        raise ConfigError(f"--id {name}: {problem}")
-    taken = _taken(folder, environment)
-    if name in taken:
-        raise ConfigError(f"{name} is the id of a sprint or of another state folder's analysis; give it another one")
     return AnalysisRecord(
-        analysis=_claimed(folder, name, taken),
+        analysis=claim(folder, environment, name),
         repo=str(given.repo),
         prd_file=given.prd_file,
         prd=masks.masked(given.prd).text,
@@ -63,6 +58,16 @@ def new_record(
         asked=given.asked,
         started_at=clock.now(),
     )
+
+
+def claim(folder: StateFolder, environment: Environment, name: str | None) -> str:
+    """`name`, or the next free id, which belongs to the caller from now on. Raises ConfigError."""
+    if name is not None and (problem := id_problem(name)):
+        raise ConfigError(f"--id {name}: {problem}")
+    taken = _taken(folder, environment)
+    if name in taken:
+        raise ConfigError(f"{name} is the id of a sprint or of another state folder's analysis; give it another one")
+    return _claimed(folder, name, taken)
 
 
 def _claimed(folder: StateFolder, name: str | None, taken: frozenset[str]) -> str:

@@ -26,6 +26,7 @@ from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.backup import BackedUp, BackupHeader, SprintKept
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
+from orchestrator.wiring.analysis_jobs import JOB_FILES
 from orchestrator.wiring.moment import ENGINE, EVENTS, Moment, moment
 from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.sprints import finished
@@ -142,7 +143,8 @@ def _files(home: Path, now: Moment, mirrors: list[Path]) -> Iterator[tuple[str, 
     """(name in the archive, file) of all that is copied as it stands."""
     objects = (path for mirror in mirrors for path in object_files(mirror))
     kept = [*home.glob("analyses/*/codebase.json"), *home.glob("daemon/id"), *home.glob("daemon/backlogs/*.json")]
-    for path in (*objects, *_replies(home / "replies", now), *kept, *_others(home)):
+    served = [path for pattern in JOB_FILES for path in home.glob(f"analyses/*/{pattern}")]
+    for path in (*objects, *_replies(home / "replies", now), *kept, *served, *_others(home)):
         yield str(path.relative_to(home)), path
 
 

@@ -51,6 +51,10 @@ class ServeOptions(ModelOptions):
 
     backlogs: tuple[Path, ...] = ()
     """Files and folders, beside those of the settings and those that are handed in."""
+    config: Path | None = None
+    """`--config` …"""
+    overrides: tuple[str, ...] = ()
+    """… and every `--set`, for what the daemon begins in a process of its own."""
 
 
 def default_repository() -> Path:

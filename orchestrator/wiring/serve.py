@@ -19,6 +19,7 @@ from orchestrator.domain.retention import Pruned
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings
+from orchestrator.wiring.analyses import Analyses
 from orchestrator.wiring.doctor import rows_of
 from orchestrator.wiring.ending import within
 from orchestrator.wiring.fleet import NOT_NOW, Fleet
@@ -71,9 +72,10 @@ class Daemon:
         self._replaced = Replaced()
         self._thrift = Thrift()
         self._planner = Planner(options, environment, self._folder, self._clock)
+        self.analyses = Analyses(self, options)
         self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
 
-    _repository: SharedRepository
+    repository: SharedRepository
     _provider: RoutedProvider
     _equipment: Equipment
     works: Works
@@ -83,10 +85,11 @@ class Daemon:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_providers)
             opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
-            self._repository, self._provider, self._equipment = opened.repository, opened.provider, opened.equipment
+            self.repository, self._provider, self._equipment = opened.repository, opened.provider, opened.equipment
             self.works = opened.equipment.works
             self._planner.executor_id = executor_id = opened.executor_id
             stack.push_async_callback(self._fleet.end)
+            stack.push_async_callback(self.analyses.end, 0, self._hurry)
             self._stack = stack.pop_all()
         self._phase = "ready"
         self._opened.set()
@@ -102,6 +105,7 @@ class Daemon:
 
     async def run(self) -> None:
         """Work until `stop`; then nothing new begins and what is at work gets its grace."""
+        self.analyses.carry_on()
         keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
         try:
             while not self._stopping.is_set():
@@ -117,7 +121,7 @@ class Daemon:
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
         await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
-        cut = await self._drain(grace)
+        cut, _ = await asyncio.gather(self.works.drain(grace, self._hurry), self.analyses.end(grace, self._hurry))
         # What sprints leave behind in order is waited for, unless they could tell nobody of it.
         await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
@@ -146,15 +150,6 @@ class Daemon:
                 await self._wake.wait()
         self._wake.clear()
 
-    async def _drain(self, grace: float) -> int:
-        draining = asyncio.create_task(self.works.switchboard.drain(grace), name="drain")
-        hurry = asyncio.create_task(self._hurry.wait(), name="hurry")
-        await asyncio.wait({draining, hurry}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (draining, hurry):
-            task.cancel()
-        await asyncio.gather(draining, hurry, return_exceptions=True)
-        return self.works.switchboard.at_work
-
     async def _tick(self) -> None:
         """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
         await self._thrift.look(at_once=await self._fleet.reap())
@@ -180,7 +175,7 @@ class Daemon:
             if path in busy or not self._fleet.is_free(path):
                 continue
             try:
-                record = await self._planner.new_sprint(watched, self._repository)
+                record = await self._planner.new_sprint(watched, self.repository)
             except NOT_NOW as error:
                 await self._fleet.waits(path, error.message)
                 continue
@@ -193,7 +188,7 @@ class Daemon:
         if content is None:
             await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
         elif self._fleet.is_free(record.sprint):
-            self._fleet.begin(record, content, self._equipment, self.settings, self._repository)
+            self._fleet.begin(record, content, self._equipment, self.settings, self.repository)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
         await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
@@ -278,7 +273,7 @@ class Daemon:
             await self.emit("settings_refused", told, level=Level.ERROR)
             raise
         change = change_between(self.settings, settings)
-        self._repository = repository
+        self.repository = repository
         self._take(settings, provider)
         await self.emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
         self.wake()

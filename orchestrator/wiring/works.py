@@ -88,6 +88,16 @@ class Works:
             self._stack = stack.pop_all()
         return self
 
+    async def drain(self, grace_s: float, hurry: asyncio.Event) -> int:
+        """No new turn begins; those at work may end within the grace, or until there is `hurry`. How many did not."""
+        draining = asyncio.create_task(self.switchboard.drain(grace_s), name="drain")
+        hurried = asyncio.create_task(hurry.wait(), name="hurry")
+        await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (draining, hurried):
+            task.cancel()
+        await asyncio.gather(draining, hurried, return_exceptions=True)
+        return self.switchboard.at_work
+
     async def halt(self) -> None:
         """End the engine and all that it runs: from then on nothing of a sprint is recorded. Again: nothing."""
         await self._running.aclose()

@@ -14,23 +14,56 @@ import httpx2
 
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState, AnalysisStatus
 from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import major
 from orchestrator.domain.retention import Pruned
-from orchestrator.errors import BacklogError, ConfigError, UnknownName
+from orchestrator.errors import BacklogError, ConfigError, SprintLocked, UnknownName
 from orchestrator.server.app import build_app
 from orchestrator.server.connection import Patience
 from orchestrator.server.listen import Address, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
+from orchestrator.wiring.analysis_jobs import Job, Jobs
 from orchestrator.wiring.retention import prune
 from tests.support import plain_environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 TOKEN = "a-rather-long-token-of-a-test-1"
 SECRET = "sk-ant-api03-abcdefghijklmnop1"
+
+
+class Desk:
+    """Takes analyses in, and leaves them there."""
+
+    def __init__(self, stand: "Stand") -> None:
+        self.jobs = Jobs(stand.environment)
+
+    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+        return await asyncio.to_thread(self._begin, asked)
+
+    async def cancel(self, analysis: str) -> AnalysisState:
+        return await asyncio.to_thread(self._cancel, analysis)
+
+    def _begin(self, asked: AnalysisAsked) -> AnalysisState:
+        if asked.profile == "nix":
+            raise ConfigError("there is no profile nix")
+        if self.jobs.unfinished():
+            raise SprintLocked("an analysis is at work: one at a time", pid=1)
+        self.jobs.save(Job(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
+        return self.jobs.state(self.jobs.unfinished()[0])
+
+    def _cancel(self, analysis: str) -> AnalysisState:
+        job = self.jobs.job(analysis)
+        if job is None:
+            raise UnknownName(f"this daemon was asked for no analysis {analysis}")
+        if job.status is not AnalysisStatus.RUNNING:
+            raise SprintLocked(f"analysis {analysis} is not at work", pid=1)
+        job = job.model_copy(update={"status": AnalysisStatus.CANCELLED, "ended_at": NOON})
+        self.jobs.save(job)
+        return self.jobs.state(job)
 
 
 class Stand:
@@ -46,6 +79,7 @@ class Stand:
         self.hangs: asyncio.Event | None = None
         self.handed_in: dict[str, bytes] = {}
         self.faulty = ""
+        self.analyses = Desk(self)
 
     def state(self) -> DaemonState:
         backlogs = [

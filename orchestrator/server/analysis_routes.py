@@ -1,0 +1,67 @@
+"""Routes by which the daemon's repository is analysed: what `analyse` does, where the daemon is."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path
+from starlette.responses import Response
+
+from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisState
+from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.server.bodies import body_of
+from orchestrator.server.models import Id
+from orchestrator.server.openapi import GUARDED, READS, WRITES, refusals, takes
+from orchestrator.server.problems import Refused
+from orchestrator.server.service import ServiceDep
+from orchestrator.wiring.analysis_jobs import Jobs
+
+router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
+AnalysisId = Annotated[Id, Path(description="An analysis's id")]
+Asked = Annotated[AnalysisAsked, Depends(body_of(AnalysisAsked))]
+
+
+@router.post(
+    "", operation_id="analyse", summary="Begin an analysis of the daemon's repository",
+    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisAsked),
+    responses={202: {"model": AnalysisState}, **refusals(*WRITES)},
+)  # fmt: skip
+async def analyse(body: Asked, service: ServiceDep) -> Response:
+    """It is kept first, then carried out by a process of its own, also over restarts. 409: another one is at work."""
+    try:
+        state = await service.served.analyses.begin(body)
+    except ConfigError as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+    return await service.answer(lambda: state.model_dump(mode="json"), HTTPStatus.ACCEPTED)
+
+
+@router.get(
+    "", operation_id="analyses", summary="The analyses of the state folder, the newest last",
+    responses={200: {"model": list[AnalysisState]}, **refusals(*GUARDED, 503)},
+)  # fmt: skip
+async def analyses(service: ServiceDep) -> Response:
+    """Those that the daemon was asked for, and those of the command."""
+    jobs = Jobs(service.environment)
+    return await service.answer(lambda: [state.model_dump(mode="json") for state in jobs.states()])
+
+
+@router.get(
+    "/{analysis}", operation_id="analysis", summary="An analysis, and what it has come to",
+    responses={200: {"model": AnalysisShown}, **refusals(*READS)},
+)  # fmt: skip
+async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
+    """How it stands, where its files are, and their texts up to 4 MB each."""
+    jobs = Jobs(service.environment)
+    return await service.answer(lambda: jobs.shown(analysis).model_dump(mode="json"))
+
+
+@router.delete(
+    "/{analysis}", operation_id="cancel_analysis", summary="End an analysis that is at work",
+    responses={200: {"model": AnalysisState}, **refusals(*WRITES)},
+)  # fmt: skip
+async def cancel(analysis: AnalysisId, service: ServiceDep) -> Response:
+    """What has been paid for is kept: asked for again with its id, it goes on. 409: it is not at work."""
+    try:
+        state = await service.served.analyses.cancel(analysis)
+    except UnknownName as error:
+        raise Refused(HTTPStatus.NOT_FOUND, error.message, error.findings) from error
+    return await service.answer(lambda: state.model_dump(mode="json"))
