@@ -57,10 +57,11 @@ def sharing(surface: Surface) -> Surface:
 
     Of one read from a record every path and name is an object of its own.
     """
-    exports = tuple(_shared(entry.path, entry.names) for entry in surface.exports)
+    exports = tuple(exports_of(entry.path, entry.names) for entry in surface.exports)
     return surface.model_copy(update={"files": tuple(map(sys.intern, surface.files)), "exports": exports})
 
 
 @lru_cache(maxsize=4096)
-def _shared(path: str, names: tuple[str, ...]) -> FileExports:
-    return FileExports(path=sys.intern(path), names=tuple(map(sys.intern, names)))
+def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
+    """The same object for the same path and names, as long as some thousand others were not asked for since."""
+    return FileExports(path=sys.intern(str(path)), names=tuple(map(sys.intern, names)))

@@ -13,19 +13,19 @@ TEXTS = 4096
 
 
 class Remembered(Generic[T]):
-    """`read(text, path)`, its result kept by path and the text's hash; the text itself is not held.
+    """`read(text, path)`, its result kept by the hash of path and text; neither is held itself.
 
     Results are shared by all who ask, from any thread: read them, never change them.
     """
 
     def __init__(self, read: Callable[[str, str], T], size: int = TEXTS) -> None:
         self._read, self._size = read, size
-        self._known: OrderedDict[tuple[str, bytes], T] = OrderedDict()
+        self._known: OrderedDict[bytes, T] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, text: str, path: str) -> T:
         """As `read`; raises what it raises, and forgets nothing for that."""
-        key = (path, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+        key = blake2b(f"{path}\0{text}".encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)

@@ -4,10 +4,11 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.contract.rules import is_test_file
-from orchestrator.domain.surface import Endpoint, FileExports, Surface, Table
+from orchestrator.domain.surface import Endpoint, FileExports, Surface, Table, exports_of
 from orchestrator.sprint.patterns import JAVASCRIPT, MAX_TEST_FILES, PYTHON, code_patterns, test_style
 from orchestrator.sprint.remembered import Remembered
 from orchestrator.syntax import javascript_endpoints, javascript_source, python_endpoints, python_source
@@ -99,10 +100,11 @@ def build_surface(
     exports: list[FileExports] = []
     endpoints: list[Endpoint] = []
     models: list[Table] = []
-    for path in read:  # all that is read of one file together: its tree is then parsed once
-        exports.append(_exports(texts[path], path))
-        endpoints += _endpoints(texts[path], path)
-        models += _models(texts[path], path)
+    for path in read:
+        told = _told(texts[path], path)
+        exports.append(told.exports)
+        endpoints += told.endpoints
+        models += told.models
     if dependencies is None:
         manifests = (path for path in texts if is_manifest(path) and _worth_reading(path))
         dependencies = (name for path in manifests for name in dependencies_of(path, texts[path]))
@@ -119,17 +121,24 @@ def build_surface(
     )
 
 
+class _Told(NamedTuple):
+    """What one file's text tells."""
+
+    exports: FileExports
+    endpoints: tuple[Endpoint, ...]
+    models: tuple[Table, ...]
+
+
 @Remembered
-def _endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
+def _told(text: str, path: str) -> _Told:
     suffix = PurePosixPath(path).suffix.lower()
     if suffix in PYTHON:
-        return python_endpoints.endpoints(text, path)
-    return javascript_endpoints.endpoints(text, path) if suffix in JAVASCRIPT else ()
-
-
-@Remembered
-def _models(text: str, path: str) -> tuple[Table, ...]:
-    return read_models(text, path) if path.endswith(".py") else ()
+        names = python_source.exported_names(text)
+        return _Told(exports_of(path, names), python_endpoints.endpoints(text, path), read_models(text, path))
+    if suffix in JAVASCRIPT:
+        names = javascript_source.exported_names(text, path)
+        return _Told(exports_of(path, names), javascript_endpoints.endpoints(text, path), ())
+    return _Told(exports_of(path, ()), (), ())
 
 
 def _tables(
@@ -145,17 +154,6 @@ def _tables(
         if (table.name.lower(), columns) not in told:
             told.add((table.name.lower(), columns))
             yield table.model_copy(update={"columns": columns})
-
-
-@Remembered
-def _exports(text: str, path: str) -> FileExports:
-    suffix = PurePosixPath(path).suffix.lower()
-    names: tuple[str, ...] = ()
-    if suffix in PYTHON:
-        names = python_source.exported_names(text)
-    elif suffix in JAVASCRIPT:
-        names = javascript_source.exported_names(text, path)
-    return FileExports(path=path, names=names)
 
 
 def runtime_of(texts: Mapping[str, str]) -> str:

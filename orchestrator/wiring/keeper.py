@@ -20,7 +20,7 @@ class Tell(Protocol):
         ...
 
 
-GIVE_BACK_S = 60.0
+GIVE_BACK_S = 15.0
 """How often freed memory goes back to the system: it is in pieces between what calls under way hold."""
 
 
