@@ -29,6 +29,7 @@ from orchestrator.wiring.run import Run
 from orchestrator.wiring.sandboxes import sandbox_for
 from orchestrator.wiring.sprints import Chosen, event_url
 from orchestrator.wiring.team import prompt_library
+from orchestrator.wiring.works import Works
 
 SPRINT = "BENCH"
 ALONE = 50
@@ -70,7 +71,7 @@ class MeteredRun(Run):
             await self._work(chosen, provider, library, workspace, lock_fd=-1)
         return meter
 
-    def _runner(self, record: SprintRecord, lock_fd: int) -> SuiteRunner:
+    def _runner(self, works: Works, record: SprintRecord, lock_fd: int) -> SuiteRunner:
         return SimulatedRunner()
 
 

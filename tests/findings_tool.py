@@ -18,7 +18,9 @@ from orchestrator.sprint.run_telling import PROBLEMS
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"
 CODE = re.compile(r"(?:[a-z]+|task_plan)\.[a-z_]+")
-NO_CODE = re.compile(r".*\.(py|md|txt|json|csv)|test\.command|backlog\.closes|content\.syntax|manifest\.unreadable")
+NO_CODE = re.compile(
+    r".*\.(py|md|txt|json|csv|yaml)|test\.command|backlog\.closes|content\.syntax|manifest\.unreadable"
+)
 """Files, settings, and the codes that stand only where a caller cares for no code."""
 HOLE = "…"
 DEPTH = 6

@@ -4,7 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -149,9 +149,13 @@ class Daemon:
     async def raw(self, sent: bytes) -> bytes:
         """What comes back for bytes that no client of good manners sends."""
         reader, writer = await self.connection()
+        answer = b""
         try:
             writer.write(sent)
-            return await reader.read()
+            with suppress(ConnectionResetError):  # who has answered may not wait for all that still comes
+                while chunk := await reader.read(65536):
+                    answer += chunk
+            return answer
         finally:
             writer.close()
 
