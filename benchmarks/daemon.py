@@ -211,7 +211,7 @@ def run(crowd: Crowd, server: str | None = None) -> Result:
     if life.done != crowd.stories:
         raise RuntimeError(f"{life.done} of {crowd.stories} stories are done")
     grown = waiting.rested.rss_mb - waiting.idle.rss_mb
-    at_work = max(sample.rss_mb for sample in life.samples) - life.idle.rss_mb
+    at_work = max(sample.rss_mb for sample in life.samples or (life.rested,)) - life.idle.rss_mb
     figures = (
         Figure(name="start to ready", value=ready, unit="s"),
         Figure(name="start after kill -9 to the next plan judged", value=recovered, unit="s"),

@@ -51,7 +51,7 @@ def arenas(how: str) -> tuple[bool, int]:
 
 
 @pytest.mark.skipif(allocator._glibc() is None, reason="another C library than glibc")
-def test_many_threads_share_a_be_thrifty() -> None:
+def test_many_threads_share_a_few_arenas() -> None:
     assert arenas("many")[1] > allocator.ARENAS
     assert arenas("few") == (True, allocator.ARENAS)
 
