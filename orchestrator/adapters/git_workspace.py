@@ -254,6 +254,10 @@ class GitWorkspace:
             await self._mirror.update(f"update {result.name} {made} {result.commit}")
             return MergeResult(merged=True, commit=made, onto=result.commit)
 
+    async def merged_by(self, workflow_id: str) -> str | None:
+        """The commit on the result branch that a step of this workflow made, if one did."""
+        return await merges.merged_by(self._mirror, self._refs, workflow_id)
+
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
         return await self._shown(self._base, work)

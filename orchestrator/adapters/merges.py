@@ -1,5 +1,6 @@
 """Bringing two branches of the mirror together without any working tree."""
 
+import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from orchestrator.adapters import commits
 from orchestrator.adapters.commits import REGULAR, shown
 from orchestrator.adapters.mirror import Mirror, Ref
+from orchestrator.adapters.sprint_refs import RESULT, SprintRefs
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import CommitNote, Conflict, MergedStory, Sides
 from orchestrator.errors import WorkspaceError
@@ -127,3 +129,16 @@ def _refuse_open(conflicts: Collection[str], resolved: Collection[str]) -> None:
     left = sorted(set(conflicts) - set(resolved))
     if left:
         raise WorkspaceError(f"the branches cannot be brought together: {', '.join(left)} in conflict")
+
+
+async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str | None:
+    """The merge on a sprint's result branch that a step of this workflow made; the mirror need not be prepared."""
+    if not await asyncio.to_thread(mirror.path.exists):
+        return None
+    names = (refs.ref("base", RESULT), refs.ref("heads", RESULT))
+    ends = await mirror.refs(*names)
+    if len(ends) < len(names):
+        return None
+    base, head = (ends[name].commit for name in names)
+    made, own = await commits.log(mirror, base, head, "--first-parent"), f"{workflow_id}/"
+    return next((commit for commit, text in made if commits.trailer_of(text, "Step").startswith(own)), None)

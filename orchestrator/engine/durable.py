@@ -132,13 +132,21 @@ class DurableEngine:
         """Start the workflow, or join the one of this id that runs or has ended; return its outcome."""
         return StoryOutcome.model_validate(await self._result(WORKFLOW_NAME, workflow_id, payload))
 
-    async def end_story(self, workflow_id: str) -> None:
-        """End the workflow for good, whatever it does: a call in flight is cut. One that has ended stays as it is."""
+    async def cut_story(self, workflow_id: str) -> None:
+        """Cut what the workflow does here, a call in flight too. It stays pending: the next engine would go on."""
         bodies = [body for body, name in self._bodies.items() if name == workflow_id]
         for body in bodies:
             body.cancel()
         await asyncio.gather(*bodies, return_exceptions=True)
+
+    async def end_story(self, workflow_id: str) -> None:
+        """End the workflow for good, whatever it does: a call in flight is cut. One that has ended stays as it is."""
+        await self.cut_story(workflow_id)
         await DBOS.cancel_workflow_async(workflow_id)
+
+    async def resume_story(self, workflow_id: str) -> None:
+        """Go on with a workflow that was cut, behind its last recorded step. One that has ended stays as it is."""
+        await DBOS.resume_workflow_async(workflow_id)
 
     async def run_plan(self, workflow_id: str, payload: dict[str, Any]) -> GivenPlan:
         """Like `run_story`, for the reading of a person's plan."""

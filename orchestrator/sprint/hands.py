@@ -16,8 +16,16 @@ class StoryRunner(Protocol):
         """The outcome, also when the workflow had ended before."""
         ...
 
+    async def cut_story(self, workflow_id: str) -> None:
+        """Cut what it does, a call in flight too; `end_story` or `resume_story` then says what becomes of it."""
+        ...
+
     async def end_story(self, workflow_id: str) -> None:
         """End it for good, whatever it does."""
+        ...
+
+    async def resume_story(self, workflow_id: str) -> None:
+        """Let it go on where it was cut; one that has ended stays as it is."""
         ...
 
 
@@ -30,6 +38,10 @@ class Renewer(Protocol):
 
     async def clear(self, order: Order) -> None:
         """So for the whole sprint."""
+        ...
+
+    async def merged(self, story: str) -> str | None:
+        """The commit that brought the story's work into the result, as it is run now."""
         ...
 
     async def renewed_by(self, order: Order) -> bool:

@@ -66,30 +66,54 @@ class OrderTaker:
             return Settled(order=order.id, done=False, message=f"it is paused by {standing.by} already")
         if decision.refused:
             return Settled(order=order.id, done=False, message=decision.refused)
+        late = ""
         if order.verb is Verb.CANCEL:
-            late = [story for story in decision.stories if not await self._cancel(story, order)]
-            if late and len(late) == len(decision.stories):
-                told = ", ".join(f"{story} has ended: it is {self._standing.status[story]}" for story in late)
-                return Settled(order=order.id, done=False, message=told)
+            why_not = {story: await self._cancel(story, order) for story in decision.stories}
+            late = ", ".join(filter(None, why_not.values()))
+            if late and all(why_not.values()):
+                return Settled(order=order.id, done=False, message=late)
+            decision = Decision(tuple(story for story, why in why_not.items() if not why))
         elif order.verb in {Verb.RETRY, Verb.REPLAN, Verb.RESET}:
             await self._renew(order, decision.stories)
         if order.verb in {Verb.RESUME, Verb.RETRY, Verb.REPLAN}:
             self._brake.released()
-        message = done_as(order, decision, self._standing.record.sprint)
+        message = done_as(order, decision, self._standing.record.sprint) + (f"; {late}" if late else "")
         return Settled(order=order.id, done=True, message=message, stories=decision.stories)
 
-    async def _cancel(self, story: str, order: Order) -> bool:
-        """False: it had just ended by itself, and that counts."""
-        outcome = await self._end(story)
-        await self._record_outcome(outcome or cancelled(story, order))
-        return outcome is None
+    async def _cancel(self, story: str, order: Order) -> str:
+        """Why it was not: what had just ended by itself, or is in the result already, counts. "" when it was."""
+        workflow_id = self._standing.record.workflow_id(story)
+        at_work = self._standing.status[story] is StoryStatus.EXECUTING
+        merged = await self._merged(story) if at_work else ""
+        if merged:
+            return merged
+        outcome = await self._cut(story)
+        if outcome is not None:
+            await self._record_outcome(outcome)
+            return f"{story} has ended: it is {outcome.status}"
+        if at_work:
+            try:
+                merged = await self._merged(story)
+            except SURROUNDINGS:
+                await self._runner.resume_story(workflow_id)  # nothing else would go on with it
+                raise
+            if merged:
+                await self._runner.resume_story(workflow_id)
+                return merged
+            await self._runner.end_story(workflow_id)
+        await self._record_outcome(cancelled(story, order))
+        return ""
 
-    async def _end(self, story: str) -> StoryOutcome | None:
+    async def _merged(self, story: str) -> str:
+        commit = await self._renewer.merged(story)
+        return f"{story} is merged already, as {commit[:10]}: it ends as done" if commit else ""
+
+    async def _cut(self, story: str) -> StoryOutcome | None:
         """How it had ended by itself, if it had."""
         outcome = None
         workflow_id = self._standing.record.workflow_id(story)
         if self._standing.status[story] is StoryStatus.EXECUTING:
-            await self._runner.end_story(workflow_id)
+            await self._runner.cut_story(workflow_id)
         running = self._standing.running
         for task in [task for task, name in running.items() if name == story]:
             del running[task]
@@ -104,7 +128,9 @@ class OrderTaker:
         done = self._standing.done
         at_work = [story for story in stories if self._standing.status[story] is StoryStatus.EXECUTING]
         for story in stories:
-            await self._end(story)
+            await self._cut(story)
+        for story in at_work:
+            await self._runner.end_story(self._standing.record.workflow_id(story))
         try:
             if whole:
                 await self._renewer.clear(order)

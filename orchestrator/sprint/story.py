@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.findings import Finding, critical, major
+from orchestrator.domain.findings import Finding, critical, major, minor
 from orchestrator.domain.gitfacts import Branch
 from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TestsOutcome
@@ -106,8 +106,16 @@ async def conclude(
         return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
     merged = await Merging(stage, progress, plan, contract, trial).run()
     progress.note_findings(merge_notes(merged))
-    await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
+    try:
+        await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
+    except OrchestratorError as error:  # the story is in the result, whatever else goes wrong
+        progress.note_findings([_untold(error)])
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
+
+
+def _untold(error: OrchestratorError) -> Finding:
+    told = f"the story is merged, but the architecture record does not know what it added: {error.message}"
+    return minor("story.record_untold", told, fix="say in later stories what they are to build on")
 
 
 def outcome(

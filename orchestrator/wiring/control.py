@@ -190,5 +190,11 @@ class _Nobody:
         """Never asked for."""
         raise RuntimeError(f"nobody runs {workflow_id}")
 
+    async def cut_story(self, workflow_id: str) -> None:
+        """Nothing of it runs."""
+
     async def end_story(self, workflow_id: str) -> None:
         """Nothing of it runs."""
+
+    async def resume_story(self, workflow_id: str) -> None:
+        """Whoever works on the sprint next goes on with it."""

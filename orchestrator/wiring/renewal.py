@@ -53,6 +53,10 @@ class Renewal:
         cleared = self.record.reset(stories).model_copy(update={"cleared": True})
         await self._renewed(cleared, stories, order)
 
+    async def merged(self, story: str) -> str | None:
+        """See the protocol."""
+        return await self._workspace.merged_by(self.record.workflow_id(story))
+
     async def renewed_by(self, order: Order) -> bool:
         """See the protocol."""
         return order.id in self.record.orders

@@ -162,6 +162,10 @@ class Site:
         await self._renewal.clear(order)
         self._renewed(self._renewal.record)
 
+    async def merged(self, story: str) -> str | None:
+        """See Renewer."""
+        return await self._renewal.merged(story)
+
     async def renewed_by(self, order: Order) -> bool:
         """See Renewer."""
         return await self._renewal.renewed_by(order)

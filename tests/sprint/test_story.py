@@ -358,6 +358,25 @@ class Broken(MemoryWorkspace):
         raise WorkspaceError("git worktree add: no space left on device")
 
 
+class FailsAtLast(MemoryWorkspace):
+    """git does not answer any more once the story is merged."""
+
+    async def files(self, story_id: str) -> tuple[str, ...]:
+        if self.result:
+            raise WorkspaceError("git ls-tree: no space left on device")
+        return await super().files(story_id)
+
+
+async def test_what_goes_wrong_behind_the_merge_does_not_make_a_merged_story_failed(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.workspace = FailsAtLast()
+    outcome = await stand.run(await good_provider(tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert outcome.commit == await stand.workspace.result_head()
+    assert codes(outcome) == {"story.record_untold"}
+    assert "no space left" in outcome.findings[0].message
+
+
 async def test_the_final_diff_is_judged_as_it_is(tmp_path: Path) -> None:
     stand = Stand(tmp_path)
     stand.workspace = Tampered()

@@ -19,10 +19,12 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.testing import TestReport
 from orchestrator.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.settings import load
+from orchestrator.sprint import story as story_module
 from orchestrator.wiring import ending, serving
 from orchestrator.wiring.control import order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
+from orchestrator.wiring.renewal import Renewal
 from orchestrator.wiring.replanning import replan
 from orchestrator.wiring.serve import Daemon
 from tests.support import APPROVED, Team, breakdown, make_repo, module_of, plain_environment, suite_text, write_backlog
@@ -213,6 +215,46 @@ async def test_a_story_is_cancelled_inside_a_call_and_run_anew_when_asked_while_
         assert not refused.done
         assert "is done" in refused.message
         await field.until(lambda: field.report("SP-001") == {f"US-00{n}": "done" for n in (1, 2, 3)})
+
+
+@pytest.mark.parametrize("races", [False, True], ids=["merged", "merged-while-it-is-cut"])
+async def test_what_is_merged_is_not_cancelled_any_more_and_ends_as_done(
+    field: Field, monkeypatch: pytest.MonkeyPatch, races: bool
+) -> None:
+    merged, may_end = asyncio.Event(), asyncio.Event()
+    looked: list[str] = []
+    tell, look = story_module.tell_record, Renewal.merged
+
+    async def held_back(*args: Any) -> None:
+        merged.set()
+        await may_end.wait()
+        await tell(*args)
+
+    async def too_early(renewal: Renewal, story: str) -> str | None:
+        looked.append(story)
+        return await look(renewal, story) if len(looked) > races else None
+
+    monkeypatch.setattr(story_module, "tell_record", held_back)
+    monkeypatch.setattr(Renewal, "merged", too_early)
+    for story in ("US-001", "US-002"):
+        field.team.good(story)
+    field.rows("US-001", "US-002 < US-001")
+    field.overrides.append("shutdown.grace_s=0")
+    async with field.daemon():
+        await asyncio.wait_for(merged.wait(), 30)
+        refused = await field.order(Verb.CANCEL, story="US-001")
+        assert not refused.done
+        assert refused.message.startswith("US-001 is merged already, as ")
+        if not races:
+            both = await field.order(Verb.CANCEL, sprint="SP-001")
+            assert (both.done, both.stories) == (True, ("US-002",))
+            assert "US-001 is merged already" in both.message
+    assert not (await field.order(Verb.CANCEL, story="US-001")).done, "nor when nobody works on the sprint"
+    may_end.set()
+    async with field.daemon():
+        await field.until(lambda: field.named("sprint_ended"))
+    assert field.report("SP-001") == {"US-001": "done", "US-002": "done" if races else "cancelled"}
+    assert len(field.calls()) == (8 if races else 4)
 
 
 async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field: Field) -> None:
