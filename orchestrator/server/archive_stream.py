@@ -3,13 +3,13 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from orchestrator.errors import OrchestratorError
-from orchestrator.server.events import gone
+from orchestrator.server.streaming import until_gone
 from orchestrator.settings import Environment
 from orchestrator.wiring.backup import backup
 
@@ -49,16 +49,8 @@ class Archive(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
-        tell, left = asyncio.create_task(self._tell(send)), asyncio.create_task(gone(receive))
-        try:
-            await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            tell.cancel()
-            left.cancel()
-            await asyncio.gather(tell, left, return_exceptions=True)
-            await self._parts.aclose()
-        if not tell.cancelled():
-            tell.result()
+        async with aclosing(self._parts):
+            await until_gone(self._tell(send), receive)
 
     async def _tell(self, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -1,6 +1,5 @@
 """`/api/v1/events`: the log as server-sent events, from any point on, without loss or duplicates."""
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -20,6 +19,7 @@ from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, refusals
 from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
+from orchestrator.server.streaming import until_gone
 from orchestrator.wiring.logs import LogQuery
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
@@ -113,19 +113,8 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         if not scope.get(HEAD):
             with self._service.feed.stream():
-                await self._until_gone(send, receive)
+                await until_gone(self._tell(send), receive)
         await send({"type": "http.response.body", "body": b""})
-
-    async def _until_gone(self, send: Send, receive: Receive) -> None:
-        tell, left = asyncio.create_task(self._tell(send)), asyncio.create_task(gone(receive))
-        try:
-            await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            tell.cancel()
-            left.cancel()
-            await asyncio.gather(tell, left, return_exceptions=True)
-        if not tell.cancelled():
-            tell.result()
 
     async def _tell(self, send: Send) -> None:
         async with aclosing(self._chunks()) as chunks:
@@ -140,9 +129,3 @@ class EventStream(Response):
             self._after, self._query.sprint, self._query.wants, follow=self._follow,
             heartbeat_s=lambda: self._service.served.settings.serve.heartbeat_s,
         )  # fmt: skip
-
-
-async def gone(receive: Receive) -> None:
-    """Until the client has left."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
