@@ -142,6 +142,11 @@ class GitWorkspace:
                     await self._mirror.update(f"delete {ref}")
             await self._checkout(name).remove()
 
+    async def leave(self, story_id: str) -> None:
+        """Remove the story's worktree; see the port."""
+        async with self._stories[checked_id(story_id)]:
+            await self._checkout(story_id).remove()
+
     async def remove_result(self) -> None:
         """Delete the result branch and the sprint's recorded base, so that `prepare` begins anew."""
         names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))

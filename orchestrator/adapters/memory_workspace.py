@@ -102,6 +102,10 @@ class MemoryWorkspace:
     async def remove(self, story_id: str) -> None:
         """Forget the story's branch and remove its worktree; a missing one is fine."""
         self._branches.pop(story_id, None)
+        await self.leave(story_id)
+
+    async def leave(self, story_id: str) -> None:
+        """See the port."""
         if self.folder is not None:
             await asyncio.to_thread(shutil.rmtree, self.root(story_id), ignore_errors=True)
 

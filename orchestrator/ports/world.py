@@ -87,6 +87,10 @@ class Workspace(Protocol):
         """Make the worktree equal to its branch: tracked files restored, everything else removed."""
         ...
 
+    async def leave(self, story_id: str) -> None:
+        """Remove the worktree, if there is one; the branch stays, and `open` writes the worktree again."""
+        ...
+
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Paths of all tracked files of the branch, sorted."""
         ...

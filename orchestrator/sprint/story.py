@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
@@ -11,7 +12,7 @@ from orchestrator.domain.graph import topological
 from orchestrator.domain.outcome import StoryOutcome, TestsOutcome
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface, sharing
-from orchestrator.errors import BudgetExceeded, OrchestratorError, ProviderError
+from orchestrator.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
 from orchestrator.sprint.merging import Merging
@@ -28,10 +29,14 @@ from orchestrator.sprint.trial import run_trial
 async def run_story(stage: Stage) -> StoryOutcome:
     """The story's outcome; every failure of the story is one, never an exception."""
     result = await work_through(stage)
-    if result.branch is None or result.commit is not None:
-        return result
-    head = await stage.step.step("head", lambda _step_id: stage.workspace.head(stage.story_id), str)
-    return result.model_copy(update={"commit": head})
+    if result.branch is not None and result.commit is None:
+        head = await stage.step.step("head", lambda _step_id: stage.workspace.head(stage.story_id), str)
+        result = result.model_copy(update={"commit": head})
+    # All steps are recorded, and the tree is as its branch: a sprint of many stories must not keep one for each. What
+    # cannot be removed now goes with the sprint's other trees.
+    with suppress(WorkspaceError, OSError):
+        await stage.workspace.leave(stage.story_id)
+    return result
 
 
 async def work_through(stage: Stage) -> StoryOutcome:

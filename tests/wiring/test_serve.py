@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.simulated import SimulatedRunner
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.control import Verb
 from orchestrator.domain.events import Event
 from orchestrator.domain.testing import TestReport
@@ -278,6 +279,8 @@ async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field
         assert (done.sprint, done.stories) == ("SP-001", ("US-001", "US-003"))
         await field.until(lambda: field.report("SP-001")["US-003"] == "done")
         assert field.report("SP-001") == {"US-001": "done", "US-002": "executing", "US-003": "done"}
+        trees = StateFolder(environment.home).worktrees("SP-001").glob("US-*")
+        assert [tree.name for tree in trees] == ["US-002"], "what has ended needs no tree"
     record = (await asyncio.to_thread(Reader(environment).sprint, "SP-001")).record
     assert record.replans["US-001"].comment == comment.strip()
     assert "it holds one file" in record.replans["US-001"].overridden_conflict
