@@ -73,11 +73,6 @@ class MemoryWorkspace:
         self._trees[start.id] = start.tree
 
     @property
-    def result_branch(self) -> str:
-        """Name of the branch that gathers the merged stories."""
-        return f"orchestrator/{self.sprint}/result"
-
-    @property
     def result(self) -> Tree:
         """Files of the result branch."""
         return self._result.head.tree
@@ -261,10 +256,9 @@ class MemoryWorkspace:
         return await self._shown(self._result.head.tree, work)
 
     def _branch(self, story_id: str) -> _Branch:
-        branch = self._branches.get(story_id)
-        if branch is None:
+        if story_id not in self._branches:
             raise WorkspaceError(f"{story_id} has no branch in sprint {self.sprint}")
-        return branch
+        return self._branches[story_id]
 
     async def _shown(self, tree: Tree, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work` on a folder with these files, removed afterwards."""

@@ -5,6 +5,7 @@ import json
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.paths import RepoPath
+from orchestrator.domain.surface import shared_names
 
 
 class Amendment(Value):
@@ -49,6 +50,11 @@ class ArchitectureContract(Value):
     def sealed(self) -> "ArchitectureContract":
         """The same contract with its hash filled in."""
         return self.model_copy(update={"hash": self.digest()})
+
+    def sharing(self) -> "ArchitectureContract":
+        """An equal contract that shares what the tree gave with the Surface of that tree and with other stories'."""
+        parts = ("baseline_files", "baseline_dependencies", "local_names")
+        return self.model_copy(update={name: shared_names(getattr(self, name)) for name in parts})
 
     def digest(self) -> str:
         """The hash this content must have."""

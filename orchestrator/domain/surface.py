@@ -58,7 +58,13 @@ def sharing(surface: Surface) -> Surface:
     Of one read from a record every path and name is an object of its own.
     """
     exports = tuple(exports_of(entry.path, entry.names) for entry in surface.exports)
-    return surface.model_copy(update={"files": tuple(map(sys.intern, surface.files)), "exports": exports})
+    return surface.model_copy(update={"files": shared_names(surface.files), "exports": exports})
+
+
+@lru_cache(maxsize=64)
+def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names; the same tuple for equal ones, as long as some dozens of others were not asked for since."""
+    return tuple(map(sys.intern, names))
 
 
 @lru_cache(maxsize=4096)

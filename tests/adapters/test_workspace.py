@@ -298,6 +298,17 @@ async def test_reset_and_unknown_stories(workspace: Workspace) -> None:
             await workspace.open(bad)
 
 
+async def test_a_story_that_is_left_keeps_its_branch(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
+    for _ in range(2):
+        await workspace.leave("US-1")
+        assert not workspace.root("US-1").exists()
+    assert await workspace.read("US-1", ["a.txt"]) == {"a.txt": "1"}
+    await workspace.open("US-1")
+    assert (workspace.root("US-1") / "a.txt").read_text() == "1"
+
+
 async def test_removed_stories_start_afresh(workspace: Workspace) -> None:
     assert isinstance(workspace, GitWorkspace | MemoryWorkspace)
     await workspace.open("US-1")

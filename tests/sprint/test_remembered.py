@@ -2,9 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+from orchestrator.contract.freeze import freeze
+from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.surface import FileExports, Surface, sharing
 from orchestrator.sprint.remembered import Remembered
 from orchestrator.sprint.scan import build_surface
+from tests.support import breakdown
 
 
 def test_a_text_is_read_once_under_each_path_and_the_least_asked_for_goes_first() -> None:
@@ -48,3 +52,8 @@ def test_surfaces_read_from_records_share_what_is_equal() -> None:
     assert all(one is other for one, other in zip(first.files, second.files, strict=True))
     assert all(one is other for one, other in zip(first.exports, second.exports, strict=True))
     assert first.exports == (FileExports(path="pkg/a.py", names=("A",)), FileExports(path="pkg/b.py", names=("B",)))
+    plan = Breakdown.model_validate(breakdown("US-1", ["pkg/c.py"]))
+    frozen = freeze(breakdown=plan, base_commit="c0ffee", files=surface.files, manifests={"pkg/a.py": "import pkg"})
+    contract = ArchitectureContract.model_validate_json(frozen.model_dump_json()).sharing()
+    assert contract == frozen
+    assert contract.baseline_files is first.files is second.files
