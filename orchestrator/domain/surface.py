@@ -61,10 +61,15 @@ def sharing(surface: Surface) -> Surface:
     return surface.model_copy(update={"files": shared_names(surface.files), "exports": exports})
 
 
-@lru_cache(maxsize=64)
 def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
     """The same names; the same tuple for equal ones, as long as some dozens of others were not asked for since."""
-    return tuple(map(sys.intern, names))
+    return _kept(tuple(map(sys.intern, names)))
+
+
+@lru_cache(maxsize=32)
+def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Itself, or the equal one that was there before; what is asked with is kept too, so it holds no other strings."""
+    return names
 
 
 @lru_cache(maxsize=4096)
