@@ -72,7 +72,11 @@ def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-@lru_cache(maxsize=4096)
 def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
     """The same object for the same path and names, as long as some thousand others were not asked for since."""
-    return FileExports(path=sys.intern(str(path)), names=tuple(map(sys.intern, names)))
+    return _exports(sys.intern(str(path)), tuple(map(sys.intern, names)))
+
+
+@lru_cache(maxsize=4096)
+def _exports(path: str, names: tuple[str, ...]) -> FileExports:
+    return FileExports(path=path, names=names)
