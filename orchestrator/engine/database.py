@@ -75,6 +75,28 @@ class EngineDatabase:
         """Let go of it."""
         self.engine.dispose()
 
+    def take_over(self, workflow_id: str, since: str, version: str, executor_id: str) -> bool:
+        """Whether the workflow was begun by an engine of the version `since` and is not at its end: it is this one's
+        from now on. Blocks, while the server is away too; raises DatabaseGone.
+        """
+        while True:
+            try:
+                return self._taken_over({"id": workflow_id, "since": since, "version": version, "me": executor_id})
+            except sa.exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                if self._ending.wait(_PAUSE_S):
+                    raise DatabaseGone from error
+
+    def _taken_over(self, values: dict[str, str]) -> bool:
+        table = "workflow_status" if self.engine.dialect.name == "sqlite" else "dbos.workflow_status"
+        begun = "workflow_uuid = :id AND application_version = :since AND status IN ('PENDING', 'ENQUEUED')"
+        with self.engine.begin() as connection:
+            if connection.execute(sa.text(f"SELECT 1 FROM {table} WHERE {begun}"), values).first() is None:
+                return False
+            change = f"UPDATE {table} SET application_version = :version, executor_id = :me WHERE {begun}"
+            return connection.execute(sa.text(change), values).rowcount == 1
+
     def _connect(self, dialect: Any, _record: Any, words: Any, options: Any) -> Any:
         while not self._gone:
             try:

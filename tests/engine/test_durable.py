@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
@@ -17,6 +18,7 @@ from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Reply, Seg
 from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.status import StoryStatus
+from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
@@ -152,6 +154,38 @@ async def test_after_a_crash_recorded_steps_and_journalled_replies_are_not_repea
     stored = [event for _, event in await asyncio.to_thread(read_events, tmp_path)]
     assert [event.name for event in stored] == ["turn_started", "turn_finished", "told"]
     assert [event.id for event in stored] == ["SP-001/A:1", "SP-001/A:2", "SP-001/A:3"]
+
+
+@pytest.mark.usefixtures("on_both")
+async def test_what_an_older_release_had_begun_is_gone_on_with(tmp_path: Path) -> None:
+    """Also what the engine of somebody else had taken from the queue then."""
+    reached, provider = asyncio.Event(), Counting()
+
+    def body(crash: bool) -> Body:
+        async def story(step: Step, _payload: dict[str, Any]) -> StoryOutcome:
+            reply = await step.turn(PROMPT)
+            if crash:
+                reached.set()
+                await asyncio.Event().wait()
+            return done(reply.text)
+
+        return story
+
+    await House(tmp_path, provider).die_in(body(True), reached)
+    assert await asyncio.to_thread(made_older, address(tmp_path, "engine")) == 1
+    async with asyncio.timeout(20):
+        (outcome,) = await House(tmp_path, provider).run(body(False))
+    assert outcome.findings[0].message == "reply 1 \ud83d"
+    assert provider.calls == 1
+
+
+def made_older(url: str) -> int:
+    database = EngineDatabase(url)
+    table = "workflow_status" if database.engine.dialect.name == "sqlite" else "dbos.workflow_status"
+    with database.engine.begin() as connection:
+        older = connection.execute(sa.text(f"UPDATE {table} SET application_version = '1', executor_id = 'serve-1'"))
+    database.close()
+    return older.rowcount
 
 
 def read_events(folder: Path) -> list[tuple[int, Event]]:
