@@ -26,12 +26,16 @@ class OwnedProcess:
         """`environment` is complete."""
         self._words, self._environment, self.patience_s = words, environment, patience_s
         self._said = b""
+        self._begun: asyncio.subprocess.Process | None = None
 
-    _process: asyncio.subprocess.Process
+    @property
+    def _process(self) -> asyncio.subprocess.Process:
+        assert self._begun is not None
+        return self._begun
 
     async def __aenter__(self) -> "OwnedProcess":
         """Raises OSError, ValueError when it cannot be started."""
-        self._process = await asyncio.create_subprocess_exec(
+        self._begun = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-c", _PROGRAM, str(_PLACE), *self._words),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
@@ -64,8 +68,9 @@ class OwnedProcess:
         return await self._process.wait(), self._said.decode("utf-8", "replace")
 
     def kill(self) -> None:
-        """At once, with all that it has started."""
-        self._send(signal.SIGKILL)
+        """At once, with all that it has started; one that has not begun yet is whoever's that begins it."""
+        if self._begun is not None:
+            self._send(signal.SIGKILL)
 
     def _send(self, number: signal.Signals, *, alone: bool = False) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -14,7 +14,9 @@ class Analysing(Protocol):
     """Who carries analyses out. Both raise SprintLocked for what cannot be while another one, or none, is at work."""
 
     async def begin(self, asked: AnalysisAsked) -> AnalysisState:
-        """Keep what is asked and begin it. Raises ConfigError for what cannot be used; nothing is kept then."""
+        """Keep what is asked, begin it. Raises ConfigError for what cannot be used, WorkspaceError when the disk takes
+        nothing; nothing is kept then.
+        """
 
     async def cancel(self, analysis: str) -> AnalysisState:
         """End the one that is at work. Raises UnknownName."""

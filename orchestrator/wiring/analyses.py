@@ -6,6 +6,7 @@ A process of its own, for the durable engine of an analysis is another one than 
 import asyncio
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from orchestrator.adapters.repository import expect_there, open_repository
 from orchestrator.adapters.sprint_lock import holder
 from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState, AnalysisStatus
 from orchestrator.domain.events import Level
-from orchestrator.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName
+from orchestrator.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.analysis_input import check_choice
 from orchestrator.wiring.analysis_jobs import BACKLOGS, RESULTS, Job, Jobs
@@ -29,6 +30,8 @@ from orchestrator.wiring.repositories import SharedRepository
 
 LOOK_S = 0.2
 """How often is looked whether somebody else who is at work on an analysis has ended."""
+ROOM_S = 1.0
+"""How often is tried to keep how one has ended, while the disk takes nothing."""
 CANCEL_S = 10.0
 """Seconds that an analysis gets to end when it is cancelled."""
 ENDED = frozenset({AnalysisStatus.PARTIAL, AnalysisStatus.FAILED, AnalysisStatus.CANCELLED})
@@ -58,6 +61,8 @@ class Analyses:
         self._task: asyncio.Task[None] | None = None
         self._process: OwnedProcess | None = None
         self._patience_s = CANCEL_S
+        self._ended = asyncio.Event()
+        """The one at work has ended, and that is kept."""
         self._cancelled = self._ending = self._concluding = False
 
     def carry_on(self) -> None:
@@ -67,7 +72,7 @@ class Analyses:
 
     async def begin(self, asked: AnalysisAsked) -> AnalysisState:
         """Begin an analysis, or go on with one. Raises ConfigError for what cannot be, SprintLocked while another is at
-        work; nothing is kept then.
+        work, WorkspaceError when the disk takes nothing; nothing is kept then.
         """
         if self._ending:
             raise SprintLocked("the daemon is about to end", pid=os.getpid())
@@ -77,11 +82,14 @@ class Analyses:
         self._at_work = ""
         try:
             job = await asyncio.to_thread(self._accepted, asked)
-        except BaseException:
+        except BaseException as error:
             self._at_work = None
+            if isinstance(error, OSError):
+                raise WorkspaceError(f"the analysis cannot be kept: {error.strerror}") from error
             raise
         if not self._ending:  # else the next daemon begins it
-            self._at_work, self._cancelled, self._patience_s = job.analysis, False, CANCEL_S
+            # A task that is cancelled before it has begun does nothing at all: until then it is not at work.
+            self._patience_s = CANCEL_S
             self._task = asyncio.create_task(self._carry_out(job), name=f"analysis-{job.analysis}")
         return await asyncio.to_thread(self._jobs.state, job)
 
@@ -92,8 +100,10 @@ class Analyses:
                 raise UnknownName(f"this daemon was asked for no analysis {analysis}")
             raise SprintLocked(f"analysis {analysis} is not at work", pid=os.getpid())
         self._cancelled = True
+        ended = self._ended
         self._task.cancel()
-        await asyncio.wait({self._task})
+        with suppress(TimeoutError):  # where the disk takes nothing it stays as it was
+            await asyncio.wait_for(ended.wait(), 2 * CANCEL_S)
         job = await asyncio.to_thread(self._jobs.job, analysis)
         assert job is not None
         return await asyncio.to_thread(self._jobs.state, job)
@@ -128,10 +138,8 @@ class Analyses:
         try:
             check_choice(self._given(job, Path()), self._settings(job), self._host.environment)
             self._jobs.save(job)
-        except BaseException as error:
+        except BaseException:
             self._jobs.forget(name)
-            if isinstance(error, OSError):
-                raise ConfigError(f"the analysis cannot be kept: {error.strerror}") from error
             raise
         return job
 
@@ -172,12 +180,15 @@ class Analyses:
         )
 
     async def _carry_on(self) -> None:
-        for job in await asyncio.to_thread(self._jobs.unfinished):
-            self._at_work, self._cancelled = job.analysis, False
-            await self._carry_out(job)
-        self._at_work = None
+        try:
+            for job in await asyncio.to_thread(self._jobs.unfinished):
+                await self._carry_out(job)
+                self._at_work = ""
+        finally:
+            self._at_work = None
 
     async def _carry_out(self, job: Job) -> None:
+        self._at_work, self._cancelled, self._ended = job.analysis, False, asyncio.Event()
         try:
             try:
                 status, why = await self._outcome(job)
@@ -191,13 +202,17 @@ class Analyses:
             await self._conclude(job, status, why)
         finally:
             self._at_work, self._concluding = None, False
+            self._ended.set()
 
     async def _conclude(self, job: Job, status: AnalysisStatus, why: str) -> None:
         ended = job.model_copy(update={"status": status, "why": why, "ended_at": self._clock.now()})
-        await asyncio.to_thread(self._jobs.save, ended)
+        # One that is not at work, but says so, could neither be ended nor gone on with.
+        while not await asyncio.to_thread(self._jobs.is_saved, ended):  # noqa: ASYNC110 - room on a disk
+            await asyncio.sleep(ROOM_S)
         checkout = self._checkout(job)
-        if await asyncio.to_thread(checkout.root.parent.exists):
-            await checkout.remove()
+        with suppress(OSError, OrchestratorError):  # what is left of it goes with the analysis
+            if await asyncio.to_thread(checkout.root.parent.exists):
+                await checkout.remove()
         level = Level.ERROR if status is AnalysisStatus.FAILED else Level.INFO
         told = f"analysis {job.analysis}: {status}" + (f": {why}" if why else "")
         await self._host.emit("analysis_ended", told, level=level, analysis=job.analysis, status=status.value)

@@ -68,6 +68,14 @@ class Jobs:
         place.mkdir(parents=True, exist_ok=True)
         replace_content(place / JOB, job.model_dump_json(indent=1).encode())
 
+    def is_saved(self, job: Job) -> bool:
+        """Whether it could be."""
+        try:
+            self.save(job)
+        except OSError:
+            return False
+        return True
+
     def lay_out(self, job: Job) -> tuple[Path | None, Path | None]:
         """What was given along, as files: the PRD and the folder of prompts."""
         given = self.place(job.analysis) / GIVEN

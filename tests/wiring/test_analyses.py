@@ -1,12 +1,14 @@
 """Analyses that a daemon carries out by a process of its own."""
 
 import asyncio
+import errno
 import json
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -14,11 +16,13 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from orchestrator.adapters.owned_process import OwnedProcess
 from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisStatus
-from orchestrator.errors import ConfigError, SprintLocked, UnknownName
+from orchestrator.errors import ConfigError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import load
+from orchestrator.wiring import analyses as analyses_module
 from orchestrator.wiring.analyses import Analyses, Host
-from orchestrator.wiring.analysis_jobs import Jobs
+from orchestrator.wiring.analysis_jobs import Job, Jobs
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.repositories import SharedRepository
 from tests.end_to_end.analysing import answer, application, team_of
@@ -84,6 +88,75 @@ async def test_a_process_of_its_own_carries_it_out(place: Place) -> None:
         await analyses.begin(AnalysisAsked(analysis="AN-001"))
     with pytest.raises(ConfigError, match="something else"):
         await analyses.begin(AnalysisAsked(analysis="AN-001", triage=True))
+
+
+async def cancelled(analyses: Analyses, name: str) -> AnalysisStatus:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                return (await analyses.cancel(name)).status
+            except SprintLocked:
+                await asyncio.sleep(0.01)
+
+
+async def test_the_first_of_two_that_a_daemon_goes_on_with_is_ended_alone(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are two where the disk took nothing when one ended."""
+    asked, names = AnalysisAsked(stages=("testing",)), {"AN-001", "AN-002"}
+    for name in names:
+        job = Job(analysis=name, asked=asked, repo="", begun_at=datetime.now(UTC))
+        await asyncio.to_thread(place.jobs.save, job)
+    monkeypatch.setattr(Analyses, "_outcome", lambda *_: asyncio.Event().wait())
+    analyses = await asyncio.to_thread(place.analyses)
+    analyses.carry_on()
+    first, second = [job.analysis for job in await asyncio.to_thread(place.jobs.unfinished)]
+    assert await cancelled(analyses, first) is AnalysisStatus.CANCELLED
+    assert await asyncio.to_thread(place.status, second) is AnalysisStatus.RUNNING
+    assert await cancelled(analyses, second) is AnalysisStatus.CANCELLED
+
+
+async def test_one_that_is_cancelled_before_it_has_begun_does_not_stand_in_the_way_for_ever(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analyses = await asyncio.to_thread(place.analyses)
+    begin_task, early = asyncio.create_task, []
+
+    def behind_a_request(work: Any, name: str) -> asyncio.Task[Any]:
+        early.append(begin_task(analyses.cancel("AN-001")))
+        return begin_task(work, name=name)
+
+    monkeypatch.setattr(asyncio, "create_task", behind_a_request)
+    await analyses.begin(AnalysisAsked(stages=("testing",)))
+    monkeypatch.undo()
+    [told] = await asyncio.gather(*early, return_exceptions=True)
+    assert isinstance(told, SprintLocked)
+    assert await cancelled(analyses, "AN-001") is AnalysisStatus.CANCELLED
+    await analyses.begin(AnalysisAsked(analysis="AN-001"))
+    await analyses.end(0, asyncio.Event())
+
+
+async def test_how_it_has_ended_is_kept_once_the_disk_takes_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyses = await asyncio.to_thread(place.analyses)
+    save, tried = Jobs.save, []
+
+    def full(jobs: Jobs, job: Job) -> None:
+        tried.append(job.status)
+        if len(tried) in {1, 3}:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(jobs, job)
+
+    monkeypatch.setattr(analyses_module, "ROOM_S", 0)
+    monkeypatch.setattr(Jobs, "save", full)
+    with pytest.raises(WorkspaceError, match="No space left"):
+        await analyses.begin(AnalysisAsked(stages=("testing",)))
+    await analyses.begin(AnalysisAsked(stages=("testing",)))
+    assert await cancelled(analyses, "AN-001") is AnalysisStatus.CANCELLED
+    assert tried == ["running", "running", "cancelled", "cancelled"]
+
+
+def test_a_process_that_has_not_begun_can_be_killed() -> None:
+    OwnedProcess((), {}, 0).kill()
 
 
 class Daemon:
