@@ -29,9 +29,7 @@ from orchestrator.wiring.options import AnalyseOptions, ServeOptions
 from orchestrator.wiring.repositories import SharedRepository
 
 LOOK_S = 0.2
-"""How often is looked whether somebody else who is at work on an analysis has ended."""
-ROOM_S = 1.0
-"""How often is tried to keep how one has ended, while the disk takes nothing."""
+"""How often is looked whether somebody else who is at work on an analysis has ended, or the disk takes how one did."""
 CANCEL_S = 10.0
 """Seconds that an analysis gets to end when it is cancelled."""
 ENDED = frozenset({AnalysisStatus.PARTIAL, AnalysisStatus.FAILED, AnalysisStatus.CANCELLED})
@@ -144,6 +142,8 @@ class Analyses:
         return job
 
     def _again(self, known: Job, asked: AnalysisAsked) -> Job:
+        if self._jobs.is_pruned(known.analysis):
+            raise ConfigError(f"analysis {known.analysis} was pruned; leave the id out to begin another one")
         if asked.model_copy(update={"analysis": None}) not in (known.asked, AnalysisAsked()):
             raise ConfigError(
                 f"analysis {known.analysis} was asked for with something else; give another id, or only it"
@@ -208,7 +208,7 @@ class Analyses:
         ended = job.model_copy(update={"status": status, "why": why, "ended_at": self._clock.now()})
         # One that is not at work, but says so, could neither be ended nor gone on with.
         while not await asyncio.to_thread(self._jobs.is_saved, ended):  # noqa: ASYNC110 - room on a disk
-            await asyncio.sleep(ROOM_S)
+            await asyncio.sleep(LOOK_S)
         checkout = self._checkout(job)
         with suppress(OSError, OrchestratorError):  # what is left of it goes with the analysis
             if await asyncio.to_thread(checkout.root.parent.exists):

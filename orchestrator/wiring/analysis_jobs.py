@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -93,9 +94,21 @@ class Jobs:
         """It was never begun."""
         shutil.rmtree(self.place(analysis), ignore_errors=True)
 
+    def strip(self, analysis: str) -> None:
+        """Nothing is kept of what was given along, only that it was asked for here and how it ended."""
+        with suppress(ConfigError):
+            job = self.job(analysis)
+            if job is not None:
+                self.save(job.model_copy(update={"asked": AnalysisAsked()}))
+
     def record(self, analysis: str) -> AnalysisRecord | None:
         """Of an analysis that has really begun."""
         return _read(self.place(analysis) / "analysis.json", AnalysisRecord)
+
+    def is_pruned(self, analysis: str) -> bool:
+        """Whether nothing is left to go on with."""
+        record = self.record(analysis)
+        return record is not None and record.pruned is not None
 
     def plan(self, analysis: str) -> ImprovementPlan | None:
         """What it has come to."""

@@ -146,7 +146,7 @@ async def test_how_it_has_ended_is_kept_once_the_disk_takes_it(place: Place, mon
             raise OSError(errno.ENOSPC, "No space left on device")
         save(jobs, job)
 
-    monkeypatch.setattr(analyses_module, "ROOM_S", 0)
+    monkeypatch.setattr(analyses_module, "LOOK_S", 0)
     monkeypatch.setattr(Jobs, "save", full)
     with pytest.raises(WorkspaceError, match="No space left"):
         await analyses.begin(AnalysisAsked(stages=("testing",)))
