@@ -152,6 +152,7 @@ def test_a_pruned_sprint_is_told_of_honestly_and_never_run_again(place: Path) ->
 
 def test_what_commands_left_goes_however_deep_it_is(place: Path) -> None:
     tree = place / "state" / "sprints" / "S1" / "worktrees" / "US-1"
+    tree.mkdir(parents=True)
     at = os.open(tree, os.O_RDONLY)
     for _ in range(1200):
         os.mkdir("d", dir_fd=at)
