@@ -321,8 +321,8 @@ async def test_a_budget_holds_the_sprint_until_it_is_raised_also_over_a_restart(
 async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: Field) -> None:
     field.slow_delivery("US-001", 700)
     field.rows("US-001")
-    async with field.daemon():
-        await field.until(lambda: field.asked("US-001", "delivery"))
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.asked("US-001", "delivery") and daemon.works.switchboard.at_work)
     assert [call["purpose"] for call in field.calls()] == ["breakdown", "delivery"]
     assert field.named("daemon_stopped")[0].data["cut"] == 0
     field.slow_review("US-001", 60_000)
