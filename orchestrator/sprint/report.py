@@ -61,6 +61,7 @@ def exit_code(report: SprintReport) -> int:
 def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str], paused: str = "") -> StoryReport:
     kept = (not_begun(paused),) if paused and history.status is StoryStatus.PENDING else ()
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status, findings=kept)
+    events = history.events
     covered, _ = coverage(criteria if history.criteria is None else history.criteria, outcome.tests.cases)
     return StoryReport(
         id=story_id,
@@ -77,8 +78,8 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         branch=outcome.branch,
         commit=outcome.commit,
         criteria=tuple(CriterionOutcome(criterion=row.criterion, tests=row.cases) for row in covered),
-        healings=healings(history.events),
-        rewritten=rewritten(history.events),
-        stages=stage_times(history.events, history.duration_s),
-        prompts=prompts_used(history.events),
+        healings=healings(events),
+        rewritten=rewritten(events),
+        stages=stage_times(events, history.duration_s),
+        prompts=prompts_used(events),
     )
