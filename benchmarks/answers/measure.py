@@ -147,12 +147,19 @@ def race(other: Peer, cases: Sequence[tuple[str, str]], bench: Bench, rounds: in
     )
 
 
+def spread(cases: Sequence[Case], most: int) -> list[Case]:
+    """At most so many of them, as evenly as can be: cases of one fault stand together."""
+    kept = min(most, len(cases))
+    return [cases[place * len(cases) // kept] for place in range(kept)]
+
+
 def races(cases: Sequence[Case], bench: Bench, texts: int) -> dict[str, Race | None]:
     """Valid texts against the fastest strict parser, faulty ones against the best-known repairer."""
     # A key given twice is valid, but a strict parser does not say so: it would win for saying nothing.
     plain = [case for case in cases if case.family == "valid" and not any("twice" in fault for fault in case.faults)]
-    valid = [(case.text, case.kind.contract) for case in plain][:texts]
-    faulty = [(case.text, case.kind.contract) for case in cases if case.family not in ("valid", "nothing")][:texts]
+    valid = [(case.text, case.kind.contract) for case in spread(plain, texts)]
+    broken = [case for case in cases if case.family not in ("valid", "nothing")]
+    faulty = [(case.text, case.kind.contract) for case in spread(broken, texts)]
     large = [(HOSTILE["valid"](size), "delivery") for size in (20_000, 200_000, 1_000_000)]
     return {
         "valid": race(FROM_JSON, [*valid, *large], bench),
