@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -246,9 +247,10 @@ def _assigned(nodes: Iterable[ast.AST]) -> Names:
     return found
 
 
-def all_sites() -> list[Site]:
+@cache
+def all_sites() -> tuple[Site, ...]:
     """Every place in the package, by file and line."""
-    return [site for path in sorted(PACKAGE.rglob("*.py")) for site in Reader(path).sites()]
+    return tuple(site for path in sorted(PACKAGE.rglob("*.py")) for site in Reader(path).sites())
 
 
 def literals() -> dict[str, set[str]]:

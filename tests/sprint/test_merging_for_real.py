@@ -138,7 +138,7 @@ def test_what_the_other_story_brought_may_be_used(tmp_path: Path) -> None:
     assert sprint.prompts[0].count("<<<<<<< merged meanwhile") >= 1
 
 
-@pytest.mark.parametrize("whose", ["its own", "another story's"])
+@pytest.mark.parametrize("whose", ["its own", pytest.param("another story's", marks=pytest.mark.soak)])
 def test_what_failed_at_the_base_and_was_mended_may_not_fail_again(tmp_path: Path, whose: str) -> None:
     """US-1 changes what a test reads that US-2 has mended, or the other way round: no line in conflict."""
     old = "from value import value\n\n\ndef test_value():\n    assert value() == 1\n"
