@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from orchestrator.checks.node_always_true import always_true
 from orchestrator.checks.node_reached import DECLARED, run_nodes
 from orchestrator.syntax.grammar import Node
-from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments
+from orchestrator.syntax.javascript_tests import ASSERT_MODULES, FUNCTIONS, bindings, call_arguments
 from orchestrator.syntax.javascript_tree import below, everything, node_text
 
-_MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
 _CHECKING = re.compile(r"^(check|verify|ensure|should|must|compare)")
 _PLANNED = re.compile(r"\.plan\(|\bplan\s*:")
 
@@ -28,7 +27,7 @@ class Assertions:
 
     def __init__(self, tree: Node) -> None:
         found = tuple(bindings(tree))
-        self._names = {one.name: one.export for one in found if one.module in _MODULES}
+        self._names = {one.name: one.export for one in found if one.module in ASSERT_MODULES}
         helpers = (one.name for one in found if one.module.startswith((".", "#")) and _CHECKING.match(one.name))
         self._imported = frozenset(helpers)
         self._helpers = _helpers(tree)

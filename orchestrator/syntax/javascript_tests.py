@@ -13,6 +13,7 @@ FUNCTIONS = frozenset(
     {"arrow_function", "function_expression", "function_declaration", "generator_function", "method_definition"}
     | {"generator_function_declaration"}
 )
+ASSERT_MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
 _TESTS, _SUITES = frozenset({"test", "it"}), frozenset({"describe", "suite"})
 _VARIANTS = frozenset({"skip", "todo", "only"})
 _AROUND = frozenset(
