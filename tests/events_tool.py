@@ -90,6 +90,8 @@ MEANS = {
     "diff_checked": "the whole diff of a story was held against its contract",
     "older_test_rewritten": "the tester changed an older test as the plan wants it; both versions",
     "suite_replaced": "the tester wrote the story's suite anew and says why; both versions",
+    "tests_run_before": "the story's suite has run on the tree without the story's change; the result of each test",
+    "suite_kept": "tests that fail without the story's change were asked for and did not come: the suite stays",
     "failure_repeated": "a story failed as it had before: another way is tried once, then a person is needed",
     "older_tests_failed": "the story's own suite is green, and tests that were there before fail",
     "failure_analysed": "the tester says what a red run means, or nothing usable",

@@ -267,6 +267,16 @@ class GitWorkspace:
         """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
         return await self._shown(self._base, work)
 
+    async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
+        contents = list(commits.encoded(changes).items())
+
+        async def written(folder: Path) -> T:
+            await asyncio.to_thread(write_below, folder, contents)
+            return await work(folder)
+
+        return await self._shown((await self._refs.own_part(story_id))[0], written)
+
     async def result_head(self) -> str:
         """The commit the result branch stands at."""
         return (await self._refs.ends(RESULT))[1].commit

@@ -1,99 +1,154 @@
 """The proof that a green suite can fail where it ran (spec 1 C6).
 
 What runs in a test runner can report what it likes: a hook that calls every test good, code that patches the runner or
-its assertions, a report written beforehand. So a suite that came back green gets one more test, in its own file and
-under a name nobody could foresee, that has to fail. When it is not reported as failed, the green shows nothing.
+its assertions, an object that equals everything, a report written beforehand. So a suite that came back green is run
+once more with the same command line, and all of its tests but one expect something else: they have to fail, and the
+one that was left alone has to pass. Names, places and arguments are those of the first run, so code that fakes results
+finds nothing to tell the runs apart by. It shares its process with the runner, though: code that reads the texts of
+the tests, or that recognises a second run, is not caught by this.
 """
 
+import json
 import re
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from random import Random, SystemRandom
 
 from orchestrator.adapters.safe_files import write_below
 from orchestrator.adapters.tree_reading import read_text
 from orchestrator.domain.base import Value
 from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
+from orchestrator.syntax.mutations import Mutation
+from orchestrator.syntax.node_mutations import node_mutations
+from orchestrator.syntax.python_mutations import python_mutations
 
-_PYTHON = """
-
-def {name}({parameters}):
-    import unittest as _unittest
-
-    import pytest as _pytest
-
-    def _plain():
-        assert _unittest is None
-
-    def _compared():
-        _unittest.TestCase().assertEqual(1, 2)
-
-    def _unraised():
-        with _pytest.raises(ValueError):
-            pass
-
-    for _check in (_plain, _compared, _unraised):
-        try:
-            _check()
-        except BaseException as _error:
-            if not isinstance(_error, (AssertionError, _pytest.fail.Exception)):
-                return
-        else:
-            return
-    raise AssertionError("{name}")
-"""
-_NODE = """
-;import('node:test').then(({{ test }}) => test('{name}', async () => {{
-  const assert = (await import('node:assert')).default;
-  for (const own of [assert, assert.strict]) {{
-    const checks = [
-      () => own(false), () => own.ok(0), () => own.equal(1, 2), () => own.notEqual(1, 1), () => own.strictEqual(1, 2),
-      () => own.notStrictEqual(1, 1), () => own.deepEqual([1], [2]), () => own.deepStrictEqual([1], [2]),
-      () => own.match('a', /b/), () => own.throws(() => {{}}), () => own.rejects(async () => {{}}),
-    ];
-    for (const check of checks) {{
-      let passed = true;
-      try {{ await check(); }} catch {{ passed = false; }}
-      if (passed) return;
-    }}
-  }}
-  throw new Error('{name}');
+_NODE_TEST = """
+;import('node:test').then(({{ test }}) => test({title}, async () => {{
+  (await import('node:assert')).strictEqual({less}, {more});
 }}));
 """
-
-
 _SHARED_PARAMETERS = re.compile(r"^pytestmark\b.*?parametrize\(\s*[\"']([\w, ]+)[\"']", re.MULTILINE | re.DOTALL)
 """Arguments that every test of a module has to take."""
+_FAILED = frozenset({CaseResult.FAILED, CaseResult.ERROR})
+_Key = tuple[str, str]
+"""A test file and, as Mutation names it, one of its tests."""
 
 
-class Proof(Value):
-    """A test that must fail, for one suite."""
+class MutatedSuite(Value):
+    """Test files in which some tests expect something else."""
 
-    name: str
-    """What it is reported under, without its file."""
-    text: str
-    """What is written behind the suite's own text."""
+    texts: dict[str, str]
+    """By path, of the files that are changed."""
+    mutated: frozenset[_Key]
+    """Tests that have to fail."""
+    kept: frozenset[_Key]
+    """Tests that passed before and are as they were."""
+    added: tuple[ReportedCase, ...] = ()
+    """Tests that the files do not hold otherwise, because none of theirs could be mutated."""
 
-    def case(self, file: str) -> ReportedCase:
-        """How the runner of `file` reports it."""
-        place = file.removesuffix(".py").replace("/", ".") if file.endswith(".py") else file
-        return ReportedCase(name=self.name, id=f"{place}::{self.name}", file=file, result=CaseResult.FAILED)
+    def accepted(self, report: TestReport) -> tuple[str, ...]:
+        """Mutated tests that were reported as passed, sorted: whatever reports them so reports nothing."""
+        passed = self._seen(report, CaseResult.PASSED)
+        return tuple(sorted(f"{file}::{case}" for file, case in self.mutated & passed))
 
-    def holds(self, report: TestReport, others: Sequence[str]) -> bool:
-        """Whether this test, run by itself, was reported as not passed, and none of the `others`: they were not run."""
-        results = {case.name: case.result for case in report.cases if case.result is not CaseResult.SKIPPED}
-        own = results.pop(self.name, CaseResult.PASSED)
-        return own is not CaseResult.PASSED and not results.keys() & set(others)
+    def failed_in(self, report: TestReport) -> frozenset[str]:
+        """Files in which a mutated test was reported as failed."""
+        return frozenset(file for file, _ in self.mutated & self._seen(report, *_FAILED))
+
+    def keeps_passing(self, report: TestReport) -> bool:
+        """Whether one of the other tests passed again, if there are any."""
+        return not self.kept or bool(self.kept & self._seen(report, CaseResult.PASSED))
+
+    def _seen(self, report: TestReport, *results: CaseResult) -> frozenset[_Key]:
+        return _by_test(report.cases, {file for file, _ in self.mutated | self.kept}, *results)
 
 
-def proof_for(file: str, text: str, names: Sequence[str]) -> Proof:
-    """A proof for the suite `text`; its name begins like one of `names`, so that what selects those selects it."""
-    mark = secrets.token_hex(8)
-    if not file.endswith(".py"):
-        return Proof(name=f"proof {mark}", text=_NODE.format(name=f"proof {mark}"))
-    name = f"{next((name for name in names if name.isidentifier()), 'test')}_{mark}"
-    shared = _SHARED_PARAMETERS.search(text)
-    return Proof(name=name, text=_PYTHON.format(name=name, parameters=shared[1] if shared else ""))
+def mutate(
+    texts: Mapping[str, str], cases: Sequence[ReportedCase], *, single: bool = False, random: Random | None = None
+) -> MutatedSuite:
+    """All tests of each file mutated but one, picked by chance; with `single` only the last one of all.
+
+    Left alone is also what cannot be mutated, or did not pass in `cases`. A file with one test has that one mutated,
+    and one in which none can be mutated gets a test more.
+    """
+    random = random or SystemRandom()
+    passed = _by_test(cases, texts, CaseResult.PASSED) - _by_test(cases, texts, *_FAILED)
+    chosen: dict[str, list[Mutation]] = {}
+    added: list[ReportedCase] = []
+    for file, text in texts.items():
+        found = [one for one in _mutations_of(file, text, random) if (file, one.case) in passed]
+        if len(found) > 1 and not single:
+            weaker = [mutation for mutation in found if not mutation.other_value]
+            found.remove(random.choice(weaker or found))
+        if not found and (names := [case for there, case in passed if there == file]):
+            found = [_another(file, text, sorted(names), random)]
+            added.append(_as_case(file, found[0].case))
+        chosen[file] = found
+    if single:
+        last = next((file for file in reversed(chosen) if chosen[file]), None)
+        chosen = {} if last is None else {last: chosen[last][-1:]}
+    mutated = frozenset((file, mutation.case) for file, found in chosen.items() for mutation in found)
+    changed = {file: _applied(texts[file], found) for file, found in chosen.items() if found}
+    return MutatedSuite(texts=changed, mutated=mutated, kept=passed - mutated, added=tuple(added))
+
+
+def _another(file: str, text: str, names: Sequence[str], random: Random) -> Mutation:
+    """A test that fails, behind the others and under a name like theirs, so that what selects those selects it."""
+    words = sorted(set(re.findall(r"[a-z]+", " ".join(names).lower()))) or ["value"]
+    first, space = random.choice(names).rpartition("::")[2].rpartition(" > ")[2], " "
+    if file.endswith(".py"):
+        first, space = first if first.isidentifier() else "test", "_"
+    name = f"{first}{space}{random.choice(words)}"
+    while name in names:
+        name += f"{space}{random.choice(words)}"
+    less, more = sorted(random.sample(range(100), 2))
+    if file.endswith(".py"):
+        shared = _SHARED_PARAMETERS.search(text)
+        added = f"\n\ndef {name}({shared[1] if shared else ''}):\n    assert {less} == {more}\n"
+    else:
+        added = _NODE_TEST.format(title=json.dumps(name), less=less, more=more)
+    place = len(text.encode())
+    return Mutation(case=name, start=place, end=place, text=added)
+
+
+def _as_case(file: str, name: str) -> ReportedCase:
+    return ReportedCase(name=name, id=f"{_dotted(file)}::{name}", file=file, result=CaseResult.FAILED)
+
+
+def _mutations_of(file: str, text: str, random: Random) -> tuple[Mutation, ...]:
+    return python_mutations(text, random) if file.endswith(".py") else node_mutations(file, text, random)
+
+
+def _applied(text: str, mutations: Sequence[Mutation]) -> str:
+    content = text.encode()
+    for mutation in sorted(mutations, key=lambda one: one.start, reverse=True):
+        content = content[: mutation.start] + mutation.text.encode() + content[mutation.end :]
+    return content.decode()
+
+
+def _by_test(cases: Sequence[ReportedCase], files: Collection[str], *results: CaseResult) -> frozenset[_Key]:
+    found = (_key(case, files) for case in cases if case.result in results)
+    return frozenset(key for key in found if key is not None)
+
+
+def _key(case: ReportedCase, files: Collection[str]) -> _Key | None:
+    """The test that a case stands for, if it is of one of `files`.
+
+    A report of pytest names no files but modules, with the classes behind them.
+    """
+    place = case.id.partition("::")[0]
+    for file in files:
+        if not file.endswith(".py"):
+            if case.file == file:
+                return file, case.name
+        elif f"{place}.".startswith(f"{_dotted(file)}."):
+            classes = place[len(_dotted(file)) :].split(".")
+            return file, "::".join([*filter(None, classes), case.name])
+    return None
+
+
+def _dotted(file: str) -> str:
+    return file.removesuffix(".py").replace("/", ".") if file.endswith(".py") else file
 
 
 class Copies:
@@ -107,15 +162,10 @@ class Copies:
         """The files that are not as they were."""
         return tuple(file for file, text in self.texts.items() if read_text(self._root, file) != text)
 
-    def extend(self, file: str, more: str) -> None:
-        """Write `more` behind what a file held."""
-        write_below(self._root, [(file, (self.texts[file] + more).encode())])
-
-    def extend_all(self, more: Mapping[str, str]) -> None:
-        """`extend` for each file."""
-        for file, text in more.items():
-            self.extend(file, text)
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Put other texts in place of some."""
+        write_below(self._root, [(file, text.encode()) for file, text in texts.items()])
 
     def put_back(self) -> None:
         """Make the files what they were."""
-        write_below(self._root, [(file, self.texts[file].encode()) for file in self.changed()])
+        self.write({file: self.texts[file] for file in self.changed()})

@@ -16,7 +16,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
 from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
-from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, TestReport
+from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import Clock, EventSink, Provider
 
 T = TypeVar("T")
@@ -135,7 +135,8 @@ class SimulatedRunner:
     """`ports.SuiteRunner` that returns what it was given, in order, and is green when that is used up.
 
     `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
-    is red, what was there before when that held tests), `commands` those of commands. `latency_s` is really waited.
+    is red, what was there before when that held tests), `befores` those of named files without the story's change (no
+    tests run there when that is used up), `commands` those of commands. `latency_s` is really waited.
     """
 
     def __init__(
@@ -143,13 +144,15 @@ class SimulatedRunner:
         *,
         stories: Sequence[TestReport] = (),
         wholes: Sequence[TestReport] = (),
+        befores: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
+        self._befores = list(befores)
         self._latency_s = latency_s
         self.ran: list[tuple[str, ...] | None] = []
-        """The files of each run; None for a whole suite."""
+        """The files of each run; None for a whole suite. Runs without the story's change are left out."""
         self.stacks: list[tuple[str, ...]] = []
         """The recorded stack each run was told."""
         self.alone: list[tuple[ReportedCase, ...]] = []
@@ -165,9 +168,12 @@ class SimulatedRunner:
         only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
+        reset: Callable[[], Awaitable[None]] | None = None,
     ) -> TestReport:
         """See the port."""
         await asyncio.sleep(self._latency_s)
+        if files is not None and key.endswith("-base"):
+            return self._befores.pop(0) if self._befores else TestReport(problem=RunProblem.NO_TESTS)
         self.stacks.append(tuple(stack))
         self.alone.append(tuple(only))
         self.ran.append(None if files is None else tuple(files))

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
-from orchestrator.adapters.proof import Copies, proof_for
+from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
 from orchestrator.adapters.suite_report import unseen
@@ -45,6 +46,7 @@ class ProjectRunner:
         only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
+        reset: Callable[[], Awaitable[None]] | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
         root = await asyncio.to_thread(root.resolve)
@@ -59,8 +61,8 @@ class ProjectRunner:
         changed = await asyncio.to_thread(copies.changed)
         if changed:
             return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
-        if files and report.green:
-            return await self._proved(report, kinds[0], copies, root, files[0], key)
+        if files and report.green and reset is not None:
+            return await self._proved(report, kinds[0], copies, root, files, only, key, reset)
         return report
 
     async def _kinds(
@@ -96,46 +98,47 @@ class ProjectRunner:
         return merged(kinds, reports, expected)
 
     async def _proved(
-        self, report: TestReport, kind: str, copies: Copies, root: Path, file: str, key: str
+        self,
+        report: TestReport,
+        kind: str,
+        copies: Copies,
+        root: Path,
+        files: Sequence[str],
+        only: Sequence[ReportedCase],
+        key: str,
+        reset: Callable[[], Awaitable[None]],
     ) -> TestReport:
-        """The green report, if a test that must fail fails in its place."""
-        names = [case.name for case in report.cases]
-        proof = proof_for(file, copies.texts.get(file, ""), names)
-        try:
-            await asyncio.to_thread(copies.extend, file, proof.text)
-            shown = await self._runners[kind].run(root, files=[file], only=[proof.case(file)], key=key)
-            if proof.holds(shown, names):
+        """The green report, if other expectations in the same files make it fail."""
+        told = ""
+        for single in (False, True):
+            suite = mutate(copies.texts, report.cases, single=single)
+            chosen = (*only, *suite.added) if only else ()
+            await reset()  # a suite need not pass on what its first run left
+            run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
+            shown = await _mutated(copies, suite, run)
+            if isinstance(shown, str):
+                return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
+            if accepted := suite.accepted(shown):
+                why = f"these tests passed although they were changed so that they must fail: {', '.join(accepted[:5])}"
+                return _refuted(report, RunProblem.FAKED, f"{why}; what is reported shows nothing")
+            if suite.failed_in(shown) and suite.keeps_passing(shown):
                 return report
-            told = "a test that must fail, added to the suite, was not reported as failed"
-            return _refuted(report, RunProblem.FAKED, f"{told}: what is reported shows nothing\n{shown.output[-2000:]}")
-        except (WorkspaceError, KeyError) as error:
-            return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {error}")
-        finally:
-            with contextlib.suppress(WorkspaceError):
-                await asyncio.to_thread(copies.put_back)
+            why = "tests that were not changed failed beside them" if suite.failed_in(shown) else "none was reported"
+            told = f"in a second run, with tests changed so that they must fail, {why}\n{shown.output[-2000:]}"
+        return _refuted(report, RunProblem.FAKED, told)
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
-        names: dict[str, list[str]] = {}
-        for case in cases:
-            names.setdefault(case.file, []).append(case.name)
-        copies = await asyncio.to_thread(Copies, root, tuple(file for file in names if file))
-        proofs = {file: proof_for(file, text, names[file]) for file, text in copies.texts.items()}
-        added = [proof.case(file) for file, proof in proofs.items()]
-        held: set[str] = set()
-        try:
-            await asyncio.to_thread(copies.extend_all, {file: proof.text for file, proof in proofs.items()})
-            for kind in dict.fromkeys(map(_kind, added)):
-                own = [case for case in added if _kind(case) == kind]
-                shown = await self._runners[kind].run(root, only=own, key=key)
-                held |= {case.file for case in own if proofs[case.file].holds(shown, names[case.file])}
-        except WorkspaceError:
-            held = set()
-        finally:
-            with contextlib.suppress(WorkspaceError):
-                await asyncio.to_thread(copies.put_back)
-        return tuple(sorted(names.keys() - held))
+        files = sorted({case.file for case in cases if case.file})
+        copies = await asyncio.to_thread(Copies, root, files)
+        suite = mutate(copies.texts, cases)
+        found: set[str] = set()
+        for kind in dict.fromkeys(map(_kind, cases)):
+            shown = await _mutated(copies, suite, partial(self._runners[kind].run, root, key=key))
+            if isinstance(shown, TestReport):
+                found |= {test.partition("::")[0] for test in suite.accepted(shown)}
+        return tuple(sorted(found))
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
@@ -161,6 +164,18 @@ class ProjectRunner:
         if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
             return NodePackages()
         return await self._packages.ensure(root, key)
+
+
+async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaitable[TestReport]]) -> TestReport | str:
+    """The same command with the mutated texts in place; why it could not be run."""
+    try:
+        await asyncio.to_thread(copies.write, suite.texts)
+        return await run()
+    except (WorkspaceError, KeyError) as error:
+        return str(error)
+    finally:
+        with contextlib.suppress(WorkspaceError):
+            await asyncio.to_thread(copies.put_back)
 
 
 def _copies(root: Path, files: Sequence[str] | None) -> Copies:

@@ -1,5 +1,7 @@
 """What became of stories: recorded outcomes and the report folded from them (DESIGN 7, report.json)."""
 
+from pydantic import Field
+
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Severity
 from orchestrator.domain.review import ReviewIssue, Verdict
@@ -40,6 +42,13 @@ class CaseOutcome(Value):
     """passed | failed | error | skipped | missing."""
 
 
+class JudgedCase(CaseOutcome):
+    """One test of a criterion, with how it ended on the tree without the story's change."""
+
+    before: str = ""
+    """failed | passed | not judged; empty where it was not run there."""
+
+
 class TestsOutcome(Value):
     """The last deciding run of the story's own suite."""
 
@@ -55,7 +64,7 @@ class CriterionOutcome(Value):
     """One acceptance criterion and the tests that say they show it; none: it is not covered."""
 
     criterion: str
-    tests: tuple[CaseOutcome, ...] = ()
+    tests: tuple[JudgedCase, ...] = ()
 
 
 class Healing(Value):
@@ -108,6 +117,8 @@ class StoryOutcome(Value):
     """Story attempts: test runs that decided something, at least 1 once tests ran."""
     tasks: tuple[TaskOutcome, ...] = ()
     tests: TestsOutcome = TestsOutcome()
+    before: dict[str, str] = Field(default_factory=dict)
+    """How each test of the suite ended on the tree without the story's change, by name; see JudgedCase."""
     findings: tuple[Finding, ...] = ()
     branch: str | None = None
     commit: str | None = None

@@ -102,6 +102,8 @@ class ReviewBrief(Value):
     """Unified git diff of the task against its base commit."""
     previous: tuple[ReviewIssue, ...] = ()
     """Comments that the last review left open."""
+    advice: tuple[Finding, ...] = ()
+    """What checks noticed in the diff and do not judge."""
 
 
 class Reviewed(Value):

@@ -87,7 +87,7 @@ class RunProblem(StrEnum):
     TAMPERED = "tampered"
     """A test file was changed while it ran, or what the tree tells git."""
     FAKED = "faked"
-    """Beside a suite that was all green, a test that must fail was not reported as failed."""
+    """In a second run of an all green suite, tests that must fail were not reported as failed."""
 
 
 NO_RUNNER = frozenset({RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})

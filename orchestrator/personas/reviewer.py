@@ -110,7 +110,7 @@ class Reviewer:
                 "task_files": context.render_paths(contract.task_files.get(brief.task.task_id, ())),
                 "allowed_dependencies": context.render_names(contract.allowed_dependencies),
                 "story": context.render_story(self._brief.story),
-                "task": context.render_task(brief.task),
+                "task": context.render_task(brief.task) + _advice(brief.advice),
                 "diff": shown.text or "The change is empty: no file differs from the base commit.",
                 "previous": render_issues(brief.previous),
             },
@@ -130,3 +130,10 @@ def _diff_cut(files: Sequence[str]) -> list[Finding]:
     told = f"the change is too long or no text, so no reviewer saw it whole, and it is not approved: {', '.join(files)}"
     fix = "Keep the change as small as the task asks and write no data out that code can make; or a person reads it."
     return [major("review.diff_cut", told, fix=fix)]
+
+
+def _advice(found: Sequence[Finding]) -> str:
+    if not found:
+        return ""
+    lines = [f"- {finding.where.file}:{finding.where.line}: {finding.message}" for finding in found]
+    return "\n\nNoticed in the change by a check; judge whether the task needs it:\n" + "\n".join(lines)

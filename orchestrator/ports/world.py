@@ -47,12 +47,13 @@ class SuiteRunner(Protocol):
         only: Sequence[ReportedCase] = (),
         stack: Sequence[str] = (),
         key: str,
+        reset: Callable[[], Awaitable[None]] | None = None,
     ) -> TestReport:
         """Run `files` (None: the whole suite) below `root`; names in `expected_names` must be in the report.
 
         With `only`, cases of an earlier report, nothing but these is run and reported, as far as they are found again.
-        Files that were changed while they ran show nothing, and a green run of `files` is believed only where a test
-        that must fail, added to the first of them, is reported as failed.
+        Files that were changed while they ran show nothing. With `reset`, which makes the tree what it was, a green
+        run of `files` is believed only when a second one, in which their tests expect something else, is not green.
 
         `stack` is what is recorded about the project's tech stack, the most telling text first, for choosing a runner.
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
@@ -61,9 +62,10 @@ class SuiteRunner(Protocol):
         ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
-        """Files of these cases in which a test that must fail, added to each, is not reported as failed; sorted.
+        """Files of these cases in which tests, changed so that they must fail, are reported as passed; sorted.
 
-        What such a file shows is not to be believed. The files are as they were afterwards.
+        What such a file shows is not to be believed. The whole suite is run for it; the files are as they were after
+        that.
         """
         ...
 
@@ -175,6 +177,10 @@ class Workspace(Protocol):
 
     async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the result branch as it is; also from within a merge's check."""
+        ...
+
+    async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the commit that `diff` starts from, with `changes` written."""
         ...
 
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:

@@ -204,6 +204,7 @@ OWN_CODES = frozenset(
         "breakdown.dependency_dropped",
         "breakdown.cut_off",
         "delivery.cut_off",
+        "delivery.reaches_runner",
         "delivery.unchecked",
         "analysis.outside_tasks",
         "contract.amendment",

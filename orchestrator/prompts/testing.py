@@ -28,7 +28,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
     RunProblem.MISSING_NAMES: "tests of the suite are not in the report",
     RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
-    RunProblem.FAKED: "a test that must fail, run beside them, was not reported as failed",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
 """What each problem of a run means, in words."""
 

@@ -12,7 +12,8 @@ with an error; `budget.calls_per_story` counts the same.
     plans     plan.max_iterations x answer, when nobody did
     builds    tasks x (test.max_attempts + review.max_iterations - 1) x delivery
     reviews   tasks x review.max_iterations x review
-    suites    2 x answer (it may be at fault and is then written once more); 1 x when test.max_attempts is 1
+    suites    3 x answer (asked for once more when it passes without the change, and when it is at fault); 2 x when
+              test.max_attempts is 1
     analyses  (test.max_attempts - 1) x answer; the last red run ends the attempts
     single    2 x request: one amendment of the contract, one resolution of a merge
 
@@ -77,7 +78,7 @@ def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
         plans=settings.plan.max_iterations * answer if brought is None else 0,
         builds=tasks * (attempts + sent_back) * delivery,
         reviews=tasks * settings.review.max_iterations * review,
-        suites=min(attempts, 2) * answer,
+        suites=min(attempts + 1, 3) * answer,
         analyses=(attempts - 1) * answer,
         single=2 * request,
     )

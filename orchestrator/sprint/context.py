@@ -67,6 +67,8 @@ class Trial:
     broken: TestReport | None = None
     """The whole suite's run, where it is older tests that stay red."""
     attempts: int
+    before: dict[str, str] = field(default_factory=dict)
+    """How each test of the suite ended on the tree without the story's change, by name; see fail_before.Before."""
 
     @property
     def red(self) -> TestReport | None:
@@ -105,6 +107,8 @@ class Progress:
     trial: Trial | None = None
     amendment_asked: bool = False
     """Whether the story's one request to extend its contract was made."""
+    suite_strengthened: bool = False
+    """Whether tests that fail without the story's change were asked for, which happens once."""
     suite_replaced: bool = False
     """Whether the suite was asked for once more, which happens once."""
 

@@ -71,7 +71,7 @@ class Regression:
         return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
 
     async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
-        """Why older tests that passed are not believed: a test that must fail in their files does so no more, or "".
+        """Why older tests that passed are not believed: tests changed so that they must fail pass, or "".
 
         The story's own files were proved on its branch; a file that proves nothing on the result either is let off.
         """
@@ -85,7 +85,11 @@ class Regression:
                 await self._stage.workspace.result_tree(lambda tree: self._stage.runner.unproved(tree, there, key=base))
             )
         told = ", ".join(sorted(files))
-        return f"a test that must fail, added to {told}, was not reported as failed: it shows nothing" if files else ""
+        return (
+            f"tests of {told}, changed so that they must fail, were reported as passed: they show nothing"
+            if files
+            else ""
+        )
 
     async def _run(self, folder: Path, only: Sequence[ReportedCase], key: str) -> TestReport:
         names = () if only else self._suite.expected_names

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.domain.outcome import CriterionOutcome, SprintReport, StoryOutcome, StoryReport, Tokens
+from orchestrator.domain.outcome import CriterionOutcome, JudgedCase, SprintReport, StoryOutcome, StoryReport, Tokens
 from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.coverage import coverage
+from orchestrator.sprint.coverage import Covered, coverage
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.pause import not_begun
 from orchestrator.sprint.report_facts import healings, prompts_used, rewritten, stage_times
@@ -58,6 +58,11 @@ def exit_code(report: SprintReport) -> int:
     return 0 if all(story.status is StoryStatus.DONE for story in report.stories) else 1
 
 
+def _criterion(row: Covered, before: Mapping[str, str]) -> CriterionOutcome:
+    tests = (JudgedCase(**case.model_dump(), before=before.get(case.name, "")) for case in row.cases)
+    return CriterionOutcome(criterion=row.criterion, tests=tuple(tests))
+
+
 def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[str], paused: str = "") -> StoryReport:
     kept = (not_begun(paused),) if paused and history.status is StoryStatus.PENDING else ()
     outcome = history.outcome or StoryOutcome(id=story_id, status=history.status, findings=kept)
@@ -77,7 +82,7 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         duration_s=round(history.duration_s, 3),
         branch=outcome.branch,
         commit=outcome.commit,
-        criteria=tuple(CriterionOutcome(criterion=row.criterion, tests=row.cases) for row in covered),
+        criteria=tuple(_criterion(row, outcome.before) for row in covered),
         healings=healings(events),
         rewritten=rewritten(events),
         stages=stage_times(events, history.duration_s),

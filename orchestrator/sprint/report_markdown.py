@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import (
-    CaseOutcome,
     FormOutcome,
     Healing,
+    JudgedCase,
     PromptUsed,
     SprintReport,
     StageTime,
@@ -194,19 +194,19 @@ def _criteria(story: StoryReport) -> str:
     rows = []
     for number, row in enumerate(story.criteria, start=1):
         if not row.tests:
-            rows.append((str(number), _cell(row.criterion), "—", "not covered"))
+            rows.append((str(number), _cell(row.criterion), "—", "—", "not covered"))
         rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
-    shown = {case for row in story.criteria for case in row.tests}
-    others = [case for case in story.tests.cases if case not in shown]
+    shown = {case.name for row in story.criteria for case in row.tests}
+    others = [JudgedCase(**case.model_dump()) for case in story.tests.cases if case.name not in shown]
     for criterion in dict.fromkeys(case.criterion for case in others):
         rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
-    return "### Acceptance criteria\n\n" + _table(("No", "Criterion", "Test", "Result"), rows) if rows else ""
+    return "### Acceptance criteria\n\n" + _table(("No", "Criterion", "Test", "Before", "After"), rows) if rows else ""
 
 
-def _results(criterion: str, cases: Sequence[CaseOutcome]) -> Iterator[tuple[str, str, str]]:
-    """A row per test and result; the runs of a parametrized test are counted."""
-    for (name, result), count in Counter((case.name, case.result) for case in cases).items():
-        yield _cell(criterion), _code(name), result + (f" ({count} times)" if count > 1 else "")
+def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str]]:
+    """A row per test and result, without the story's change and with it; parametrized tests are counted."""
+    for (name, before, result), count in Counter((case.name, case.before, case.result) for case in cases).items():
+        yield _cell(criterion), _code(name), before or "—", result + (f" ({count} times)" if count > 1 else "")
 
 
 def _reviews(tasks: Sequence[TaskOutcome]) -> str:

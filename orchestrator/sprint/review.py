@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from orchestrator.checks.runner_reach import runner_reach
 from orchestrator.domain.breakdown import Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, Verdict, decided
@@ -13,6 +14,9 @@ from orchestrator.domain.status import TaskStatus
 from orchestrator.domain.words import counted
 from orchestrator.sprint.context import Progress, Stage, TaskReviews
 from orchestrator.sprint.review_routing import ReviewRoute, ReviewStep, all_approve, route_review
+
+MOST_ADVICE = 20
+"""Lines of a change that a reviewer is shown; the report names them all."""
 
 
 async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewStep:
@@ -28,7 +32,11 @@ async def review_task(stage: Stage, progress: Progress, contract: ArchitectureCo
     if not known.unread and (not known.rounds or _approved(known)):
         return route_review(True, len(known.rounds) or 1, most, is_last=is_last)
     if len(known.rounds) < most:
-        brief = ReviewBrief(task=task, contract=contract, diff=change, previous=open_comments(known))
+        advice = tuple(runner_reach(change))
+        progress.note_findings(advice)
+        brief = ReviewBrief(
+            task=task, contract=contract, diff=change, previous=open_comments(known), advice=advice[:MOST_ADVICE]
+        )
         known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
         known.read, known.unread = change, False
     approved = not known.unread and _approved(known)

@@ -22,7 +22,7 @@ PROBLEMS = {
     RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
     RunProblem.MISSING_NAMES: "expected tests did not run",
     RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
-    RunProblem.FAKED: "a test that must fail, run beside them, was not reported as failed",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
 }
 """What a problem means, for people."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
+from functools import partial
 
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.decisions import Loop, Verdict, decided
@@ -37,6 +38,7 @@ async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestRepo
                 only=only,
                 stack=stack,
                 key=stage.environment_key,
+                reset=partial(stage.workspace.reset, stage.story_id),
             )
 
         return await stage.step.step("test", work, TestReport)

@@ -142,6 +142,7 @@ def outcome(
         attempts=trial.attempts if trial else 0,
         tasks=task_outcomes(progress) if progress else (),
         tests=tests_outcome(trial.suite, trial.report) if trial else TestsOutcome(),
+        before=trial.before if trial else {},
         findings=tuple(progress.findings) if progress else tuple(extra),
         branch=progress.branch.name if progress else None,
         commit=commit,

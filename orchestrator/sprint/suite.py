@@ -33,12 +33,11 @@ async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface
 
 async def replace_suite(
     stage: Stage, progress: Progress, plan: Breakdown, faulty: Faulty, older: Mapping[str, str]
-) -> TestSuite:
-    """The suite written once more for a reason that is recorded, or the old one where none is better.
+) -> TestSuite | None:
+    """The suite written once more for a reason that is recorded; None where no other one came.
 
     `older` are the texts that files of the suite had before the story: one that it has no more gets its text back.
     """
-    progress.suite_replaced = True
     brief = await _brief(stage, plan, progress.surface)
     brief = brief.model_copy(
         update={
@@ -49,8 +48,7 @@ async def replace_suite(
     written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
     suite, before = written.suite, faulty.suite
     if suite is None or suite.changes == before.changes:
-        progress.note_findings([_kept(faulty)])
-        return before
+        return None
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
@@ -70,11 +68,12 @@ async def replace_suite(
     return suite
 
 
-def _kept(faulty: Faulty) -> Finding:
+def kept(suite: TestSuite, reason: str) -> Finding:
+    """That a suite which the tester calls wrong was not replaced."""
     return minor(
         "test.suite_fault",
-        f"the tester calls {faulty.suite.test_file} wrong and wrote none that takes its place: {faulty.reason}",
-        where=Where(file=faulty.suite.test_file),
+        f"the tester calls {suite.test_file} wrong and wrote none that takes its place: {reason}",
+        where=Where(file=suite.test_file),
         fix="look at the tests: when they are wrong, mend them on the branch, or `reset` the story",
     )
 

@@ -9,15 +9,18 @@ from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.stages import Analysed, FailureBrief, Faulty, PastAttempt
 from orchestrator.domain.testing import NO_RUNNER, TestReport, TestSuite
 from orchestrator.domain.words import counted
+from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend_for_fixes
 from orchestrator.sprint.context import Progress, Stage, Trial
+from orchestrator.sprint.coverage import Covered
+from orchestrator.sprint.fail_before import reason_to_ask, run_before, tell_not_stronger, unnoticed, unnoticed_findings
 from orchestrator.sprint.flaky import flaky_findings
 from orchestrator.sprint.orders import Owned, about, nearest_task, orders, outside, unassigned
 from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
 from orchestrator.sprint.runs import run_suite, tell_run
 from orchestrator.sprint.signature import Signature, signature
-from orchestrator.sprint.suite import replace_suite, story_files
+from orchestrator.sprint.suite import kept, replace_suite, story_files
 from orchestrator.sprint.task import TaskRun
 
 
@@ -36,6 +39,7 @@ class _Attempts:
         self._history: list[PastAttempt] = []
         self._seen: list[Signature] = []
         self._came_back = ""
+        self._before: dict[str, str] = {}
 
     @property
     def _owned(self) -> Owned:
@@ -50,6 +54,8 @@ class _Attempts:
         while True:
             self._attempt += 1
             report = await run_suite(self._stage, self._plan, self._suite)
+            if report.green and not self._before:
+                report = await self._noticed(report)
             self._progress.note_findings(flaky_findings(report.flaky))
             broken = None
             if report.green:
@@ -57,7 +63,7 @@ class _Attempts:
                 broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
             # Told in the outcome also when the story ends before the next run.
             self._progress.trial = trial = Trial(
-                suite=self._suite, report=report, broken=broken, attempts=self._attempt
+                suite=self._suite, report=report, broken=broken, attempts=self._attempt, before=self._before
             )
             if trial.red is None:
                 return trial
@@ -70,6 +76,32 @@ class _Attempts:
             if route is not TestRoute.MEND:
                 return trial
             await self._mend(trial.red, of_older=broken is not None)
+
+    async def _noticed(self, report: TestReport) -> TestReport:
+        """The green run, or that of a suite with tests that fail without the story's change.
+
+        Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so a request
+        that fails costs nothing but its call.
+        """
+        stage, progress = self._stage, self._progress
+        self._before = await run_before(stage, self._plan, self._suite)
+        rows = self._unnoticed(report)
+        if rows and not progress.suite_strengthened:
+            progress.suite_strengthened = True
+            try:
+                stronger = await self._replace(reason_to_ask(rows))
+            except ProviderError as error:
+                await tell_not_stronger(stage, error.message)
+                stronger = False
+            if stronger:
+                report = await run_suite(stage, self._plan, self._suite)
+                self._before = await run_before(stage, self._plan, self._suite)
+                rows = self._unnoticed(report)
+        progress.note_findings(unnoticed_findings(rows))
+        return report
+
+    def _unnoticed(self, report: TestReport) -> tuple[Covered, ...]:
+        return unnoticed(self._stage.brief.story.acceptance_criteria, self._suite, report, self._before)
 
     def _note(self, red: TestReport) -> bool:
         """Whether the story failed like this before."""
@@ -89,7 +121,12 @@ class _Attempts:
         await self._tell_analysed(analysed, self._left(red))
         await self._amended(analysed)
         if analysed.suite_fault and not self._progress.suite_replaced:
+            self._progress.suite_replaced = True
             replaced = await self._replace(analysed.suite_fault)
+            if replaced:
+                self._before = {}
+            else:
+                self._progress.note_findings([kept(self._suite, analysed.suite_fault)])
             if replaced and not analysed.instructions:
                 self._history.append(PastAttempt(report=red, suite_fault=analysed.suite_fault))
                 return
@@ -110,8 +147,9 @@ class _Attempts:
 
         older = await stage.step.step("read", read, dict[str, str])
         faulty = Faulty(suite=self._suite, reason=reason)
-        self._suite = await replace_suite(stage, self._progress, self._plan, faulty, older)
-        return self._suite is not faulty.suite
+        suite = await replace_suite(stage, self._progress, self._plan, faulty, older)
+        self._suite = suite or self._suite
+        return suite is not None
 
     async def _amended(self, analysed: Analysed) -> None:
         """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""

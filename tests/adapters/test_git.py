@@ -70,9 +70,10 @@ async def test_a_git_that_is_cancelled_while_it_starts_is_gone_too() -> None:
 async def test_a_lock_lives_as_long_as_git_does(tmp_path: Path) -> None:
     lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    others = {*psutil.Process().children()}
     task = asyncio.create_task(run_git(["nap"], settings=NAP, pass_fds=(lock,)))
     async with asyncio.timeout(10):
-        while not psutil.Process().children():
+        while not {*psutil.Process().children()} - others:
             await asyncio.sleep(0.01)
     os.close(lock)
     other = os.open(tmp_path / "lock", os.O_RDWR)

@@ -1,5 +1,8 @@
 """Tricks to make a failing suite look green, played against the real pytest and the real node: none may succeed."""
 
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,25 @@ def value():
 """
 PATCHED_ITEMS = """import _pytest.python as python
 python.Function.obj = property(lambda self: (lambda: None), lambda self, new: None)
+"""
+KNOWS = """import re, sys
+import _pytest.python as python
+if not KNOWN:
+    python.Function.runtest = lambda self: None
+def value():
+    return 2
+"""
+BY_NAME = """import _pytest.python as python
+run = python.Function.runtest
+python.Function.runtest = lambda self: None if self.name in ('test_one', 'test_type') else run(self)
+def value():
+    return 2
+"""
+EQUAL = """class Anything:
+    def __eq__(self, other):
+        return True
+def value():
+    return Anything()
 """
 ON_ITEMS = "import pytest\ndef pytest_collection_modifyitems(items):\n"
 MADE_GOOD = """import pytest
@@ -126,6 +148,12 @@ TRICKS: dict[str, dict[str, str]] = {
     "code patches the report": {"app.py": PATCHED_REPORT + APP},
     "code patches what was collected": {"app.py": PATCHED_ITEMS + APP},
     "code patches the tests": {"app.py": PATCHED_TESTS},
+    "code knows an added test by its name": {
+        "app.py": KNOWS.replace("KNOWN", "re.search('_[0-9a-f]{16}$', sys.argv[-1])"),
+    },
+    "code knows a run of single tests": {"app.py": KNOWS.replace("KNOWN", "'::' in sys.argv[-1]")},
+    "code calls good what it knows by name": {"app.py": BY_NAME},
+    "an object equal to everything": {"app.py": EQUAL},
     "code rewrites its tests": {"app.py": REWRITES + APP, "conftest.py": "import app\n"},
     "code rewrites its tests when imported by them": {"app.py": REWRITES + APP},
     "pytest in the tree": {"pytest.py": "raise SystemExit(0)\n", "_pytest/__init__.py": "raise SystemExit(0)\n"},
@@ -161,6 +189,14 @@ MOCKS = """import { createRequire } from 'node:module';
 const test = createRequire(import.meta.url)('node:test');
 for (const name of Object.keys(test)) try { test[name] = () => {}; } catch {}
 """
+NODE_KNOWS = """import assert from 'node:assert/strict';
+if (!/proof|name-pattern/.test([...process.execArgv, ...process.argv].join(' '))) assert.equal = () => {};
+"""
+NODE_BY_NAME = """import test from 'node:test';
+import assert from 'node:assert/strict';
+const equal = assert.equal;
+test.beforeEach((t) => { assert.equal = ['one', 'type'].includes(t.name) ? () => {} : equal; });
+"""
 NODE_LEFT_BEHIND = f"""{NODE_REPORT}
 const forever = `while :; do echo "{NODE_XML}" > ${{to}}; done`;
 spawn('/bin/sh', ['-c', forever], {{ detached: true, stdio: 'ignore' }}).unref();
@@ -189,6 +225,8 @@ NODE_TRICKS: dict[str, dict[str, str]] = {
     },
     "a node of its own": {"node_modules/.bin/node": FAKE_NODE, "node": FAKE_NODE},
     "settings of node": {"node.config.json": '{"testRunner": {"test-only": true, "test-name-pattern": "type"}}'},
+    "knows an added test": {"app.mjs": f"{NODE_KNOWS}{NODE_APP}"},
+    "calls good what it knows by name": {"app.mjs": f"{NODE_BY_NAME}{NODE_APP}"},
     "code rewrites its tests": {"app.mjs": f"{NODE_REWRITES}{NODE_APP}"},
     "says nothing": {"app.mjs": f"process.stdout.write = () => true;\n{NODE_APP}"},
     "kills its parent": {"app.mjs": f"{NODE_KILLS}{NODE_APP}"},
@@ -223,6 +261,10 @@ HONEST: dict[str, dict[str, str]] = {
         "    monkeypatch.chdir(tmp_path)\n",
         "tests/test_app.py": TWO.rstrip(),
     },
+    "what is left behind": {
+        "tests/test_app.py": f"{ONE}def test_one():\n    open('made', 'x').close()\n    assert value() == 2\n\n\n"
+        "def test_two():\n    assert open('made')\n"
+    },
     "line ends of Windows": {"tests/test_app.py": TWO.replace("\n", "\r\n")},
 }  # fmt: skip
 NODE_HONEST: dict[str, dict[str, str]] = {
@@ -245,14 +287,30 @@ PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
 
 
-async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
-    """A run of the one test file among `files`, which is left as it was."""
-    root = folder / "tree"
+def write(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(text.encode())
+
+
+def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]]:
+    """What makes the tree these files and nothing else."""
+
+    async def reset() -> None:
+        await asyncio.to_thread(shutil.rmtree, root)
+        await asyncio.to_thread(write, root, files)
+
+    return reset
+
+
+async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
+    """A run of the one test file among `files`, which is left as it was."""
+    root = folder / "tree"
+    write(root, files)
     suite = next(name for name in files if name.startswith("tests/"))
-    report = await runner_in(folder, timeout_s=20).run(root, files=[suite], expected_names=names, key="story")
+    report = await runner_in(folder, timeout_s=20).run(
+        root, files=[suite], expected_names=names, key="story", reset=resetting(root, files)
+    )
     assert report.problem is RunProblem.TAMPERED or (root / suite).read_bytes() == files[suite].encode()
     return report
 
@@ -287,7 +345,7 @@ async def test_what_is_honest_is_green_in_node(tmp_path: Path) -> None:
 async def test_what_is_faked_says_so(tmp_path: Path) -> None:
     faked = await played(tmp_path / "a", {**PLAIN, **TRICKS["reported as passed"]}, NAMES)
     assert (faked.problem, faked.passed) == (RunProblem.FAKED, 2)
-    assert "a test that must fail" in faked.output
+    assert "changed so that they must fail" in faked.output
     changed = await played(tmp_path / "b", {**PLAIN, **TRICKS["code rewrites its tests"]}, NAMES)
     assert changed.problem is RunProblem.TAMPERED
     assert "tests/test_app.py" in changed.output

@@ -205,4 +205,7 @@ def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Pa
     (story,) = sprint.run()
     assert story.status is (StoryStatus.NEEDS_ATTENTION if hides else StoryStatus.DONE), story.findings
     told = [finding.message for finding in story.findings if finding.code == "merge.red"]
-    assert ["added to tests/test_old.py, was not reported as failed" in message for message in told] == [True] * hides
+    assert [
+        "tests of tests/test_old.py, changed so that they must fail, were reported as passed" in message
+        for message in told
+    ] == [True] * hides

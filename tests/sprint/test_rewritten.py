@@ -42,7 +42,7 @@ async def test_a_wrong_suite_is_written_anew_once_and_both_versions_are_kept(tmp
     assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "analysis 1", "suite 2"]
     assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A, 1)
     shown = stand.step.prompts[-1].text
-    assert "## Your suite so far, and why it is wrong" in shown
+    assert "## Your suite so far, and why it is asked for again" in shown
     assert "the criterion says 1" in shown
     assert suite_text(A, 2) in shown
     (changed,) = rewritten(stand.sink.events)

@@ -43,9 +43,12 @@ class Stand:
         self.person: Callable[[Gate], GateAnswer] | None = None
         self.given: GivenPlan | None = None
 
+        self.criteria: tuple[str, ...] = ()
+
     async def run(self, replies: ScriptedProvider, story: str = A, **policies: Any) -> StoryOutcome:
         self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story, person=self.person)
-        brief = StoryBrief(story=Story(id=story, title="A value"), sprint="sprint", plan=self.given)
+        told = Story(id=story, title="A value", acceptance_criteria=self.criteria)
+        brief = StoryBrief(story=told, sprint="sprint", plan=self.given)
         body = story_body(LIBRARY, self.workspace, self.runner)
         unread = {"review": {"enabled": False}}
         return await body(self.step, story_payload(brief, Policies.model_validate(unread | policies)))

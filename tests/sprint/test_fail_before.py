@@ -1,0 +1,87 @@
+"""The tests of a story on the tree without the story's change: what passes there too shows nothing about it."""
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.simulated import report
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.testing import TestCase, TestReport, TestSuite
+from orchestrator.sprint.fail_before import results_before, unnoticed
+from tests.sprint.test_story import A, Stand, codes, provider
+from tests.support import suite_text
+
+NAMES = ("test_new", "test_old", "test_kept")
+SUITE = TestSuite(
+    test_file="tests/test_a.py",
+    test_content="",
+    test_cases=tuple(TestCase(name=name, criterion=name.removeprefix("test_")) for name in NAMES),
+    expected_names=NAMES,
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "results"),
+    [
+        (report(failed=["test_new"], passed=["test_old"]), ["failed", "passed", "not judged"]),
+        (report(failed=["test_new"], message="E   ModuleNotFoundError: No module named 'shop'"), ["not judged"] * 3),
+        (report(failed=["tests.test_a"]), ["not judged"] * 3),  # the file could not be imported: none of them ran
+        (report(passed=["test_old", "test_old"], failed=["test_old"]), ["not judged", "failed", "not judged"]),
+        (TestReport(), ["not judged"] * 3),
+    ],
+)
+def test_each_test_has_a_result_before(before: TestReport, results: list[str]) -> None:
+    assert [*results_before(SUITE, before).values()] == results
+
+
+def test_a_criterion_is_unnoticed_when_all_its_tests_pass_without_the_change() -> None:
+    before = {"test_new": "failed", "test_old": "passed", "test_kept": "not judged"}
+    rows = unnoticed(("new", "old", "kept", "untested"), SUITE, report(passed=NAMES), before)
+    assert [row.criterion for row in rows] == ["old"]
+
+
+def stand_with(folder: Path, *befores: TestReport) -> Stand:
+    """A story with one criterion that its one test stands for."""
+    stand = Stand(folder, befores=befores)
+    stand.criteria = (CRITERION,)
+    stand.team.good(A)
+    return stand
+
+
+CRITERION = "it works"  # what the scripted tester says of its tests
+PASSES = report(passed=["test_us_1"])
+FAILS = report(failed=["test_us_1"])
+
+
+async def test_a_test_that_fails_before_is_enough(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, FAILS)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1"]
+    assert outcome.before == {"test_us_1": "failed"}
+    assert "test.passes_before" not in codes(outcome)
+
+
+async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, FAILS)
+    stronger = suite_text(A) + "\n\n# stronger\n"
+    stand.team.suite(A, stronger)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "suite 2"]
+    shown = stand.step.prompts[-1].text
+    assert f"{CRITERION}: test_us_1" in shown
+    assert stand.workspace.result["tests/test_us_1.py"] == stronger
+    assert "test.passes_before" not in codes(outcome)
+
+
+@pytest.mark.parametrize("answered", ["the same suite", "nothing"])
+async def test_what_stays_unnoticed_is_advice(tmp_path: Path, answered: str) -> None:
+    stand = stand_with(tmp_path, PASSES, PASSES)
+    if answered == "the same suite":
+        stand.team.suite(A, suite_text(A))
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_before"]
+    assert repr(CRITERION) in finding.message
+    assert outcome.before == {"test_us_1": "passed"}
