@@ -45,9 +45,18 @@ class DaemonClient:
     """Requests to one daemon. Raises ConfigError (DaemonAway) with one sentence, and with the findings it was told."""
 
     def __init__(
-        self, url: str, variables: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, own: bool = False
+        self,
+        url: str,
+        variables: Mapping[str, str],
+        *,
+        timeout_s: float = TIMEOUT_S,
+        own: bool = False,
+        kept: str | None = None,
     ) -> None:
-        """`own`: it runs on this machine, whatever its address; what is sent to it passes no network."""
+        """`own`: it runs on this machine, whatever its address; what is sent to it passes no network.
+
+        `kept` is the token of its state folder, which is sent where ORCHESTRATOR_TOKEN is not set.
+        """
         self.url = _checked(url)
         host = httpx2.URL(self.url).host
         token = variables.get(TOKEN, "").strip()
@@ -58,7 +67,7 @@ class DaemonClient:
             )
         if not token.isascii() or not token.isprintable() or " " in token:
             raise ConfigError(f"{TOKEN} holds something that no header can: it is letters, digits and signs")
-        self._token = token
+        self._named, token = bool(token), token or kept or ""
         self._client = httpx2.Client(
             headers={"user-agent": f"orchestrator/{__version__}"}
             | ({"authorization": f"Bearer {token}"} if token else {}),
@@ -173,7 +182,8 @@ class DaemonClient:
             where = _short(response.headers.get("location", "nowhere"))
             return ConfigError(f"{self.url} redirects to {where}, which is not followed: give the address itself")
         if status == 401:
-            why = f"refuses the token in {TOKEN}" if self._token else f"wants a token: set {TOKEN}"
+            wants = f"wants a token: set {TOKEN} to its own, or give the command as its user where its state folder is"
+            why = f"refuses the token in {TOKEN}: it is not its own" if self._named else wants
             return ConfigError(f"the daemon at {self.url} {why}")
         if said is None:  # a platform's edge while the daemon is being replaced, or another server
             return DaemonAway(f"{self.url} does not answer as a daemon: HTTP {status}")

@@ -3,18 +3,21 @@
 import hashlib
 import json
 import os
+import re
 import secrets
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.atomic_file import replace_content, stage
 from orchestrator.domain.analysis import AnalysisRecord, Packed
 from orchestrator.domain.base import Value
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError
 
 V = TypeVar("V", bound=Value)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
 RESTORING = ".restoring"
 """Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
 
@@ -67,14 +70,7 @@ class StateFolder:
         Only its owner may read it: with it, a guessed secret could be told from its name.
         """
         path = self.home / "mask.key"
-        if not path.exists():
-            beside = path.with_name(f"mask.key.{os.getpid()}.new")
-            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "wb") as stream:
-                stream.write(secrets.token_bytes(32))
-            with suppress(FileExistsError):  # another process was first, and never shows half a key
-                os.link(beside, path)
-            beside.unlink()
+        _make_private(path, secrets.token_bytes(32))
         return path.read_bytes()
 
     def mirror(self, repo: Path) -> Path:
@@ -114,6 +110,36 @@ class StateFolder:
     def daemon_address(self) -> Path:
         """Where the living daemon listens, as {"url", "pid"}."""
         return self.home / "daemon" / "address.json"
+
+    @property
+    def daemon_token(self) -> Path:
+        """What requests to the daemon carry where ORCHESTRATOR_TOKEN is not set."""
+        return self.home / "daemon" / "token"
+
+    def make_token(self) -> str:
+        """Returns the token in `daemon_token`; made when it is not there yet. Raises ConfigError. Blocks."""
+        path = self.daemon_token
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_private(path, secrets.token_urlsafe(32).encode())
+            found, token = path.lstat(), self.token()
+        except OSError as error:
+            raise ConfigError(f"cannot use {path}: {error.strerror}") from error
+        private = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_uid == os.geteuid()
+        if token is None or not private:
+            raise ConfigError(
+                f"{path} is no token that its owner alone can read: delete it, and the next start makes another one; "
+                "or set ORCHESTRATOR_TOKEN"
+            )
+        return token
+
+    def token(self) -> str | None:
+        """Returns what `daemon_token` holds; None where there is none for us. Blocks."""
+        try:
+            told = self.daemon_token.read_text(errors="replace")
+        except OSError:
+            return None
+        return told if _TOKEN.fullmatch(told) else None
 
     @property
     def submitted(self) -> Path:
@@ -181,6 +207,15 @@ class StateFolder:
         replace_content(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
         replace_content(path, text.encode())
         return path
+
+
+def _make_private(path: Path, content: bytes) -> None:
+    """Make a file that only its owner may read, if there is none. Raises OSError."""
+    if not path.exists():
+        beside = stage(path, content)
+        with suppress(FileExistsError):  # another process was first, and never shows half a file
+            os.link(beside, path)
+        beside.unlink()
 
 
 def _read(path: Path, kind: type[V]) -> V | None:

@@ -35,6 +35,10 @@ PushOption = Annotated[str | None, typer.Option(metavar="BRANCH", help="Push eac
 HostOption = Annotated[str | None, typer.Option(help="Address to listen on; as serve.host.")]
 PortOption = Annotated[int | None, typer.Option(help="Port to listen on; as serve.port, before PORT.")]
 
+NoAuthOption = Annotated[
+    bool, typer.Option("--no-auth", help="Without a token, for direct requests of this machine alone.")
+]
+
 
 @told
 def serve_command(
@@ -46,6 +50,7 @@ def serve_command(
     call_log: CallLogOption = None,
     host: HostOption = None,
     port: PortOption = None,
+    no_auth: NoAuthOption = False,
     config: ConfigOption = None,
     overrides: SetOption = None,
 ) -> None:
@@ -62,7 +67,7 @@ def serve_command(
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(
         backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log,
-        config=config, overrides=tuple(words),
+        config=config, overrides=tuple(words), no_auth=no_auth,
     )  # fmt: skip
 
     def again() -> Settings:
@@ -95,6 +100,7 @@ async def _serve(
     from orchestrator.wiring.serve import Daemon
     from orchestrator.wiring.tracing import open_traces
 
+    environment = await asyncio.to_thread(_guarded, options, settings, environment)
     metrics, stream = Metrics(), open_log(settings, environment)
     traces = open_traces(environment, stream.event)
 
@@ -121,6 +127,19 @@ async def _serve(
             await asyncio.to_thread(traces.close)
         await asyncio.to_thread(stream.close, FLUSH_S)
     return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
+
+
+def _guarded(options: ServeOptions, settings: Settings, environment: Environment) -> Environment:
+    """Returns it with the token in force, without one for `--no-auth`. Raises ConfigError. Blocks."""
+    from orchestrator.server.access import hosts_of, is_loopback
+    from orchestrator.wiring.process import with_token
+
+    if options.no_auth and environment.token is not None:
+        raise ConfigError("--no-auth and ORCHESTRATOR_TOKEN contradict each other: leave one of them out")
+    # Where others reach the address, a token that is made here and that none of them can read would keep all of them
+    # out: `listening` asks for ORCHESTRATOR_TOKEN there.
+    here = all(map(is_loopback, hosts_of(settings, environment)))
+    return with_token(environment) if here and not options.no_auth else environment
 
 
 @asynccontextmanager

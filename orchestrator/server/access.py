@@ -1,8 +1,7 @@
-"""Who may ask: anybody on this machine while the daemon listens to nobody else, elsewhere whoever has the token."""
+"""Who may ask: whoever has the token; with `--no-auth`, whoever asks directly from this machine."""
 
 import hmac
 import ipaddress
-from collections.abc import Iterable
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -16,9 +15,8 @@ PUBLIC = frozenset({"/healthz", "/readyz"})
 """What a platform asks without a token."""
 AUTHORIZED = "orchestrator.authorized"
 """In the scope of a request: whether whoever asks may know everything."""
-PROVEN = "orchestrator.proven"
-"""In the scope of a request: whether it brought the token, and was not let through for where it came from."""
 _LOCAL = ("127.0.0.1", "::1")
+_PROXIED = frozenset({b"via", b"forwarded", b"x-real-ip"})
 
 
 def hosts_of(settings: Settings, environment: Environment) -> tuple[str, ...]:
@@ -40,7 +38,7 @@ def is_loopback(host: str) -> bool:
 
 def require_token(bound_host: str, token: str | None) -> None:
     """Raises ConfigError when others than this machine reach the address and no token keeps them out."""
-    if not is_loopback(bound_host) and not (token or "").strip():
+    if not is_loopback(bound_host) and not token:
         raise ConfigError(
             f"the variable ORCHESTRATOR_TOKEN is not set, and the daemon would listen on {bound_host}, where others "
             "reach it: set it to a long random text, or listen on this machine alone with serve.host=127.0.0.1"
@@ -50,55 +48,58 @@ def require_token(bound_host: str, token: str | None) -> None:
 class Access:
     """Middleware: lets a request through, or answers 401 or 403.
 
-    A token that is not the daemon's is refused everywhere. While the daemon listens on loopback alone, requests
-    without one are those of this machine's users; they are told from a web page's in a browser here, which names
-    another host or its origin.
+    With a token every request needs it, also from this machine: another user, a command in a sandbox or a proxy here
+    is no different there. Without one (`--no-auth`), direct requests of this machine pass, and nothing that a browser
+    sends for another site or that shows that it came through a proxy.
     """
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], token: str | None) -> None:
+    def __init__(self, app: ASGIApp, *, token: str | None) -> None:
         self._app = app
-        self._open = all(is_loopback(host) for host in hosts)
-        self._token = (token or "").strip().encode()
+        self._token = token.encode() if token else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Part of ASGI."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        given = [value for name, value in headers if name == b"authorization"]
-        named = bool(given) and self._token != b""
-        proven = named and self._is_right(given)
-        authorized = proven or (not named and self._open and _is_local(headers))
-        if authorized or (scope["path"] in PUBLIC and scope["method"] in {"GET", "HEAD"}):
-            await self._app({**scope, AUTHORIZED: authorized, PROVEN: proven}, receive, send)
+        refusal = self._refusal(scope["headers"])
+        if refusal is None or (scope["path"] in PUBLIC and scope["method"] in {"GET", "HEAD"}):
+            await self._app({**scope, AUTHORIZED: refusal is None}, receive, send)
             return
-        await self._refusal(named)(scope, receive, send)
+        await refusal(scope, receive, send)
 
-    def _is_right(self, given: list[bytes]) -> bool:
-        scheme, _, token = given[0].partition(b" ")
-        right = hmac.compare_digest(token.strip(), self._token)
-        return right and len(given) == 1 and scheme.lower() == b"bearer"
+    def _refusal(self, headers: list[tuple[bytes, bytes]]) -> ASGIApp | None:
+        if self._token is None:
+            told = "this daemon serves its own machine: only direct requests to a loopback address, from no web page"
+            return None if _is_direct(headers) else problem(HTTPStatus.FORBIDDEN, told, headers={"connection": "close"})
+        given = [value for name, value in headers if name == b"authorization"]
+        if len(given) == 1 and _is_bearer(given[0], self._token):
+            return None
+        needed = "a token is needed: Authorization: Bearer TOKEN, with ORCHESTRATOR_TOKEN or what daemon/token holds"
+        told = "the token is not the daemon's" if given else needed
+        refused = {"www-authenticate": 'Bearer realm="orchestrator"', "connection": "close"}
+        return problem(HTTPStatus.UNAUTHORIZED, told, headers=refused)
 
-    def _refusal(self, given: bool) -> ASGIApp:
-        if self._open and not given:
-            told = "this daemon serves its own machine: only requests to a loopback address, from no web page"
-            return problem(HTTPStatus.FORBIDDEN, told, headers={"connection": "close"})
-        told = "the token is not the daemon's" if given else "a token is needed: Authorization: Bearer TOKEN"
-        headers = {"www-authenticate": 'Bearer realm="orchestrator"', "connection": "close"}
-        return problem(HTTPStatus.UNAUTHORIZED, told, headers=headers)
+
+def _is_bearer(given: bytes, token: bytes) -> bool:
+    scheme, _, named = given.partition(b" ")
+    return hmac.compare_digest(named.strip(), token) and scheme.lower() == b"bearer"
 
 
-def _is_local(headers: list[tuple[bytes, bytes]]) -> bool:
-    """Whether the request names this machine, and no page of another origin sends it.
+def _is_direct(headers: list[tuple[bytes, bytes]]) -> bool:
+    """Whether the request names this machine, comes through no proxy, and is no page's of another origin.
 
-    A page whose name is made to resolve to loopback still names itself; a proxy hands on the name it was asked by.
+    A page whose name is made to resolve to loopback still names itself.
     """
-    hosts = [value.decode("latin-1") for name, value in headers if name == b"host"]
+    names = [value.decode("latin-1") for name, value in headers if name == b"host"]
     origins = [value.decode("latin-1") for name, value in headers if name == b"origin"]
-    proxied = any(name in {b"forwarded", b"x-forwarded-for", b"x-forwarded-host"} for name, _ in headers)
-    named = [_host(f"//{host}") for host in hosts] + [_host(origin) for origin in origins]
-    return not proxied and len(hosts) <= 1 and all(host is not None and is_loopback(host) for host in named)
+    sites = {value.strip().lower() for name, value in headers if name == b"sec-fetch-site"}
+    hosts = [_host(f"//{name}") for name in names] + [_host(origin) for origin in origins]
+    return (
+        all(host is not None and is_loopback(host) for host in hosts)
+        and sites <= {b"same-origin", b"none"}  # another port of localhost is `same-site`
+        and not any(name in _PROXIED or name.startswith(b"x-forwarded-") for name, _ in headers)
+    )
 
 
 def _host(address: str) -> str | None:

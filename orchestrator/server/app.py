@@ -15,7 +15,7 @@ from orchestrator.server import (
     order_routes,
     sprint_routes,
 )
-from orchestrator.server.access import Access, hosts_of
+from orchestrator.server.access import Access
 from orchestrator.server.limits import BodyLimit, Manners
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import handle_problems
@@ -29,16 +29,15 @@ ANSWERS = ("/api/v1/extract", "/api/v1/check/")
 def build_app(served: Served, metrics: Metrics | None = None) -> FastAPI:
     """Everything the daemon answers; `metrics` are those that its events are fed to.
 
-    Which requests need the token is settled here, by the address that the settings say to listen on. Needs no start:
-    what it begins in the background ends with `listen.listening`, or with `service_of(app).close()`.
+    Requests need the token of `served.environment`, if it has one. Needs no start: what it begins in the background
+    ends with `listen.listening`, or with `service_of(app).close()`.
     """
     app = routed()
     app.state.service = Service(served, metrics or Metrics())
     handle_problems(app)
     # The last one added is the first one asked.
     app.add_middleware(BodyLimit, limit=partial(_body_limit, served))
-    hosts = hosts_of(served.settings, served.environment)
-    app.add_middleware(Access, hosts=hosts, token=served.environment.token)
+    app.add_middleware(Access, token=served.environment.token)
     app.add_middleware(Manners)
     return app
 

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from orchestrator.domain.retention import Pruned
-from orchestrator.server.access import PROVEN
 from orchestrator.server.archive_stream import GZIP, Archive, archive_chunks
 from orchestrator.server.bodies import body_of
 from orchestrator.server.limits import HEAD
@@ -34,10 +33,10 @@ Sandbox = Annotated[bool, Query(description="true: a hundred harmless hostile ac
 )  # fmt: skip
 async def backup(request: Request, service: ServiceDep) -> Response:
     """As `backup` writes it, for `restore`; sprints go on meanwhile. It holds every prompt and reply and the key of the
-    masks, so 403 without the token, on this machine too. One at a time. A body that breaks off is no backup.
+    masks, so 403 from a daemon without a token (`--no-auth`). One at a time. A body that breaks off is no backup.
     """
-    if not request.scope.get(PROVEN):
-        told = "a backup is handed to nobody without the daemon's token: set ORCHESTRATOR_TOKEN for it and for yourself"
+    if service.environment.token is None:
+        told = "a backup is handed out for a token alone, and this daemon was started with --no-auth"
         raise Refused(HTTPStatus.FORBIDDEN, told)
     if service.alone["backup"].locked():
         raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "another backup is being handed out")

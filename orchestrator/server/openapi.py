@@ -24,7 +24,7 @@ BODIES: tuple[type[BaseModel], ...] = (
 )
 WHY: Mapping[int, str] = {
     401: "No token, or not the daemon's",
-    403: "Not from this machine, which alone may ask without a token; or this needs the token everywhere",
+    403: "The daemon has no token (--no-auth): not a direct request of its machine, or a backup",
     404: "There is no such sprint, story, backlog or analysis",
     408: "The body did not come in time",
     409: "It cannot be done as things are now",
@@ -79,7 +79,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         known.pop(name, None)
     components["schemas"] = dict(sorted(known.items()))
     components["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "ORCHESTRATOR_TOKEN; not needed on loopback alone"}
+        "token": {"type": "http", "scheme": "bearer", "description": "ORCHESTRATOR_TOKEN, else daemon/token"}
     }
-    made["security"] = [{"token": []}, {}]
+    made["security"] = [{"token": []}]
     return made

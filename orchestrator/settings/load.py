@@ -47,7 +47,11 @@ class Environment(BaseModel):
     @property
     def token(self) -> str | None:
         """ORCHESTRATOR_TOKEN: what requests to the daemon carry."""
-        return self.variables.get(f"{ENV_PREFIX}TOKEN") or None
+        return self.variables.get(f"{ENV_PREFIX}TOKEN", "").strip() or None
+
+    def with_token(self, token: str) -> "Environment":
+        """Returns the same as if ORCHESTRATOR_TOKEN were set to this."""
+        return self.model_copy(update={"variables": {**self.variables, f"{ENV_PREFIX}TOKEN": token}})
 
     @property
     def user(self) -> str:

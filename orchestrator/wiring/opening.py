@@ -11,11 +11,14 @@ from orchestrator.adapters.allocator import be_thrifty
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.daemon_lease import Lease
+from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.adapters.watchdog import end_at_once
 from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import secrets_of
+from orchestrator.domain.sandbox import Tier
+from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.wiring.options import ServeOptions, default_repository
 from orchestrator.wiring.providers import open_providers
@@ -60,6 +63,8 @@ async def open_daemon(
     await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
     library = await asyncio.to_thread(prompt_library, settings, environment)
     sandbox = await sandbox_for(settings, environment)
+    if options.no_auth:
+        _expect_kept_out(settings, sandbox)
     executor_id = await asyncio.to_thread(folder.executor_id)
     url = event_url(environment, folder)
     lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
@@ -78,6 +83,14 @@ async def open_daemon(
         provider_told=str(provider),
     )
     return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
+
+
+def _expect_kept_out(settings: Settings, sandbox: Sandbox) -> None:
+    """Raises ConfigError where a command of a sprint could give orders to a daemon that wants no token."""
+    plain = sandbox.facts.tier is Tier.PLAIN
+    if plain or settings.sandbox.loopback == "shared":
+        why = "the sandbox is plain" if plain else "sandbox.loopback is shared"
+        raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
 
 
 def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:

@@ -55,6 +55,8 @@ class ServeOptions(ModelOptions):
     """`--config` …"""
     overrides: tuple[str, ...] = ()
     """… and every `--set`, for what the daemon begins in a process of its own."""
+    no_auth: bool = False
+    """Whether direct requests of this machine need no token."""
 
 
 def default_repository() -> Path:

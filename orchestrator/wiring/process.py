@@ -1,4 +1,4 @@
-"""What belongs to the process of a daemon: its log lines, its watchdog, and where it is found."""
+"""What belongs to the process of a daemon: its token, its log lines, its watchdog, and where it is found."""
 
 import asyncio
 import json
@@ -10,10 +10,20 @@ from orchestrator.adapters.atomic_file import replace_content
 from orchestrator.adapters.log_stream import LogStream
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.adapters.watchdog import Watchdog
+from orchestrator.domain.events import Level
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.serve import Daemon
 
 STDOUT = 1
+
+
+def with_token(environment: Environment) -> Environment:
+    """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder. Raises ConfigError. Blocks."""
+    if environment.token is not None:
+        return environment
+    folder = StateFolder(environment.home)
+    folder.make()
+    return environment.with_token(folder.make_token())
 
 
 def open_log(settings: Settings, environment: Environment) -> LogStream:
@@ -32,6 +42,9 @@ async def found_at(url: str, daemon: Daemon) -> AsyncIterator[None]:
     place = StateFolder(daemon.environment.home).daemon_address
     await asyncio.to_thread(replace_content, place, json.dumps({"url": url, "pid": os.getpid()}).encode())
     await daemon.emit("daemon_listens", f"the daemon answers at {url}", url=url)
+    if daemon.environment.token is None:
+        told = f"--no-auth: every user and program of this machine may give orders at {url}"
+        await daemon.emit("daemon_unguarded", told, level=Level.WARN, url=url)
     try:
         yield
     finally:

@@ -33,15 +33,18 @@ def reach(environment: Environment, url: str | None, tell: Callable[[str], None]
 def named(environment: Environment, url: str | None) -> Remote | None:
     """The daemon at `url`, else at ORCHESTRATOR_URL, None where neither names one. Raises ConfigError."""
     address = url or environment.url
-    return Remote(_client(environment, address)) if address and address != HERE else None
+    if not address or address == HERE:
+        return None
+    living = _living(environment)
+    own = living is not None and address.rstrip("/") == living[1]
+    return Remote(_client(environment, address, own=own))
 
 
 def _alive(environment: Environment, tell: Callable[[str], None]) -> Remote | None:
-    folder = StateFolder(environment.home)
-    pid = holder(folder.daemon_lock)
-    url = _address(folder, pid) if pid is not None else None
-    if pid is None or url is None:  # none, or one that begins or ends
+    living = _living(environment)
+    if living is None:
         return None
+    pid, url = living
     from orchestrator.adapters.daemon_client import DaemonAway, NoDaemon
 
     client = _client(environment, url, own=True)
@@ -58,6 +61,14 @@ def _alive(environment: Environment, tell: Callable[[str], None]) -> Remote | No
     return None
 
 
+def _living(environment: Environment) -> tuple[int, str] | None:
+    """The process and the address of the daemon of the state folder; None: no daemon, or one that begins or ends."""
+    folder = StateFolder(environment.home)
+    pid = holder(folder.daemon_lock)
+    url = _address(folder, pid) if pid is not None else None
+    return None if pid is None or url is None else (pid, url)
+
+
 def _address(folder: StateFolder, pid: int) -> str | None:
     """Where the daemon that holds the folder listens, if it does."""
     try:
@@ -69,8 +80,10 @@ def _address(folder: StateFolder, pid: int) -> str | None:
     return str(told["url"])
 
 
-def _client(environment: Environment, url: str, *, own: bool = False) -> "DaemonClient":
+def _client(environment: Environment, url: str, *, own: bool) -> "DaemonClient":
+    """`own`: it is the daemon that is alive in the state folder; no other gets the token that lies there."""
     # Imported here: a command that asks nobody does not wait for it.
     from orchestrator.adapters.daemon_client import DaemonClient
 
-    return DaemonClient(url, environment.variables, own=own)
+    kept = StateFolder(environment.home).token() if own else None
+    return DaemonClient(url, environment.variables, own=own, kept=kept)

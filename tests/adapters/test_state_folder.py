@@ -89,3 +89,32 @@ def test_the_key_of_masks_is_made_once_and_for_its_owner_alone(tmp_path: Path) -
     first = StateFolder(tmp_path).mask_key()
     assert (len(first), StateFolder(tmp_path).mask_key()) == (32, first)
     assert [(path.name, path.stat().st_mode & 0o777) for path in tmp_path.iterdir()] == [("mask.key", 0o600)]
+
+
+def test_the_token_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    assert folder.token() is None
+    token = folder.make_token()
+    assert [folder.token(), folder.make_token(), StateFolder(tmp_path).make_token()] == [token] * 3
+    assert len(token) >= 32
+    assert [(path.name, path.stat().st_mode & 0o777) for path in folder.daemon_token.parent.iterdir()] == [
+        ("token", 0o600)
+    ]
+
+
+@pytest.mark.parametrize("fault", ["wide", "empty", "short", "two lines", "link", "dangling link"])
+def test_a_token_that_others_may_know_is_refused(fault: str, tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "state")
+    good = folder.make_token()
+    path, other = folder.daemon_token, tmp_path / "other"
+    if fault == "wide":
+        path.chmod(0o640)
+    elif "link" in fault:
+        path.replace(other if fault == "link" else tmp_path / "gone")
+        path.symlink_to(other)
+    else:
+        path.write_text({"empty": "", "short": good[:31], "two lines": f"{good}\n{good}"}[fault])
+    with pytest.raises(ConfigError, match="delete it, and the next start makes another one"):
+        folder.make_token()
+    path.unlink()
+    assert folder.make_token() != good

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -270,7 +271,7 @@ async def test_the_daemon_of_the_state_folder_is_found_while_it_lives(waiting: W
         (Said(status=503, body={"error": "it begins"}), "its state folder is used"),
         (Said(body="<html>"), "its state folder is used"),
         (Said(body={"pid": 1}), "its state folder is used"),
-        (Said(status=401, body={"error": "a token is needed"}), "wants a token: set ORCHESTRATOR_TOKEN; `--url here`"),
+        (Said(status=401, body={"error": "a token is needed"}), "wants a token: set ORCHESTRATOR_TOKEN"),
     ],
 )
 async def test_a_daemon_that_does_not_answer_leaves_the_state_folder_one_that_refuses_does_not(
@@ -325,6 +326,22 @@ def test_a_daemon_of_this_machine_gets_its_token_at_any_address() -> None:
     DaemonClient("http://192.0.2.1:8080", variables, own=True).close()
     with pytest.raises(ConfigError, match="plain http"):
         DaemonClient("http://192.0.2.1:8080", variables)
+
+
+async def test_the_token_of_the_state_folder_goes_to_its_own_daemon_alone(waiting: Waiting) -> None:
+    token = await asyncio.to_thread(waiting.state.make_token)
+
+    async def sent(*words: str, **variables: str) -> str | None:
+        await asyncio.to_thread(partial(waiting.cli, "status", *words, **variables))
+        return daemon.asked[-1].headers.get("authorization")
+
+    with fake_daemon(Said(status=404, body={"error": "there is no sprint"})) as daemon:
+        assert await sent("--url", daemon.url) is None, "nobody is alive in the state folder"
+        async with SprintLock(waiting.state.daemon_lock):
+            waiting.state.daemon_address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
+            assert await sent() == await sent("--url", daemon.url) == f"Bearer {token}"
+            assert await sent("--url", daemon.url.replace("127.0.0.1", "localhost")) is None
+            assert await sent(ORCHESTRATOR_TOKEN="tok-1234567") == "Bearer tok-1234567"
 
 
 def test_where_the_state_is_a_daemon_that_ends_is_waited_for_by_nobody(waiting: Waiting) -> None:

@@ -30,7 +30,7 @@ def home(played: Played, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def stand(home: Path) -> Stand:
-    """Over that folder, on loopback, without a token."""
+    """Over that folder, on loopback, with --no-auth."""
     return Stand(home)
 
 

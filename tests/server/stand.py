@@ -172,7 +172,7 @@ class Daemon:
 
 @asynccontextmanager
 async def running(stand: Stand, patience: Patience | None = None) -> AsyncIterator[Daemon]:
-    """The stand, listening on loopback, with a client that has its token."""
+    """The stand, listening, with a client that has its token; one without a token is `serve --no-auth`."""
     app = build_app(stand, stand.metrics)
     token = stand.environment.token
     headers = {"authorization": f"Bearer {token}"} if token else {}

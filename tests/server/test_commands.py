@@ -189,7 +189,9 @@ async def both_ways(home: Path, commands: tuple[tuple[str, ...], ...]) -> None:
     alone = Path(await asyncio.to_thread(copytree, home, home.parent / "alone", symlinks=True))
     here = {"ORCHESTRATOR_HOME": str(alone)}
     expected = [said(await asyncio.to_thread(partial(cli, *words, **here)), alone) for words in commands]
-    stand, folder = await asyncio.to_thread(Stand, home), StateFolder(home)
+    folder = StateFolder(home)
+    token = await asyncio.to_thread(folder.make_token)  # the commands have no variable
+    stand = await asyncio.to_thread(partial(Stand, home, ORCHESTRATOR_TOKEN=token))
     async with SprintLock(folder.daemon_lock), running(stand) as daemon:
         address = json.dumps({"url": daemon.address.url, "pid": os.getpid()})
         await asyncio.to_thread(folder.daemon_address.write_text, address)

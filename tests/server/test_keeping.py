@@ -49,11 +49,11 @@ async def test_a_backup_is_fetched_and_restored(guarded: Stand, tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.glob("*tar*")) == ["here.tar.gz", "there.tar.gz"]
 
 
-async def test_without_a_token_only_the_owner_of_the_files_gets_them(stand: Stand, tmp_path: Path) -> None:
+async def test_with_no_auth_only_the_owner_of_the_files_gets_them(stand: Stand, tmp_path: Path) -> None:
     folder = StateFolder(stand.environment.home)
     async with SprintLock(folder.daemon_lock), running(stand) as daemon:
         refused = await daemon.client.get("/api/v1/backup")
-        assert (refused.status_code, "set ORCHESTRATOR_TOKEN" in refused.json()["error"]) == (403, True)
+        assert (refused.status_code, "--no-auth" in refused.json()["error"]) == (403, True)
         assert (await far(daemon, "backup", str(tmp_path / "far")))[0] == 2
         state = {"url": daemon.address.url, "pid": stand.state().pid}
         await asyncio.to_thread(folder.daemon_address.write_text, json.dumps(state))

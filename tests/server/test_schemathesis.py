@@ -16,13 +16,14 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS, load_all_checks
 
 from orchestrator.server.service import service_of
-from tests.server.stand import Stand, running
+from tests.server.stand import TOKEN, Stand, running
 from tests.support import Played
 
 load_all_checks()
 FITS = CHECKS.get_one("positive_data_acceptance")
 """What fits the document may be refused for what it says: a file that is no backlog, an answer that comes too late."""
 
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 REAL = {"sprint": "S1", "story": "US-2"}
 
 
@@ -31,7 +32,7 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     """A daemon in a thread; its streams end at once, for nothing here waits for the end of one."""
     home = tmp_path_factory.mktemp("fuzzed") / "state"
     copytree(played.mirror.parent.parent, home, symlinks=True)
-    stand = Stand(Path(home))
+    stand = Stand(Path(home), ORCHESTRATOR_TOKEN=TOKEN)
     ready, found = threading.Event(), []
 
     async def serve() -> None:
@@ -52,7 +53,7 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def try_every_operation(address: str, examples: int) -> None:
-    document = schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json")
+    document = schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json", headers=HEADERS)
     for found in document.get_all_operations():
         for mode in GenerationMode:
             # What takes nothing cannot be given anything wrong.
@@ -66,7 +67,7 @@ def try_operation(operation: Any, mode: GenerationMode, examples: int) -> None:
     def keeps_its_promises(case: schemathesis.Case) -> None:
         if mode is GenerationMode.POSITIVE:  # a name at random is nobody's
             case.path_parameters.update({name: REAL[name] for name in REAL if name in case.path_parameters})
-        case.call_and_validate(excluded_checks=[FITS])
+        case.call_and_validate(headers=HEADERS, excluded_checks=[FITS])
 
     keeps_its_promises()
 

@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from orchestrator.adapters.owned_process import OwnedProcess
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisStatus
 from orchestrator.errors import ConfigError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import load
@@ -183,7 +184,8 @@ class Daemon:
 
     def ask(self, path: str = "", body: object = None) -> Any:
         data = json.dumps(body).encode() if body is not None else None
-        request = Request(f"{self.url}/api/v1/analyses{path}", data, {"content-type": "application/json"})
+        headers = {"content-type": "application/json", "authorization": f"Bearer {StateFolder(self.state).token()}"}
+        request = Request(f"{self.url}/api/v1/analyses{path}", data, headers)
         with urlopen(request, timeout=30) as answered:
             return json.loads(answered.read())
 
