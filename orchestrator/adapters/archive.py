@@ -69,9 +69,9 @@ class ArchiveWriter:
         """How many were added."""
         return len(self._sums)
 
-    def add(self, name: str, data: bytes, mtime: float, mode: int = 0o600) -> None:
+    def add(self, name: str, data: bytes, mtime: float) -> None:
         """A file with this content."""
-        self._add(name, io.BytesIO(data), len(data), mtime, mode)
+        self._add(name, io.BytesIO(data), len(data), mtime, 0o600)
 
     def add_file(self, name: str, path: Path) -> bool:
         """A file from the disk as it is now; False when it is gone, or is no regular file."""
@@ -181,7 +181,8 @@ def _written(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> Fil
     target = folder.joinpath(*parts)
     target.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
-    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & 0o777), "wb") as file:
+    mask = 0o777 if parts[0] == "mirrors" else 0o700  # commands read a mirror's objects, as another user
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, member.mode & mask), "wb") as file:
         for data in _chunks(tar, member):
             digest.update(data)
             file.write(data)

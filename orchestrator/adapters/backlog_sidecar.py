@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.private_files import private
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.story import CellUpdate
@@ -67,7 +68,7 @@ def sidecar_to_ourselves(path: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError):
             lock.parent.mkdir(parents=True, exist_ok=True)
-            fcntl.flock(stack.enter_context(lock.open("ab")), fcntl.LOCK_EX)
+            fcntl.flock(stack.enter_context(open(lock, "ab", opener=private)), fcntl.LOCK_EX)
         yield
 
 

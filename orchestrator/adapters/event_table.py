@@ -1,10 +1,11 @@
 """The event log's table on either database: its address, its connections, and what its errors mean."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ def connected(url: str, *, writes: bool) -> sa.Engine:
             engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={**own, "prepare_threshold": None})
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
+        if writes:
+            sa.event.listen(engine, "do_connect", _create_private)
     return engine
 
 
@@ -140,6 +143,12 @@ def event_of(body: str) -> Event:
     """The event of a row."""
     # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
     return Event.model_validate(json.loads(body))
+
+
+def _create_private(_dialect: Any, _record: Any, arguments: list[str], _options: Any) -> None:
+    # SQLite would give it what the umask leaves; files beside it (-wal, -shm) get the modes of this one.
+    with suppress(OSError):  # SQLite itself tells why it cannot be opened
+        os.close(os.open(arguments[0], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _reader_pragmas(connection: Any, _record: Any) -> None:

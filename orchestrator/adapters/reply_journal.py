@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
+from orchestrator.adapters.private_files import private
 from orchestrator.domain.base import Value
 from orchestrator.domain.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.domain.sprint import PLAN_READING
@@ -72,7 +73,8 @@ class WorkflowJournal:
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
         """Keep the whole prompt beside its reply (spec 1 A8). Blocks: call it in a thread."""
         path = self._folder / f"{step}.prompt.md"
-        path.write_text(prompt.text, encoding="utf-8", errors="surrogatepass")
+        with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
+            file.write(prompt.text)
 
     def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
         """Write a reply down, synchronously."""

@@ -40,7 +40,7 @@ class SprintLock:
 
     def _acquire(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        self.fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         deadline = time.monotonic() + ORPHAN_WAIT_S
         while not self._taken():
             pid = self._holder()

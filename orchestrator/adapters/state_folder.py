@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.adapters.atomic_file import replace_content, stage
+from orchestrator.adapters.private_files import narrow, private
 from orchestrator.domain.analysis import AnalysisRecord, Packed
 from orchestrator.domain.base import Value
 from orchestrator.domain.sprint import SprintRecord
@@ -28,26 +29,34 @@ class StateFolder:
     def __init__(self, home: Path) -> None:
         self.home = home
 
-    def make(self) -> None:
+    def make(self) -> str | None:
         """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
 
-        Raises ConfigError when it cannot be written, or a backup is only half restored into it.
+        Returns a warning when it was there and open to other users, which it is no more. Raises ConfigError when it
+        cannot be written or closed to them, or a backup is only half restored into it.
         """
         if (self.home / RESTORING).exists():
             raise ConfigError(f"a backup is being restored into {self.home}, or that was cut short: restore it again")
         try:
-            self.home.mkdir(parents=True, exist_ok=True)
+            warning = self.make_private()
             self.ignore()
         except OSError as error:
             raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
         if not os.access(self.home, os.W_OK):
             raise ConfigError(f"cannot write to the state folder {self.home}")
+        return warning
+
+    def make_private(self) -> str | None:
+        """Create the folder alone, for its owner alone. Returns and raises as `make` does, and OSError."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return narrow(self.home)
 
     def ignore(self) -> None:
         """Write the `.gitignore` if there is none. Raises OSError."""
         ignore = self.home / ".gitignore"
         if not ignore.exists():
-            ignore.write_text("*\n")
+            with open(ignore, "w", encoding="ascii", opener=private) as file:
+                file.write("*\n")
 
     @property
     def engine_database(self) -> Path:
@@ -125,8 +134,8 @@ class StateFolder:
             found, token = path.lstat(), self.token()
         except OSError as error:
             raise ConfigError(f"cannot use {path}: {error.strerror}") from error
-        private = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_uid == os.geteuid()
-        if token is None or not private:
+        ours_alone = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_uid == os.geteuid()
+        if token is None or not ours_alone:
             raise ConfigError(
                 f"{path} is no token that its owner alone can read: delete it, and the next start makes another one; "
                 "or set ORCHESTRATOR_TOKEN"

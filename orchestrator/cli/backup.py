@@ -76,7 +76,7 @@ def restore_command(
     _, environment = configured(config, overrides)
     if home is not None:
         environment = environment.model_copy(update={"home": home.absolute()})
-    done = asyncio.run(restore(environment, file))
+    done = asyncio.run(restore(environment, file, lambda warning: say(f"warning: {warning}")))
     if as_json:
         print_json(done.model_dump(mode="json"))
         return

@@ -92,7 +92,8 @@ class Analysis:
         )
         try:
             forget_secrets()
-            await asyncio.to_thread(self._folder.make)
+            if warning := await asyncio.to_thread(self._folder.make):
+                self._tell(f"warning: {warning}")
             record, packed, continued = await asyncio.to_thread(self._begun, given)
             async with SprintLock(self._folder.analysis(record.analysis) / "lock"):
                 return await self._work(record, packed, provider, library, continued)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from orchestrator.adapters.atomic_file import replace_content
 from orchestrator.adapters.event_store import EventReader
+from orchestrator.adapters.private_files import private
 from orchestrator.adapters.sprint_lock import holder
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.analysis.ledger import fold
@@ -85,9 +86,9 @@ class Jobs:
         prompts.mkdir(parents=True)
         (self.place(job.analysis) / RESULTS).mkdir(exist_ok=True)
         for name, text in job.asked.prompts.items():
-            (prompts / name).write_text(text, encoding="utf-8", errors="replace")
+            _write(prompts / name, text)
         if job.asked.prd is not None:
-            (given / PRD).write_text(job.asked.prd, encoding="utf-8", errors="replace")
+            _write(given / PRD, job.asked.prd)
         return (given / PRD if job.asked.prd is not None else None), (prompts if job.asked.prompts else None)
 
     def forget(self, analysis: str) -> None:
@@ -194,6 +195,11 @@ class Jobs:
                 continue
             if job is not None:
                 yield job
+
+
+def _write(path: Path, text: str) -> None:
+    with open(path, "w", encoding="utf-8", errors="replace", opener=private) as file:
+        file.write(text)
 
 
 def _read(path: Path, kind: type[V]) -> V | None:

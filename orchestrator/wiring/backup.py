@@ -122,9 +122,9 @@ def _write(home: Path, header: BackupHeader, now: Moment, mirrors: list[Path], t
                 writer.add_file(name, path)
                 path.unlink()
             for name, data in now.records.items():
-                writer.add(name, data, (home / name).stat().st_mtime, 0o644)
+                writer.add(name, data, (home / name).stat().st_mtime)
             for mirror in mirrors:
-                writer.add(f"mirrors/{mirror.name}/packed-refs", now.refs[mirror.name].encode(), now.at, 0o644)
+                writer.add(f"mirrors/{mirror.name}/packed-refs", now.refs[mirror.name].encode(), now.at)
             for name, path in _files(home, now, mirrors):
                 writer.add_file(name, path)
         size = stream.tell() if isinstance(target, Path) else 0

@@ -15,7 +15,7 @@ from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.adapters.watchdog import end_at_once
-from orchestrator.domain.events import Event
+from orchestrator.domain.events import Event, Level
 from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sandbox import Tier
 from orchestrator.errors import ConfigError
@@ -54,7 +54,8 @@ async def open_daemon(
     """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
     be_thrifty()  # before the threads begin
     folder = StateFolder(environment.home)
-    await asyncio.to_thread(folder.make)
+    if warning := await asyncio.to_thread(folder.make):
+        listen(_closed(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
     repository = await asyncio.to_thread(shared_repository, settings, environment)
     provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock())
@@ -91,6 +92,19 @@ def _expect_kept_out(settings: Settings, sandbox: Sandbox) -> None:
     if plain or settings.sandbox.loopback == "shared":
         why = "the sandbox is plain" if plain else "sandbox.loopback is shared"
         raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
+
+
+def _closed(warning: str) -> Event:
+    """Shown and stored nowhere: the log is not open yet."""
+    now = SystemClock().now()
+    return Event(
+        id=f"state_folder_closed:{now.isoformat()}",
+        time=now,
+        level=Level.WARN,
+        name="state_folder_closed",
+        message=warning,
+        sprint="",
+    )
 
 
 def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:

@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from orchestrator.adapters.archive import unpack
@@ -19,15 +19,20 @@ _NOTHING = frozenset({".gitignore", "daemon", "lost+found"})
 _LAST = "sprints"
 
 
-async def restore(environment: Environment, source: Path) -> Restored:
+async def restore(
+    environment: Environment, source: Path, tell: Callable[[str], None] = lambda _warning: None
+) -> Restored:
     """Make a backup the state folder, which must be empty, and the database of DATABASE_URL, if it was one of those.
 
-    Everything is unpacked and checked first. Given again after a kill, it begins anew; until it has ended no run begins
-    in the folder. Raises ConfigError, and SprintLocked while a daemon is at work in it.
+    Everything is unpacked and checked first; `tell` gets a warning when the folder was open to other users. Given again
+    after a kill, it begins anew; until it has ended no run begins in the folder. Raises ConfigError, and SprintLocked
+    while a daemon is at work in it.
     """
     folder = StateFolder(environment.home)
     await asyncio.to_thread(_expect_empty, folder.home)
     try:
+        if warning := await asyncio.to_thread(folder.make_private):
+            tell(warning)
         async with SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"):
             header, files = await _checked(environment, folder.home, source)
             await asyncio.to_thread(_take_over, folder.home)

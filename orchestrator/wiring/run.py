@@ -92,7 +92,8 @@ class Run:
         options = self._options
         library = await asyncio.to_thread(prompt_library, self._settings, self._environment)
         self._sandbox = await sandbox_for(self._settings, self._environment)
-        await asyncio.to_thread(self._folder.make)
+        if warning := await asyncio.to_thread(self._folder.make):
+            self._tell(f"warning: {warning}")
         default = await asyncio.to_thread(default_repository)
         repository = await open_repository(options.repo or default)
         chosen = await asyncio.to_thread(self._choose, content, repository.path, repository.base)

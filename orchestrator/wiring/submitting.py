@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import replace_content
+from orchestrator.adapters.private_files import private
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.backlog import all_problems
 from orchestrator.domain.daemon import Submitted
@@ -28,7 +29,6 @@ def submit(folder: StateFolder, settings: Settings, name: str, suffix: str, cont
     there before then stays.
     """
     _check(name, suffix)
-    folder.make()
     folder.submitted.mkdir(parents=True, exist_ok=True)
     target = folder.submitted / f"{name}{suffix}"
     others = [path for path in _of(folder, name) if path != target]
@@ -49,7 +49,6 @@ def planned(environment: Environment, settings: Settings, name: str, suffix: str
     """
     _check(name, suffix)
     folder = StateFolder(environment.home)
-    folder.make()
     with _beside(folder, f"{name}{suffix}", content) as beside:
         made = dry_run(open_backlog(beside, settings, folder).read(), stories=None, settings=settings)
         return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
@@ -61,7 +60,8 @@ def _beside(folder: StateFolder, name: str, content: bytes) -> Iterator[Path]:
     beside = folder.home / "daemon" / "incoming" / secrets.token_hex(8) / name
     beside.parent.mkdir(parents=True)
     try:
-        beside.write_bytes(content)
+        with open(beside, "wb", opener=private) as file:
+            file.write(content)
         yield beside
     except BacklogError as error:
         raise _about(name, beside, error) from error

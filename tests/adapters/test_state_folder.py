@@ -1,5 +1,9 @@
 """The state folder: records whole or not at all, paths that never meet, readable complaints."""
 
+import os
+import shutil
+import stat
+import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,6 +41,10 @@ def test_a_record_comes_back_as_it_was_also_with_a_path_that_is_no_text(tmp_path
     assert [path.name for path in folder.sprint("SP-001").iterdir()] == ["sprint.json"]
 
 
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
 def test_records_come_oldest_first(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
     assert folder.records() == []
@@ -68,6 +76,47 @@ def test_a_home_that_is_no_folder_is_told(tmp_path: Path) -> None:
     for home in (tmp_path / "file", tmp_path / "file" / "home"):
         with pytest.raises(ConfigError, match="cannot use the state folder"):
             StateFolder(home).make()
+
+
+def test_a_folder_that_a_release_left_open_is_closed_with_its_files_and_told_once(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "home")
+    suite = folder.worktrees("SP-001") / "A" / "run.sh"
+    ours = (
+        folder.engine_database, folder.home / "events.sqlite-wal", folder.report("SP-001"), folder.lock("SP-001"),
+        folder.replies / "SP-001" / "A" / "1.prompt.md", folder.edits("SP-001") / "A-1.yaml",
+        folder.daemon_lock, folder.submitted / "withdrawn" / "b.csv", folder.analysis("AN-1") / "given" / "PRD.md",
+    )  # fmt: skip
+    for path in (*ours, suite):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        path.chmod(0o755)
+    (folder.replies / "link").symlink_to(suite)
+    folder.home.chmod(0o755)
+    assert folder.make() == f"the state folder {folder.home} was open to other users (mode 0755); now only to you"
+    assert {mode(path) for path in (folder.home, *ours)} == {0o700}
+    assert mode(suite) == 0o755, "a suite sees what a person would"
+    assert folder.make() is None
+    folder.engine_database.chmod(0o640)
+    told = f"engine.sqlite in {folder.home} could be opened by other users; now only by you"
+    assert (folder.make(), folder.make()) == (told, None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_that_is_open_is_refused(tmp_path: Path) -> None:
+    place = Path(tempfile.mkdtemp(dir="/tmp"))
+    theirs, link = place / "theirs", place / "link"
+    place.chmod(0o755)
+    theirs.mkdir()
+    theirs.chmod(0o777)
+    link.symlink_to(theirs)
+    try:
+        os.seteuid(65534)
+        for home in (theirs, link):
+            with pytest.raises(ConfigError, match=r"\(mode 0777\), and its mode cannot be changed"):
+                StateFolder(home).make()
+    finally:
+        os.seteuid(0)
+        shutil.rmtree(place)
 
 
 def test_names_of_two_places_never_meet(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """The tree of a command that runs as a user of its own: lent to it, and ours again."""
 
+import asyncio
 import os
+import shutil
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,8 @@ import pytest
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.sandbox import landlock
 from orchestrator.adapters.sandbox.landlock import LandlockSandbox
-from orchestrator.adapters.sandbox.uids import FIRST, can_change_user, given
+from orchestrator.adapters.sandbox.uids import COMMANDS, FIRST, can_change_user, given, is_slot
+from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.sandbox import Access, Tier
 from orchestrator.settings.model import CommandSettings
 from tests.sandboxes import CONFINED, PATH, sandbox
@@ -64,6 +68,30 @@ def test_what_a_killed_process_lent_comes_back_with_the_next_command(tmp_path: P
     found = tmp_path.stat()
     assert (found.st_uid, stat.S_IMODE(found.st_mode), found.st_gid) == (os.geteuid(), 0o755, os.getegid())
     assert (tmp_path / "made").stat().st_uid == os.geteuid()
+
+
+def test_where_root_cannot_look_everywhere_commands_pass_the_state_folder_and_nobody_else_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sandbox(Tier.LANDLOCK)
+    monkeypatch.setattr(landlock, "has", lambda *_: False)  # as in a container
+    monkeypatch.setattr(landlock, "tools", lambda _: ())  # our interpreter may lie where root alone can look
+    home = Path(tempfile.mkdtemp(dir="/tmp")).resolve()
+    tree = home / "sprints" / "tree"
+    tree.mkdir(parents=True)
+    try:
+        box = LandlockSandbox("/usr/bin:/bin", places=(home,))
+        assert "own user" in box.facts.holds
+        runner = LimitedCommandRunner(CommandSettings(), "/usr/bin:/bin", sandbox=box)
+        result = asyncio.run(runner.run(["sh", "-c", f"id -u; touch {tree}/made; ls {home} || echo closed"], cwd=tree))
+        user, *_, last = result.output.splitlines()
+        assert (is_slot(int(user)), last, (tree / "made").exists()) == (True, "closed", True)
+        found = home.stat()
+        assert (stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid) == (0o710, 0, COMMANDS)
+        assert StateFolder(home).make() is None
+        assert home.stat().st_gid == COMMANDS
+    finally:
+        shutil.rmtree(home)
 
 
 def test_where_temporary_files_are_closed_to_other_users_commands_stay_ours(

@@ -4,8 +4,9 @@ Part of the launcher's program: standard library only, imported by file. Everyth
 done; a command that could not be confined is never run.
 
 `confine` takes what the daemon worked out: `read`, `write`, `devices` (paths; one that is gone is left out), `abi`,
-`tcp` (whether TCP stays open), `uid` (become this user and group; None: stay), `look` (keep the right to pass closed
-folders, within what Landlock allows), `seccomp` (the program as hexadecimal digits).
+`tcp` (whether TCP stays open), `uid` (become this user and group; None: stay), `groups` (further ones of that user),
+`look` (keep the right to pass closed folders, within what Landlock allows), `seccomp` (the program as hexadecimal
+digits).
 """
 
 import ctypes
@@ -36,7 +37,7 @@ def abi_version() -> int:
 def confine(policy: Mapping[str, Any]) -> None:
     """Confine this process and all it will start, for ever. Raises OSError."""
     ruleset = _ruleset(policy)
-    _become(policy["uid"], bool(policy["look"]))
+    _become(policy["uid"], policy["groups"], bool(policy["look"]))
     _checked(_prctl(PR_SET_NO_NEW_PRIVS, 1), "no_new_privs")
     _checked(_libc.syscall(ctypes.c_long(RESTRICT_SELF), ctypes.c_int(ruleset), ctypes.c_uint(0)), "landlock")
     os.close(ruleset)
@@ -97,7 +98,7 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int, abi: int) -> None:
             os.close(fd)
 
 
-def _become(uid: int | None, look: bool) -> None:
+def _become(uid: int | None, groups: list[int], look: bool) -> None:
     """Another user without any capability; root that stays root loses them as well."""
     if os.geteuid() != 0:
         return
@@ -107,7 +108,7 @@ def _become(uid: int | None, look: bool) -> None:
     for capability in set(range(LAST_CAP + 1)) - kept:
         _prctl(PR_CAPBSET_DROP, capability)
     if uid is not None:
-        os.setgroups([])
+        os.setgroups(groups)
         os.setresgid(uid, uid, uid)
         os.setresuid(uid, uid, uid)
     _only(1 << DAC_READ_SEARCH if look else 0)

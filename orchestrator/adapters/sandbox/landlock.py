@@ -10,6 +10,7 @@ from orchestrator.adapters.sandbox.places import DEVICES, etc, private_repositor
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
 from orchestrator.adapters.sandbox.uids import (
+    COMMANDS,
     DAC_READ_SEARCH,
     SETPCAP,
     Owners,
@@ -18,6 +19,7 @@ from orchestrator.adapters.sandbox.uids import (
     has,
     is_closed,
     is_shut_away,
+    let_through,
 )
 from orchestrator.domain.sandbox import SandboxFacts, Tier
 
@@ -48,6 +50,7 @@ class LandlockSandbox:
         self._abi = abi_version()
         self._shared = shared
         self._readable = (*map(Path, (*system(places), *etc(), *_MACHINE, _PROCESSORS)), *tools(path), *readable)
+        self._places = places
         self._may_look = has(DAC_READ_SEARCH, SETPCAP)
         reachable = self._may_look or not _out_of_reach((*places, Path(tempfile.gettempdir()) / "any"), self._readable)
         self._as_user = (can_change_user() and reachable) if as_user is None else as_user
@@ -101,6 +104,7 @@ class LandlockSandbox:
                 "abi": self._abi,
                 "tcp": fetch or self._shared,
                 "uid": None if own is None else own.uid,
+                "groups": [COMMANDS],
                 "look": self._looks(command, own),
                 "seccomp": (self._open if fetch else self._closed).hex(),
             }
@@ -112,11 +116,19 @@ class LandlockSandbox:
         if own is None:
             return False
         readable = (*self._readable, *command.access.readable)
+        if not self._may_look:  # as in most containers; the state folder is closed to other users
+            self._let_through((command.tree, *command.access.readable))
         if not _out_of_reach((command.tree, command.scratch), readable):
             return False
         if not self._may_look:
             raise PermissionError(f"{command.tree} or what it needs is closed to other users than root")
         return True
+
+    def _let_through(self, wanted: Iterable[Path]) -> None:
+        passed = {parent for path in wanted for parent in path.resolve().parents}
+        for place in self._places:
+            if place.resolve() in passed:
+                let_through(place)
 
 
 def _out_of_reach(own: Iterable[Path], readable: Iterable[Path]) -> bool:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 FIRST, MOST = 20001, 512
 CHOWN, DAC_READ_SEARCH, SETGID, SETUID, SETPCAP, SYS_ADMIN = 0, 2, 6, 7, 8, 21
+COMMANDS = FIRST + MOST
+"""A group that all of them are in, and nobody else: it may pass a folder that `let_through` was called for."""
 _PLACES = ("/run/lock", "/run")
 _SHARED_MEMORY = Path("/dev/shm")
 _OPEN = 0o775
@@ -110,7 +112,25 @@ def is_closed(path: Path) -> bool:
 
 def is_shut_away(path: Path) -> bool:
     """Whether other users cannot even come to it."""
-    return any(not parent.stat().st_mode & 0o001 for parent in path.parents if parent.exists())
+    return any(not _is_passed(parent.stat()) for parent in path.parents if parent.exists())
+
+
+def _is_passed(found: os.stat_result) -> bool:
+    return bool(found.st_mode & 0o001 or (found.st_gid == COMMANDS and found.st_mode & 0o010))
+
+
+def is_private(found: os.stat_result) -> bool:
+    """Whether a folder is its owner's alone; commands of ours may pass it, and not look into it."""
+    others = found.st_mode & 0o077
+    return not others or (others == 0o010 and found.st_gid == COMMANDS)
+
+
+def let_through(folder: Path) -> None:
+    """Let our commands' users, and nobody else, pass a private folder on the way to their tree. Raises OSError."""
+    found = folder.stat()
+    if is_private(found) and not _is_passed(found):
+        os.chown(folder, -1, COMMANDS)
+        os.chmod(folder, stat.S_IMODE(found.st_mode) | 0o010)
 
 
 @contextlib.contextmanager
