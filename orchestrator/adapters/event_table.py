@@ -1,16 +1,16 @@
 """The event log's table on either database: its address, its connections, and what its errors mean."""
 
 import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+from orchestrator.adapters.private_files import create_private
 from orchestrator.domain.control import CONTROL_MARK
 from orchestrator.domain.events import Event
 from orchestrator.errors import ConfigError, EventLogAway
@@ -98,6 +98,8 @@ def connected(url: str, *, writes: bool) -> sa.Engine:
     with usable():
         parsed = _parsed(url)
         if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
+            if writes:
+                create_private(parsed.database)
             engine = sa.create_engine(parsed)
         else:
             # The driver that the engine brings; SQLAlchemy's default would be another package.
@@ -107,8 +109,6 @@ def connected(url: str, *, writes: bool) -> sa.Engine:
             engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={**own, "prepare_threshold": None})
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
-        if writes:
-            sa.event.listen(engine, "do_connect", _create_private)
     return engine
 
 
@@ -143,12 +143,6 @@ def event_of(body: str) -> Event:
     """The event of a row."""
     # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
     return Event.model_validate(json.loads(body))
-
-
-def _create_private(_dialect: Any, _record: Any, arguments: list[str], _options: Any) -> None:
-    # SQLite would give it what the umask leaves; files beside it (-wal, -shm) get the modes of this one.
-    with suppress(OSError):  # SQLite itself tells why it cannot be opened
-        os.close(os.open(arguments[0], os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _reader_pragmas(connection: Any, _record: Any) -> None:

@@ -19,6 +19,18 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
+def create_private(database: str | None) -> None:
+    """Make the file of an SQLite database, if there is none, before anything has it open. Blocks.
+
+    SQLite would give it what the umask leaves; files beside it (`-wal`, `-shm`) get the modes of this one. A file that
+    is there is not opened: closing it would take this process's locks on it away, and with them the log that others
+    write to (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    """
+    if database:
+        with suppress(OSError):  # it is there; or SQLite itself tells why it cannot be opened
+            os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
 def narrow(home: Path) -> str | None:
     """Close the state folder and its files to others; the warning to show when something was open, else None.
 

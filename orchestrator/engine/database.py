@@ -5,14 +5,14 @@ What it does not know, such as a socket that is not there while the server resta
 the end of a story; here it is told to dbos as a lost connection.
 """
 
-import os
 import sqlite3
 import threading
-from contextlib import suppress
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+
+from orchestrator.adapters.private_files import create_private
 
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
 """As many as threads may wait: none waits for another's connection while the server is away."""
@@ -40,11 +40,8 @@ class DatabaseGone(Exception):
 class _WalConnection(sqlite3.Connection):
     """WAL with synchronous NORMAL: safe against kill -9; a power cut may cost the last steps, which then repeat."""
 
-    def __init__(self, path: str, *args: Any, **kwargs: Any) -> None:
-        # SQLite would give the file what the umask leaves; those beside it (-wal, -shm) get the mode of this one.
-        with suppress(OSError):  # SQLite itself tells why it cannot be opened
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        super().__init__(path, *args, **kwargs)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.execute("PRAGMA journal_mode=WAL")
         self.execute("PRAGMA synchronous=NORMAL")
 
@@ -61,6 +58,7 @@ class EngineDatabase:
         self._gone = False
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite":
+            create_private(parsed.database)
             self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
             sa.event.listen(self.engine, "connect", _as_dbos_does)
         else:

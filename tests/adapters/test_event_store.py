@@ -1,6 +1,8 @@
 """The event log: each id once, in order, also from many writers at once, and never stopped by who listens."""
 
 import asyncio
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,29 @@ async def test_an_event_is_stored_and_shown_once_and_the_first_stays(url: str) -
         assert not await store.emit(first)
     assert shown == [first]
     assert [stored for _, stored in await asyncio.to_thread(read, url)] == [first]
+
+
+ANSWERS = """
+import asyncio, sys
+from tests.adapters.test_event_store import EventStore, event
+
+async def answer():
+    async with EventStore(sys.argv[1]) as store:
+        await store.emit(event(sys.argv[2]))
+
+asyncio.run(answer())
+"""
+
+
+async def test_what_another_process_writes_is_seen_whoever_opens_and_closes_the_file(tmp_path: Path) -> None:
+    """A file that is closed takes the locks of its process with it: the next one to leave would take our log along."""
+    url = sqlite_url(tmp_path / "events.sqlite")
+    async with EventStore(url) as store, EventStore(url):
+        await store.emit(event(1))
+        for name in ("first", "second"):
+            command = [sys.executable, "-c", ANSWERS, url, name]
+            await asyncio.to_thread(subprocess.run, command, cwd=Path(__file__).parents[2], check=True)
+            assert await store.find([event(name).id])
 
 
 async def test_many_at_once_are_all_there_each_once(url: str) -> None:
