@@ -105,12 +105,12 @@ class _Mutator:
         return self._other_operand(test.comparators[0], test.left, self._of(test))
 
     def _other_operand(self, expected: ast.expr, found: ast.expr, text: str) -> tuple[ast.expr, str]:
-        """What is expected, or else found, as another literal; else something in a list, which is nothing else's equal.
+        """What is expected, or else found, as another literal; else the expected value within a dictionary.
 
-        Another number may be within the tolerance of `pytest.approx`.
+        Another number may be within the tolerance of `pytest.approx`; and telling two long lists apart takes minutes.
         """
         literal = None if "approx" in text else self._other_of(expected) or self._other_of(found)
-        return literal or (expected, f"[{self._of(expected)}, {self._random.randint(2, 9)}]")
+        return literal or (expected, f"{{{self._random.randint(2, 9)}: {self._of(expected)}}}")
 
     def _other_of(self, node: ast.expr) -> tuple[ast.expr, str] | None:
         """A literal with another value of its type; an object that equals everything equals that as well."""
