@@ -31,7 +31,9 @@ def create_private(database: str | None) -> None:
             os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
-_OURS = frozenset({".gitignore", "engine.sqlite", "events.sqlite", "sprints", "daemon", "sidecars", "mask.key"})
+_OURS = frozenset(
+    {".gitignore", "engine.sqlite", "events.sqlite", "mask.key", "sprints", "daemon", "sidecars", "analyses", "replies"}
+)
 _NOBODYS = frozenset({"lost+found"})
 
 
