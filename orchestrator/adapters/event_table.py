@@ -98,8 +98,6 @@ def connected(url: str, *, writes: bool) -> sa.Engine:
     with usable():
         parsed = _parsed(url)
         if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
-            if writes:
-                create_private(parsed.database)
             engine = sa.create_engine(parsed)
         else:
             # The driver that the engine brings; SQLAlchemy's default would be another package.
@@ -122,6 +120,8 @@ def _parsed(url: str) -> sa.URL:
 
 def prepare(engine: sa.Engine) -> None:
     """The table with its indexes is there afterwards, whoever else makes it at the same moment."""
+    if engine.dialect.name == "sqlite":
+        create_private(engine.url.database)
     with engine.begin() as connection:
         lock(connection)
         connection.execute(sa.schema.CreateTable(EVENTS, if_not_exists=True))

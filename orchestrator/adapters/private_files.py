@@ -31,15 +31,25 @@ def create_private(database: str | None) -> None:
             os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
+_OURS = frozenset({".gitignore", "engine.sqlite", "events.sqlite", "sprints", "daemon", "sidecars", "mask.key"})
+_NOBODYS = frozenset({"lost+found"})
+
+
 def narrow(home: Path) -> str | None:
     """Close the state folder and its files to others; the warning to show when something was open, else None.
 
-    Raises ConfigError when the folder cannot be closed.
+    Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
     """
     if is_private(home.stat()):
         opened = [path.name for path in home.iterdir() if _is_narrowed(path)]
         return f"{', '.join(opened)} in {home} could be opened by other users; now only by you" if opened else None
     mode = stat.S_IMODE(home.stat().st_mode)
+    names = {path.name for path in home.iterdir()} - _NOBODYS
+    if names and not names & _OURS:
+        raise ConfigError(
+            f"{home} is no state folder, and not empty: other users may need what lies there, so it is not closed to "
+            "them; name an empty or a new folder with ORCHESTRATOR_HOME"
+        )
     with suppress(OSError):
         home.chmod(mode & ~0o077)
     if not is_private(home.stat()):

@@ -66,18 +66,19 @@ class MutatedSuite(Value):
 
 
 def mutate(
-    texts: Mapping[str, str], cases: Sequence[ReportedCase], *, single: bool = False, random: Random | None = None
+    texts: Mapping[str, str], cases: Sequence[ReportedCase], *, single: bool = False, secret: str | None = None
 ) -> MutatedSuite:
     """All tests of each file mutated but one, and no more than 40, picked by chance; with `single` the last one of all.
 
     Left alone is also what cannot be mutated, or did not pass in `cases`. A file with one test has that one mutated,
-    and one in which none can be mutated gets a test more.
+    and one in which none can be mutated gets a test more. With a `secret`, a file of the same text is mutated in the
+    same way each time. Blocks.
     """
-    random = random or SystemRandom()
     passed = _by_test(cases, texts, CaseResult.PASSED) - _by_test(cases, texts, *_FAILED)
     chosen: dict[str, list[Mutation]] = {}
     added: list[ReportedCase] = []
     for file, text in texts.items():
+        random = SystemRandom() if secret is None else Random(f"{secret}\0{file}\0{text}")
         found = [one for one in _mutations_of(file, text, random) if (file, one.case) in passed]
         if len(found) > 1 and not single:
             weaker = [mutation for mutation in found if not mutation.other_value]
@@ -92,7 +93,14 @@ def mutate(
         chosen = {} if last is None else {last: chosen[last][-1:]}
     mutated = frozenset((file, mutation.case) for file, found in chosen.items() for mutation in found)
     changed = {file: _applied(texts[file], found) for file, found in chosen.items() if found}
-    return MutatedSuite(texts=changed, mutated=mutated, kept=passed - mutated, added=tuple(added))
+    inherited = {(file, _method(case)) for file, case in mutated}
+    return MutatedSuite(
+        texts=changed,
+        mutated=mutated,
+        # A class that inherits a mutated test fails with it.
+        kept=frozenset(key for key in passed - mutated if (key[0], _method(key[1])) not in inherited),
+        added=tuple(case for case in added if case.file in chosen),
+    )
 
 
 def _another(file: str, text: str, names: Sequence[str], random: Random) -> Mutation:
@@ -114,6 +122,10 @@ def _another(file: str, text: str, names: Sequence[str], random: Random) -> Muta
     return Mutation(case=name, start=place, end=place, text=added)
 
 
+def _method(case: str) -> str:
+    return case.rpartition("::")[2]
+
+
 def _as_case(file: str, name: str) -> ReportedCase:
     return ReportedCase(name=name, id=f"{_dotted(file)}::{name}", file=file, result=CaseResult.FAILED)
 
@@ -130,24 +142,24 @@ def _applied(text: str, mutations: Sequence[Mutation]) -> str:
 
 
 def _by_test(cases: Sequence[ReportedCase], files: Collection[str], *results: CaseResult) -> frozenset[_Key]:
-    found = (_key(case, files) for case in cases if case.result in results)
-    return frozenset(key for key in found if key is not None)
-
-
-def _key(case: ReportedCase, files: Collection[str]) -> _Key | None:
-    """The test that a case stands for, if it is of one of `files`.
+    """The tests of `files` that cases with one of the results stand for.
 
     A report of pytest names no files but modules, with the classes behind them.
     """
-    place = case.id.partition("::")[0]
-    for file in files:
-        if not file.endswith(".py"):
-            if case.file == file:
-                return file, case.name
-        elif f"{place}.".startswith(f"{_dotted(file)}."):
-            classes = place[len(_dotted(file)) :].split(".")
-            return file, "::".join([*filter(None, classes), case.name])
-    return None
+    modules = {_dotted(file): file for file in files if file.endswith(".py")}
+    found: set[_Key] = set()
+    for case in cases:
+        if case.result not in results:
+            continue
+        if case.file in files and not case.file.endswith(".py"):
+            found.add((case.file, case.name))
+        place, classes = case.id.partition("::")[0], list[str]()
+        while place and place not in modules:
+            place, _, inner = place.rpartition(".")
+            classes.insert(0, inner)
+        if place:
+            found.add((modules[place], "::".join([*classes, case.name])))
+    return frozenset(found)
 
 
 def _dotted(file: str) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 import shutil
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -21,6 +22,9 @@ from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem,
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
 
+_ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
+"""Why a run may have shown nothing without anybody's fault."""
+
 
 class ProjectRunner:
     """Runs a suite with the runner it belongs to, and the whole suite with every runner it has tests for.
@@ -36,6 +40,8 @@ class ProjectRunner:
         self._packages = packages
         self._settings = settings
         self._path = path
+        self._secret = secrets.token_hex()
+        """What the tests that are mutated at a merge are picked by: the same ones on each tree."""
 
     async def run(
         self,
@@ -109,9 +115,9 @@ class ProjectRunner:
         reset: Callable[[], Awaitable[None]],
     ) -> TestReport:
         """The green report, if other expectations in the same files make it fail."""
-        told = ""
+        told, problem = "", RunProblem.FAKED
         for single in (False, True):
-            suite = mutate(copies.texts, report.cases, single=single)
+            suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
             run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
@@ -123,21 +129,22 @@ class ProjectRunner:
                 return _refuted(report, RunProblem.FAKED, f"{why}; what is reported shows nothing")
             if suite.failed_in(shown) and suite.keeps_passing(shown):
                 return report
+            problem = shown.problem if shown.problem in _ENDED else RunProblem.FAKED
             why = "tests that were not changed failed beside them" if suite.failed_in(shown) else "none was reported"
             told = f"in a second run, with tests changed so that they must fail, {why}\n{shown.output[-2000:]}"
-        return _refuted(report, RunProblem.FAKED, told)
+        return _refuted(report, problem, told)
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
         files = sorted({case.file for case in cases if case.file})
         copies = await asyncio.to_thread(Copies, root, files)
-        suite = mutate(copies.texts, cases)
+        suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
         found: set[str] = set()
         for kind in dict.fromkeys(map(_kind, cases)):
             shown = await _mutated(copies, suite, partial(self._runners[kind].run, root, key=key))
             if isinstance(shown, TestReport):
-                found |= {test.partition("::")[0] for test in suite.accepted(shown)}
+                found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:

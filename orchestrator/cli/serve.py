@@ -96,11 +96,12 @@ async def _serve(
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import listening
     from orchestrator.server.metrics import Metrics
+    from orchestrator.wiring.opening import folder_event
     from orchestrator.wiring.process import found_at, open_log, watchdog
     from orchestrator.wiring.serve import Daemon
     from orchestrator.wiring.tracing import open_traces
 
-    environment = await asyncio.to_thread(_guarded, options, settings, environment)
+    environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
     metrics, stream = Metrics(), open_log(settings, environment)
     traces = open_traces(environment, stream.event)
 
@@ -110,6 +111,8 @@ async def _serve(
         if traces is not None:
             traces.listen(event)
 
+    if warning is not None:
+        listen(folder_event(warning))
     daemon = Daemon(
         options, settings, environment, listen=listen, load=again, configure=lambda new: stream.configure(new.log)
     )
@@ -129,8 +132,8 @@ async def _serve(
     return Exit.INTERRUPTED if daemon.hurried else Exit.GOOD
 
 
-def _guarded(options: ServeOptions, settings: Settings, environment: Environment) -> Environment:
-    """Returns it with the token in force, without one for `--no-auth`. Raises ConfigError. Blocks."""
+def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
+    """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
     from orchestrator.server.access import hosts_of, is_loopback
     from orchestrator.wiring.process import with_token
 
@@ -139,7 +142,7 @@ def _guarded(options: ServeOptions, settings: Settings, environment: Environment
     # Where others reach the address, a token that is made here and that none of them can read would keep all of them
     # out: `listening` asks for ORCHESTRATOR_TOKEN there.
     here = all(map(is_loopback, hosts_of(settings, environment)))
-    return with_token(environment) if here and not options.no_auth else environment
+    return with_token(environment) if here and not options.no_auth else (environment, None)
 
 
 @asynccontextmanager

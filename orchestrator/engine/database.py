@@ -5,14 +5,14 @@ What it does not know, such as a socket that is not there while the server resta
 the end of a story; here it is told to dbos as a lost connection.
 """
 
+import os
 import sqlite3
 import threading
+from contextlib import suppress
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
-
-from orchestrator.adapters.private_files import create_private
 
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
 """As many as threads may wait: none waits for another's connection while the server is away."""
@@ -46,6 +46,12 @@ class _WalConnection(sqlite3.Connection):
         self.execute("PRAGMA synchronous=NORMAL")
 
 
+def _create_private(path: str) -> None:
+    """Make the file for its owner alone; one that is there is not opened, for closing it would take our locks away."""
+    with suppress(OSError):  # it is there; or SQLite itself tells why it cannot be opened
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
 class EngineDatabase:
     """One database of one engine. Nothing is connected at first; `close` when the engine has ended.
 
@@ -58,7 +64,7 @@ class EngineDatabase:
         self._gone = False
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite":
-            create_private(parsed.database)
+            _create_private(str(parsed.database))
             self.engine = sa.create_engine(parsed, connect_args={"factory": _WalConnection})
             sa.event.listen(self.engine, "connect", _as_dbos_does)
         else:

@@ -19,7 +19,7 @@ from orchestrator.sprint.coverage import Covered, coverage
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.run_telling import tests_outcome
 
-_NOT_THERE = re.compile(r"\b(?:ModuleNotFoundError|ImportError|ERR_MODULE_NOT_FOUND|MODULE_NOT_FOUND)\b")
+_NOT_THERE = re.compile(r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b", re.MULTILINE)
 _NAMED = 5
 """Tests that a reason names per criterion."""
 

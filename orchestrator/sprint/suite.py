@@ -52,9 +52,7 @@ async def replace_suite(
     progress.note_findings(written.findings)
     rest = tuple(change for change in before.changed if change.path not in suite.files)
     suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
-    left = [path for path in before.files if path not in suite.files]
-    again = [FileChange(path=path, content=older[path]) for path in left if path in older]
-    await _commit(stage, suite, again, [path for path in left if path not in older])
+    await put_in_place(stage, suite, before, older)
     await stage.step.emit(
         "suite_replaced",
         f"{before.test_file} is written anew: {faulty.reason}",
@@ -66,6 +64,13 @@ async def replace_suite(
     )
     await _tell_older(stage, brief, suite)
     return suite
+
+
+async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Mapping[str, str]) -> None:
+    """Commit the suite in place of another one, whose further files get their text in `older` back, or go."""
+    left = [path for path in of.files if path not in suite.files]
+    again = [FileChange(path=path, content=older[path]) for path in left if path in older]
+    await _commit(stage, suite, again, [path for path in left if path not in older])
 
 
 def kept(suite: TestSuite, reason: str) -> Finding:

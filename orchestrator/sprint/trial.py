@@ -1,5 +1,6 @@
 """The frozen suite run, analysed, and the story mended for a bounded number of attempts (spec 1 C)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from orchestrator.domain.breakdown import Breakdown
@@ -18,9 +19,10 @@ from orchestrator.sprint.flaky import flaky_findings
 from orchestrator.sprint.orders import Owned, about, nearest_task, orders, outside, unassigned
 from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
+from orchestrator.sprint.run_telling import summary
 from orchestrator.sprint.runs import run_suite, tell_run
 from orchestrator.sprint.signature import Signature, signature
-from orchestrator.sprint.suite import kept, replace_suite, story_files
+from orchestrator.sprint.suite import kept, put_in_place, replace_suite, story_files
 from orchestrator.sprint.task import TaskRun
 
 
@@ -80,10 +82,10 @@ class _Attempts:
     async def _noticed(self, report: TestReport) -> TestReport:
         """The green run, or that of a suite with tests that fail without the story's change.
 
-        Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so a request
-        that fails costs nothing but its call.
+        Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so it stays when
+        the request fails, or when what comes does not pass in the last attempt; before that, it is a red run.
         """
-        stage, progress = self._stage, self._progress
+        stage, progress, earlier = self._stage, self._progress, self._suite
         self._before = await run_before(stage, self._plan, self._suite)
         rows = self._unnoticed(report)
         if rows and not progress.suite_strengthened:
@@ -94,9 +96,18 @@ class _Attempts:
                 await tell_not_stronger(stage, error.message)
                 stronger = False
             if stronger:
-                report = await run_suite(stage, self._plan, self._suite)
-                self._before = await run_before(stage, self._plan, self._suite)
-                rows = self._unnoticed(report)
+                again = await run_suite(stage, self._plan, self._suite)
+                if not again.green and self._left(again):
+                    self._before = {}
+                    return again
+                if again.green:
+                    report = again
+                    self._before = await run_before(stage, self._plan, self._suite)
+                    rows = self._unnoticed(report)
+                else:
+                    await put_in_place(stage, earlier, self._suite, await self._older(self._suite.files))
+                    await tell_not_stronger(stage, f"the one that came does not pass: {summary(again)}")
+                    self._suite = earlier
         progress.note_findings(unnoticed_findings(rows))
         return report
 
@@ -140,16 +151,19 @@ class _Attempts:
 
     async def _replace(self, reason: str) -> bool:
         """The suite written once more, as the tester says that it is wrong; whether it is another one now."""
-        stage, files = self._stage, self._suite.files
-
-        async def read(_step_id: str) -> dict[str, str]:
-            return await stage.workspace.read_base(stage.story_id, files)
-
-        older = await stage.step.step("read", read, dict[str, str])
+        older = await self._older(self._suite.files)
         faulty = Faulty(suite=self._suite, reason=reason)
-        suite = await replace_suite(stage, self._progress, self._plan, faulty, older)
+        suite = await replace_suite(self._stage, self._progress, self._plan, faulty, older)
         self._suite = suite or self._suite
         return suite is not None
+
+    async def _older(self, files: Sequence[str]) -> dict[str, str]:
+        """Texts of these files before the story."""
+
+        async def read(_step_id: str) -> dict[str, str]:
+            return await self._stage.workspace.read_base(self._stage.story_id, files)
+
+        return await self._stage.step.step("read", read, dict[str, str])
 
     async def _amended(self, analysed: Analysed) -> None:
         """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""

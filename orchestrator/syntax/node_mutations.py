@@ -123,8 +123,10 @@ def _ends_with_call(body: Node) -> bool:
     if body.type != "statement_block":
         return True
     statements = [one for one in body.named_children if one.type != "comment"]
-    last = statements[-1].named_children[:1] if statements and statements[-1].type == "expression_statement" else []
-    return any(one.type in {"call_expression", "await_expression"} for one in last)
+    last = statements[-1].named_children[0] if statements and statements[-1].type == "expression_statement" else None
+    if last is not None and last.type == "await_expression":
+        last = last.named_children[0]
+    return last is not None and last.type == "call_expression"
 
 
 def _is_async(function: Node) -> bool:

@@ -20,7 +20,8 @@ def python_mutations(text: str, random: Random) -> tuple[Mutation, ...]:
     """At most one mutation per test of a pytest or unittest file; none for a text that does not parse.
 
     Tests that may end without reaching the change are left out: with a `return` or `yield` of their own, or with a
-    decorator that could catch or repeat a failure (anything but marks and patches).
+    decorator that could catch or repeat a failure (anything but marks and patches); and coroutines in a plain
+    `unittest.TestCase`, which nobody awaits.
     """
     try:
         tree = ast.parse(text)
@@ -38,7 +39,9 @@ def _tests(scope: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str,
         if isinstance(node, _Function):
             yield prefix + node.name, node
         elif isinstance(node, ast.ClassDef):
-            yield from _tests(node, f"{prefix}{node.name}::")
+            awaited = not any(ast.unparse(base).rpartition(".")[2] == "TestCase" for base in node.bases)
+            inner = _tests(node, f"{prefix}{node.name}::")
+            yield from ((case, test) for case, test in inner if awaited or not isinstance(test, ast.AsyncFunctionDef))
 
 
 def _always_ends(test: _Function) -> bool:
@@ -91,17 +94,23 @@ class _Mutator:
         called, arguments = statement.value.func, statement.value.args
         name = called.attr if isinstance(called, ast.Attribute) else ""
         if name in _EQUAL and len(arguments) > 1:
-            return self._other_of(arguments[1]) or self._other_of(arguments[0])
+            return self._other_operand(arguments[1], arguments[0], self._of(statement))
         if name in _TRUTH and arguments:
             return arguments[0], f"not ({self._of(arguments[0])})"
         return None
 
     def _other_comparison(self, test: ast.expr) -> tuple[ast.expr, str] | None:
-        if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
-            if "approx" in self._of(test):  # another number may be within its tolerance as well
-                return None
-            return self._other_of(test.comparators[0]) or self._other_of(test.left)
-        return None
+        if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+            return None
+        return self._other_operand(test.comparators[0], test.left, self._of(test))
+
+    def _other_operand(self, expected: ast.expr, found: ast.expr, text: str) -> tuple[ast.expr, str]:
+        """What is expected, or else found, as another literal; else the expected value within a dictionary.
+
+        Another number may be within the tolerance of `pytest.approx`; and telling two long lists apart takes minutes.
+        """
+        literal = None if "approx" in text else self._other_of(expected) or self._other_of(found)
+        return literal or (expected, f"{{{self._random.randint(2, 9)}: {self._of(expected)}}}")
 
     def _other_of(self, node: ast.expr) -> tuple[ast.expr, str] | None:
         """A literal with another value of its type; an object that equals everything equals that as well."""
@@ -148,7 +157,7 @@ class _Mutator:
         behind = self._bytes[self._end(last) : self._lines[last.end_lineno or last.lineno]]
         return bool(before.strip()) or not (behind.strip() == b"" or behind.strip().startswith(b"#"))
 
-    def _of(self, node: ast.expr) -> str:
+    def _of(self, node: ast.expr | ast.stmt) -> str:
         return self._bytes[self._start(node) : self._end(node)].decode()
 
     def _start(self, node: ast.expr | ast.stmt) -> int:

@@ -55,7 +55,7 @@ async def open_daemon(
     be_thrifty()  # before the threads begin
     folder = StateFolder(environment.home)
     if warning := await asyncio.to_thread(folder.make):
-        listen(_closed(warning))
+        listen(folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
     repository = await asyncio.to_thread(shared_repository, settings, environment)
     provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock())
@@ -65,7 +65,7 @@ async def open_daemon(
     library = await asyncio.to_thread(prompt_library, settings, environment)
     sandbox = await sandbox_for(settings, environment)
     if options.no_auth:
-        _expect_kept_out(settings, sandbox)
+        _refuse_no_auth(settings, sandbox)
     executor_id = await asyncio.to_thread(folder.executor_id)
     url = event_url(environment, folder)
     lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
@@ -86,7 +86,7 @@ async def open_daemon(
     return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
 
 
-def _expect_kept_out(settings: Settings, sandbox: Sandbox) -> None:
+def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:
     """Raises ConfigError where a command of a sprint could give orders to a daemon that wants no token."""
     plain = sandbox.facts.tier is Tier.PLAIN
     if plain or settings.sandbox.loopback == "shared":
@@ -94,8 +94,8 @@ def _expect_kept_out(settings: Settings, sandbox: Sandbox) -> None:
         raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
 
 
-def _closed(warning: str) -> Event:
-    """Shown and stored nowhere: the log is not open yet."""
+def folder_event(warning: str) -> Event:
+    """That the state folder was open to others; shown and stored nowhere: the log is not open yet."""
     now = SystemClock().now()
     return Event(
         id=f"state_folder_closed:{now.isoformat()}",

@@ -17,13 +17,16 @@ from orchestrator.wiring.serve import Daemon
 STDOUT = 1
 
 
-def with_token(environment: Environment) -> Environment:
-    """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder. Raises ConfigError. Blocks."""
+def with_token(environment: Environment) -> tuple[Environment, str | None]:
+    """Returns it with a token: ORCHESTRATOR_TOKEN, else that of the state folder; and the warning of `make` for that.
+
+    Raises ConfigError. Blocks.
+    """
     if environment.token is not None:
-        return environment
+        return environment, None
     folder = StateFolder(environment.home)
-    folder.make()
-    return environment.with_token(folder.make_token())
+    warning = folder.make()
+    return environment.with_token(folder.make_token()), warning
 
 
 def open_log(settings: Settings, environment: Environment) -> LogStream:

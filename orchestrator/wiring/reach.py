@@ -2,13 +2,17 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from orchestrator.adapters.sprint_lock import holder
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 from orchestrator.wiring.remote import Remote
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 if TYPE_CHECKING:
     from orchestrator.adapters.daemon_client import DaemonClient
@@ -36,8 +40,9 @@ def named(environment: Environment, url: str | None) -> Remote | None:
     if not address or address == HERE:
         return None
     living = _living(environment)
-    own = living is not None and address.rstrip("/") == living[1]
-    return Remote(_client(environment, address, own=own))
+    if living is not None and _is_same(address, living[1]):
+        return Remote(_client(environment, living[1], own=True))
+    return Remote(_client(environment, address, own=False))
 
 
 def _alive(environment: Environment, tell: Callable[[str], None]) -> Remote | None:
@@ -59,6 +64,16 @@ def _alive(environment: Environment, tell: Callable[[str], None]) -> Remote | No
         return Remote(client, found=True)
     tell(f"warning: the daemon of {environment.home} (pid {pid}) does not answer at {url}: its state folder is used")
     return None
+
+
+def _is_same(address: str, own: str) -> bool:
+    """Whether an address is that of the daemon that listens at `own`, perhaps by another name of this machine."""
+    named, listening = urlsplit(address), urlsplit(own)
+    with suppress(ValueError):
+        same = (named.scheme, named.port or 80) == (listening.scheme, listening.port or 80)
+        hosts = {named.hostname, listening.hostname}
+        return same and (len(hosts) == 1 or hosts <= _LOOPBACK)
+    return False
 
 
 def _living(environment: Environment) -> tuple[int, str] | None:

@@ -119,6 +119,14 @@ def test_a_folder_of_another_user_that_is_open_is_refused(tmp_path: Path) -> Non
         shutil.rmtree(place)
 
 
+def test_a_folder_of_other_things_is_not_closed(tmp_path: Path) -> None:
+    (tmp_path / "shared").touch()
+    tmp_path.chmod(0o755)
+    with pytest.raises(ConfigError, match="is no state folder, and not empty"):
+        StateFolder(tmp_path).make()
+    assert mode(tmp_path) == 0o755
+
+
 def test_names_of_two_places_never_meet(tmp_path: Path) -> None:
     folder = StateFolder(tmp_path)
     assert folder.mirror(Path("/one/app")) != folder.mirror(Path("/two/app"))

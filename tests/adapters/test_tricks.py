@@ -22,6 +22,7 @@ def test_type():
     assert value()
 """
 """Of two tests one fails."""
+COMPUTED = SUITE.replace("== 1", "== len('a')").replace("value()\n", "value() == len('ab')\n")
 NAMES = ("test_one", "test_type")
 APP = "def value():\n    return 2\n"
 XML = (
@@ -154,6 +155,7 @@ TRICKS: dict[str, dict[str, str]] = {
     "code knows a run of single tests": {"app.py": KNOWS.replace("KNOWN", "'::' in sys.argv[-1]")},
     "code calls good what it knows by name": {"app.py": BY_NAME},
     "an object equal to everything": {"app.py": EQUAL},
+    "an object equal to what is computed": {"app.py": EQUAL, "tests/test_app.py": COMPUTED},
     "code rewrites its tests": {"app.py": REWRITES + APP, "conftest.py": "import app\n"},
     "code rewrites its tests when imported by them": {"app.py": REWRITES + APP},
     "pytest in the tree": {"pytest.py": "raise SystemExit(0)\n", "_pytest/__init__.py": "raise SystemExit(0)\n"},
@@ -237,6 +239,10 @@ ONE = "from app import value\n\n\n"
 TWO = f"{ONE}def test_one():\n    assert value() == 2\n"
 HONEST: dict[str, dict[str, str]] = {
     "classes": {"tests/test_app.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n"},
+    "inherited tests": {
+        "tests/test_app.py": f"{ONE}class TestValue:\n    def test_one(self):\n        assert value() == 2\n\n\n"
+        "class TestOther(TestValue):\n    pass\n"
+    },
     "unittest": {
         "tests/test_app.py": f"{ONE}import unittest\n\n\nclass Values(unittest.TestCase):\n"
         "    def test_one(self):\n        self.assertEqual(value(), 2)\n"

@@ -340,7 +340,7 @@ async def test_the_token_of_the_state_folder_goes_to_its_own_daemon_alone(waitin
         async with SprintLock(waiting.state.daemon_lock):
             waiting.state.daemon_address.write_text(json.dumps({"url": daemon.url, "pid": os.getpid()}))
             assert await sent() == await sent("--url", daemon.url) == f"Bearer {token}"
-            assert await sent("--url", daemon.url.replace("127.0.0.1", "localhost")) is None
+            assert await sent("--url", daemon.url.replace("127.0.0.1", "localhost")) == f"Bearer {token}"
             assert await sent(ORCHESTRATOR_TOKEN="tok-1234567") == "Bearer tok-1234567"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import Any
 
+import httpx2
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
@@ -53,21 +54,23 @@ def address(played: Played, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def try_every_operation(address: str, examples: int) -> None:
-    document = schemathesis.openapi.from_url(f"{address}/api/v1/openapi.json", headers=HEADERS)
+    told = httpx2.get(f"{address}/api/v1/openapi.json", headers=HEADERS).json()
+    # Every request here has the token, which would count as data that fits or does not.
+    document = schemathesis.openapi.from_dict({**told, "security": []})
     for found in document.get_all_operations():
         for mode in GenerationMode:
             # What takes nothing cannot be given anything wrong.
             with suppress(Unsatisfiable) if mode is GenerationMode.NEGATIVE else nullcontext():
-                try_operation(found.ok(), mode, examples)
+                try_operation(address, found.ok(), mode, examples)
 
 
-def try_operation(operation: Any, mode: GenerationMode, examples: int) -> None:
+def try_operation(address: str, operation: Any, mode: GenerationMode, examples: int) -> None:
     @settings(max_examples=examples, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(generation_mode=mode))
     def keeps_its_promises(case: schemathesis.Case) -> None:
         if mode is GenerationMode.POSITIVE:  # a name at random is nobody's
             case.path_parameters.update({name: REAL[name] for name in REAL if name in case.path_parameters})
-        case.call_and_validate(headers=HEADERS, excluded_checks=[FITS])
+        case.call_and_validate(base_url=address, headers=HEADERS, excluded_checks=[FITS])
 
     keeps_its_promises()
 

@@ -1,6 +1,7 @@
 """The tests of a story on the tree without the story's change: what passes there too shows nothing about it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,14 +41,15 @@ def test_a_criterion_is_unnoticed_when_all_its_tests_pass_without_the_change() -
     assert [row.criterion for row in rows] == ["old"]
 
 
-def stand_with(folder: Path, *befores: TestReport) -> Stand:
+def stand_with(folder: Path, *befores: TestReport, **runs: Any) -> Stand:
     """A story with one criterion that its one test stands for."""
-    stand = Stand(folder, befores=befores)
+    stand = Stand(folder, befores=befores, **runs)
     stand.criteria = (CRITERION,)
     stand.team.good(A)
     return stand
 
 
+FIX = {"file": "us_1.py", "function": "value", "issue": "wrong", "fix": "mend"}
 CRITERION = "it works"  # what the scripted tester says of its tests
 PASSES = report(passed=["test_us_1"])
 FAILS = report(failed=["test_us_1"])
@@ -73,6 +75,31 @@ async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path)
     assert f"{CRITERION}: test_us_1" in shown
     assert stand.workspace.result["tests/test_us_1.py"] == stronger
     assert "test.passes_before" not in codes(outcome)
+
+
+RUNS = [report(passed=["test_us_1"]), report(failed=["test_us_1"])]
+
+
+async def test_one_that_does_not_pass_is_a_red_run(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, FAILS, stories=RUNS)
+    stand.team.suite(A, suite_text(A) + "\n\n# stronger\n")
+    stand.team.say("jordan", A, "analysis", {"failure_analysis": [FIX]})
+    stand.team.deliver(A, 1, {"us_1.py": "def value():\n    return 2\n"})
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked[3:] == ["suite 2", "analysis 1", "delivery 2"]
+    assert outcome.before == {"test_us_1": "failed"}
+
+
+async def test_one_that_does_not_pass_in_the_last_attempt_is_put_back(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, PASSES, stories=RUNS)
+    wrong = suite_text(A) + "\n\n# wrong\n"
+    stand.team.suite(A, wrong)
+    outcome = await stand.run(await provider(stand.team, tmp_path), test={"max_attempts": 1})
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.workspace.result["tests/test_us_1.py"] == suite_text(A)
+    assert "test.passes_before" in codes(outcome)
+    assert outcome.before == {"test_us_1": "passed"}
 
 
 @pytest.mark.parametrize("answered", ["the same suite", "nothing"])

@@ -81,6 +81,7 @@ def test_a_changed_expectation(before: str, after: str) -> None:
     [
         ("{ await assert.rejects(f); }", "{ await assert.rejects(f); await assert.rejects(async () => {}); }"),
         ("assert.rejects(f)", "{ await assert.rejects(f); await assert.rejects(async () => {}); }"),
+        ("{ assert(f()); await g; }", "{ assert(f()); await g; throw new Error('expected value to be 2'); }"),
         ("await f()", "{ await f(); throw new Error('expected value to be 2'); }"),
         ("{ assert.equal(f(), <any>'x' as string); }", "{ assert.equal(f(), <any>'xa' as string); }"),
     ],

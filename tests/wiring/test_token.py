@@ -53,7 +53,10 @@ def asked(url: str, **headers: str) -> int:
 
 def test_a_daemon_makes_its_token_which_commands_of_its_user_find(place: Path) -> None:
     folder = StateFolder(place / ".orchestrator")
+    folder.make()
+    folder.home.chmod(0o755)
     with serving(place) as url:
+        assert "state_folder_closed" in (place / "serve.log").read_text()
         token = folder.token()
         assert [asked(url), asked(url, authorization=f"Bearer {token}")] == [401, 200]
         for words in (["prune"], ["prune", "--url", url], ["backup", "b.tar.gz"]):
