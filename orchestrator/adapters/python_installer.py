@@ -27,14 +27,15 @@ _AS_UV = {
     "cert": "SSL_CERT_FILE",
     "client-cert": "SSL_CLIENT_CERT",
     "proxy": "ALL_PROXY",
+    "constraint": "UV_CONSTRAINT",
+    "require-hashes": "UV_REQUIRE_HASHES",
+    "keyring-provider": "UV_KEYRING_PROVIDER",
+    "uploaded-prior-to": "UV_EXCLUDE_NEWER",
     "timeout": "UV_HTTP_TIMEOUT",
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
-_REFUSED = frozenset(
-    {"constraint", "requirement", "editable", "no-binary", "require-hashes", "platform", "python-version"}
-    | {"implementation", "abi", "keyring-provider", "no-deps", "uploaded-prior-to"}
-)
-"""What changes which packages are taken, or how one is let in."""
+_REFUSED = frozenset({"requirement", "editable", "no-deps", "platform", "python-version", "implementation", "abi"})
+"""What changes which packages are installed."""
 
 
 class Installer:
@@ -54,8 +55,10 @@ class Installer:
             where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
             argv = [self._uv, "pip", "install", "--python", str(python), "--no-build", "--no-progress", *where]
         else:
-            argv = [sys.executable, "-I", "-m", "pip", "--python", str(python), "install", "--only-binary", ":all:"]
-            argv += ["--no-input", "--no-compile", *(("--no-index",) if offline else ())]
+            # Not by the environment's own interpreter, which would run what packages have in files of paths.
+            argv = [sys.executable, "-I", "-m", "pip", "install", "--prefix", str(python.parent.parent)]
+            argv += ["--ignore-installed", "--only-binary", ":all:", "--no-input", "--no-compile"]
+            argv += ["--no-warn-script-location", *(("--no-index",) if offline else ())]
         return [*argv, *what]
 
     def environment(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -35,6 +36,9 @@ from orchestrator.ports import CommandRunner
 _PYTEST = "pytest"
 _MADE = "made.json"
 _BEGUN = ".begun-"
+_SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
+"""How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
+_SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 UNUSED_S = 30 * 24 * 3600
 """A layer that nobody asked for this long is removed when another one is made."""
 
@@ -112,21 +116,22 @@ def join(environment: Path, layer: Path) -> None:
     # `addsitedir` also heeds the files of paths that packages bring.
     line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
     (_site(environment) / "_layer.pth").write_text(line, encoding="utf-8")
-    begun = json.loads((layer / _MADE).read_text(encoding="utf-8"))["begun"]
     for program in sorted((layer / "venv" / "bin").iterdir()):
-        _add_program(program, environment / "bin" / program.name, f"{begun}/venv", str(environment))
+        _add_program(program, environment / "bin" / program.name)
     made.write_text(json.dumps({"layer": str(layer)}), encoding="utf-8")
 
 
-def _add_program(program: Path, target: Path, was: str, now: str) -> None:
-    """A script runs with the interpreter of its environment; what is no script is linked to."""
+def _add_program(program: Path, target: Path) -> None:
+    """A script in Python runs with the interpreter of its environment; what is none is linked to."""
     if os.path.lexists(target) or not program.is_file():
         return
     content = program.read_bytes()
-    if not content.startswith(b"#!"):
+    script = _SCRIPT.match(content)
+    if script is None:
         target.symlink_to(program)
         return
-    target.write_bytes(content.replace(os.fsencode(was), os.fsencode(now)))
+    python = os.fsencode(target.with_name("python"))
+    target.write_bytes(_SHELL % python + content[script.end() :])
     target.chmod(0o755)
 
 
@@ -179,7 +184,7 @@ def _unused(folder: Path) -> list[Path]:
 
 
 def _put(begun: Path, layer: Path) -> None:
-    (begun / _MADE).write_text(json.dumps({"begun": str(begun)}), encoding="utf-8")
+    (begun / _MADE).touch()
     try:
         begun.rename(layer)
     except OSError:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters import python_installer
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
@@ -40,8 +41,15 @@ def environments_in(
     return PythonEnvironments(folder, folder.with_name("layers"), runner, settings, variables), runner
 
 
-@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
-async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tier", "installer"),
+    [(CONFINED[0], "uv"), pytest.param(CONFINED[1], "uv", marks=pytest.mark.soak), (CONFINED[0], "pip")],
+)
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(
+    tier: Tier, installer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if installer == "pip":  # as where there is no build of uv
+        monkeypatch.setattr(python_installer, "uv_program", lambda: None)
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()
@@ -78,6 +86,7 @@ async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier
     (tmp_path / "gone").rename(links)
 
     (root / "requirements.txt").write_text("tiny>=9\n")
+    (tmp_path / "layers" / ".begun-999999999-1" / "venv").mkdir(parents=True)  # somebody was killed
     failed = await environments.ensure(root, "US-1")
     assert failed.python is None
     assert "tiny>=9" in failed.output
@@ -121,7 +130,9 @@ async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_
     (root / "test_six.py").write_text("import six\ndef test_six():\n    assert six.PY3\n")
     report = await suites.run(root, files=["test_six.py"], expected_names=["test_six"], key="US-1")
     assert report.green, report.output
-    assert not (await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")).ok
+    assert (await suites.command(root, "pytest -q test_six.py", key="US-1")).ok, "programs are found"
+    await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")
+    assert (await suites.run(root, files=["test_six.py"], key="US-1")).green, "nobody takes away what is installed"
     for folder in (tmp_path / "layers").glob("*/venv/lib/python*/site-packages/pytest"):
         folder.rename(folder.with_name("gone"))
     broken = await suites.run(root, files=["test_six.py"], key="US-1")
