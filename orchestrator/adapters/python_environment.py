@@ -9,7 +9,8 @@ from pathlib import Path
 
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, is_joined, join, mark_joined
+from orchestrator.adapters.python_project import Built, PythonProject, build_system
 from orchestrator.adapters.python_requirements import Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
@@ -31,6 +32,8 @@ class EnvironmentResult(Value):
     """Why the dependencies could not be installed, for people and personas."""
     output: str = ""
     """What the installer printed."""
+    note: str = ""
+    """Why the project itself is not installed, though it says how it is built; its dependencies are."""
     access: Access = Access()
     """What the interpreter needs beyond what every command may read."""
 
@@ -55,8 +58,10 @@ class PythonEnvironments:
         self._packages = rules.packages
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
-        installer = Installer(variables, handed_on, rules.registries.pip)
-        self._layers = PythonLayers(layers.absolute(), runner, installer, settings.install_timeout_s)
+        self._runner = runner
+        self._installer = Installer(variables, handed_on, rules.registries.pip)
+        self._layers = PythonLayers(layers.absolute(), runner, self._installer, settings.install_timeout_s)
+        self._project = PythonProject(runner, self._layers, settings.install_timeout_s)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str) -> EnvironmentResult:
@@ -73,14 +78,35 @@ class PythonEnvironments:
             if refusals:
                 text = "Dependencies were not installed. " + "; ".join(refusals)
                 return EnvironmentResult(python=None, problem=text)
-            if not wanted.lines:
-                return EnvironmentResult(python=Path(sys.executable), own=True)
-            layer = await self._layers.ensure(wanted)
+            system = await asyncio.to_thread(build_system, root)
+            place = self._folder / key
+            built = Built() if system is None else await self._project.built(root, place / "build", system)
+            if not wanted.lines and built.wheel is None:
+                return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
+            lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
+            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines}))
             if isinstance(layer, NotInstalled):
                 return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
-            venv = self._folder / key / "venv"
+            venv = place / "venv"
+            note = await self._installed(place, venv, layer, built)
+            access = Access(readable=(venv, layer))
+            return EnvironmentResult(python=venv / "bin" / "python", access=access, note=note)
+
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> str:
+        """The environment with the layer's packages and the project, made when it is another one; what is missing."""
+        if not await asyncio.to_thread(is_joined, venv, layer, built.tag):
             await asyncio.to_thread(join, venv, layer)
-            return EnvironmentResult(python=venv / "bin" / "python", access=Access(readable=(venv, layer)))
+            if built.wheel is not None:
+                argv = self._installer.install(venv / "bin" / "python", "--no-deps", str(built.wheel), offline=True)
+                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
+                if not installed.ok:
+                    return f"the project itself could not be installed: {installed.output[-2000:]}"
+            await asyncio.to_thread(mark_joined, venv, layer, built.tag)
+        return _note(built)
+
+
+def _note(built: Built) -> str:
+    return f"the project itself could not be built: {built.problem}" if built.problem else ""
 
 
 def _wanted(root: Path) -> Requirements:

@@ -84,10 +84,9 @@ class PythonLayers:
             return NotInstalled(problem=str(error))
         _, options = options_of(wanted.lines)
         limits = ("-c", str(begun / "constraints.txt"))
-        fetched = await self._run(
-            installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt")), begun, env, fetch=True
-        )
-        if not fetched.ok:
+        listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
+        fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
+        if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
         if not await asyncio.to_thread(_has, begun, _PYTEST):
             added = await self._run(installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
@@ -104,12 +103,21 @@ class PythonLayers:
         return await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=Access(fetch=fetch))
 
 
-def join(environment: Path, layer: Path) -> None:
-    """Make the virtual environment that has the layer's packages and programs, if it is not that one yet. Blocks."""
-    made = environment / _MADE
+def is_joined(environment: Path, layer: Path, tag: str) -> bool:
+    """Whether it is the environment that `mark_joined` was told of. Blocks."""
     with suppress(OSError, ValueError):
-        if json.loads(made.read_text(encoding="utf-8")) == {"layer": str(layer)}:
-            return
+        made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
+        return bool(made == {"layer": str(layer), "project": tag})
+    return False
+
+
+def mark_joined(environment: Path, layer: Path, tag: str) -> None:
+    """The environment has the layer's packages and the project's wheel of this tag. Blocks."""
+    (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
+
+
+def join(environment: Path, layer: Path) -> None:
+    """Make the virtual environment that has the layer's packages and programs. Blocks."""
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
     venv.EnvBuilder(symlinks=True).create(environment)
@@ -118,7 +126,6 @@ def join(environment: Path, layer: Path) -> None:
     (_site(environment) / "_layer.pth").write_text(line, encoding="utf-8")
     for program in sorted((layer / "venv" / "bin").iterdir()):
         _add_program(program, environment / "bin" / program.name)
-    made.write_text(json.dumps({"layer": str(layer)}), encoding="utf-8")
 
 
 def _add_program(program: Path, target: Path) -> None:
