@@ -64,7 +64,9 @@ class PytestRunner:
             cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
         if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
-        return judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
+        shown = judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
+        told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
+        return shown.model_copy(update={"output": f"{told}{shown.output}"})
 
     async def command(
         self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None

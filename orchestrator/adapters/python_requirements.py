@@ -18,7 +18,8 @@ from orchestrator.domain.file_kinds import is_manifest
 Read = Callable[[str], str | None]
 """Text of a file by its path relative to the project's root; None when there is no such readable file inside it."""
 
-_GROUPS = frozenset({"test", "tests", "testing", "dev"})
+TEST_GROUPS = frozenset({"test", "tests", "testing", "dev"})
+"""Groups and extras that hold what tests need."""
 _FILES = ("requirements*.txt", "*-requirements.txt")
 _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
 """Packages are never built here, so nothing may ask for that."""
@@ -152,7 +153,7 @@ def _pyproject_lines(text: str) -> list[str]:
         *_dependency_groups(data.get("dependency-groups", {})),
     ]
     poetry = data.get("tool", {}).get("poetry")
-    return lines + (poetry_lines(poetry, _GROUPS) if poetry is not None else [])
+    return lines + (poetry_lines(poetry, TEST_GROUPS) if poetry is not None else [])
 
 
 def _texts(value: Any) -> list[str]:
@@ -165,7 +166,7 @@ def _extras(project: Mapping[str, Any]) -> list[str]:
     """Requirements of the extras for tests; `name[extra]` of the project itself stands for that extra's own lines."""
     extras = {canonicalize_name(name): lines for name, lines in project.get("optional-dependencies", {}).items()}
     own = canonicalize_name(str(project.get("name", "")))
-    waiting, seen, found = [name for name in extras if name in _GROUPS], set[str](), list[str]()
+    waiting, seen, found = [name for name in extras if name in TEST_GROUPS], set[str](), list[str]()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -182,7 +183,7 @@ def _extras(project: Mapping[str, Any]) -> list[str]:
 
 def _dependency_groups(groups: Mapping[str, Any]) -> list[str]:
     by_name = {canonicalize_name(name): entries for name, entries in groups.items()}
-    waiting, seen, found = [name for name in by_name if name in _GROUPS], set[str](), list[str]()
+    waiting, seen, found = [name for name in by_name if name in TEST_GROUPS], set[str](), list[str]()
     while waiting:
         name = waiting.pop()
         if name in seen:
@@ -201,6 +202,6 @@ def _setup_cfg_lines(text: str) -> list[str]:
     parser.read_string(text)
     lines = parser.get("options", "install_requires", fallback="")
     extras = parser["options.extras_require"] if parser.has_section("options.extras_require") else {}
-    texts = [lines, *(value for name, value in extras.items() if name in _GROUPS)]
+    texts = [lines, *(value for name, value in extras.items() if name in TEST_GROUPS)]
     # `file:` points at requirements files, which are read anyway.
     return [line for text in texts for line in _logical_lines(text) if not line.startswith("file:")]

@@ -30,7 +30,8 @@ def project_runner(
     path = command_path(environment)
     commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
-    venvs = PythonEnvironments(folder, commands, settings.commands, variables, settings.sandbox)
+    layers = environment.home / "environments" / "python"
+    venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox)
     node = folder.with_name(f"{folder.name}-node")
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)

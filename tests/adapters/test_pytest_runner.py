@@ -18,7 +18,7 @@ PATH = "/usr/bin:/bin"
 def runner_in(folder: Path, *, timeout_s: float = 30, command: str | None = None) -> PytestRunner:
     commands = CommandSettings(timeout_s=30, memory_mb=512)
     run = LimitedCommandRunner(commands, PATH)
-    environments = PythonEnvironments(folder / "environments", run, commands, {})
+    environments = PythonEnvironments(folder / "environments", folder / "layers", run, commands, {})
     return PytestRunner(run, environments, TestSettings(timeout_s=timeout_s, command=command), PATH)
 
 

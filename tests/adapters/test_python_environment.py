@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.adapters import python_installer
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
@@ -37,11 +38,18 @@ def environments_in(
     settings = CommandSettings(install_env=OFFLINE, timeout_s=60, install_timeout_s=100)
     runner = LimitedCommandRunner(settings, PATH, sandbox=box)
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links), "SOME_API_KEY": "hidden-value"}
-    return PythonEnvironments(folder, runner, settings, variables), runner
+    return PythonEnvironments(folder, folder.with_name("layers"), runner, settings, variables), runner
 
 
-@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
-async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("tier", "installer"),
+    [(CONFINED[0], "uv"), pytest.param(CONFINED[1], "uv", marks=pytest.mark.soak), (CONFINED[0], "pip")],
+)
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(
+    tier: Tier, installer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if installer == "pip":  # as where there is no build of uv
+        monkeypatch.setattr(python_installer, "uv_program", lambda: None)
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()
@@ -63,22 +71,26 @@ async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier
         "import tiny, importlib.util as u; print(tiny.VALUE, *(u.find_spec(n) is None for n in ('pytest', 'pydantic')))"
     )
     seen = await runner.run([str(first.python), "-c", code], cwd=root, access=first.access)
-    assert seen.output.endswith("0 False True\n")
-    changed = await runner.run(
-        [str(first.python), "-m", "pip", "uninstall", "-y", "tiny"], cwd=root, access=first.access
-    )
-    assert not changed.ok, "nobody takes away what is installed"
+    assert seen.output.endswith("0 False True\n"), seen.output
+    await runner.run([str(first.python), "-m", "pip", "uninstall", "-y", "tiny"], cwd=root, access=first.access)
+    seen = await runner.run([str(first.python), "-c", code], cwd=root, access=first.access)
+    assert seen.output.endswith("0 False True\n"), "nobody takes away what is installed"
     assert not marker.exists(), "what came with a package was never run where it could reach anything"
 
     links.rename(tmp_path / "gone")
     assert (await environments.ensure(root, "US-1")).python == first.python, "nothing changed, nothing is installed"
+    other = await environments.ensure(root, "US-2")
+    assert other.python == tmp_path / "environments" / "US-2" / "venv" / "bin" / "python", "what is there is shared"
+    seen = await runner.run([str(other.python), "-c", code], cwd=root, access=other.access)
+    assert seen.output.endswith("0 False True\n"), seen.output
     (tmp_path / "gone").rename(links)
 
     (root / "requirements.txt").write_text("tiny>=9\n")
+    (tmp_path / "layers" / ".begun-999999999-1" / "venv").mkdir(parents=True)  # somebody was killed
     failed = await environments.ensure(root, "US-1")
     assert failed.python is None
     assert "tiny>=9" in failed.output
-    assert not (tmp_path / "environments" / "US-1" / "ready.json").exists(), "what is half made is made again"
+    assert len([*(tmp_path / "layers").iterdir()]) == 1, "nothing half-made is left"
 
 
 async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Path) -> None:
@@ -98,7 +110,7 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
 
 async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
     runner, rules = LimitedCommandRunner(CommandSettings(), PATH), SandboxSettings(packages=("Flask_*", "six"))
-    environments = PythonEnvironments(tmp_path / "kept", runner, CommandSettings(), {}, rules)
+    environments = PythonEnvironments(tmp_path / "kept", tmp_path / "layers", runner, CommandSettings(), {}, rules)
     (tmp_path / "requirements.txt").write_text("--pre\nsix>=1\nflask.login[x]==1 ; python_version > '3'\nevil-six\n")
     refused = await environments.ensure(tmp_path, "US-1")
     assert (refused.problem or "").count("is not on the list") == 1
@@ -110,7 +122,7 @@ async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
 async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_path: Path) -> None:
     settings = CommandSettings()
     runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier))
-    environments = PythonEnvironments(tmp_path / "environments", runner, settings, {})
+    environments = PythonEnvironments(tmp_path / "environments", tmp_path / "layers", runner, settings, {})
     suites = PytestRunner(runner, environments, TestSettings(), PATH)
     root = tmp_path / "root"
     root.mkdir()
@@ -118,8 +130,10 @@ async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_
     (root / "test_six.py").write_text("import six\ndef test_six():\n    assert six.PY3\n")
     report = await suites.run(root, files=["test_six.py"], expected_names=["test_six"], key="US-1")
     assert report.green, report.output
-    assert not (await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")).ok
-    for folder in (tmp_path / "environments" / "US-1" / "venv").glob("lib*/python*/site-packages/pytest"):
+    assert (await suites.command(root, "pytest -q test_six.py", key="US-1")).ok, "programs are found"
+    await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")
+    assert (await suites.run(root, files=["test_six.py"], key="US-1")).green, "nobody takes away what is installed"
+    for folder in (tmp_path / "layers").glob("*/venv/lib/python*/site-packages/pytest"):
         folder.rename(folder.with_name("gone"))
     broken = await suites.run(root, files=["test_six.py"], key="US-1")
     assert broken.problem is RunProblem.MISSING_RUNNER

@@ -39,7 +39,9 @@ def runner_in(
     commands, tests = CommandSettings(timeout_s=60), TestSettings(timeout_s=timeout_s, command=command)
     run = LimitedCommandRunner(commands, path, sandbox=box)
     packages = NodeEnvironments(folder / "node", run, commands, {})
-    pytest_runner = PytestRunner(run, PythonEnvironments(folder / "python", run, commands, {}), tests, path)
+    pytest_runner = PytestRunner(
+        run, PythonEnvironments(folder / "python", folder / "layers", run, commands, {}), tests, path
+    )
     return ProjectRunner(pytest_runner, NodeRunner(run, packages, tests), packages, tests, path)
 
 

@@ -1,0 +1,135 @@
+"""How Python packages are installed: by uv, else by pip, from where pip is told to take them on this machine.
+
+uv does not read pip's settings (https://docs.astral.sh/uv/pip/compatibility/), so they are handed on as uv's own. One
+that decides what is fetched and has no like in uv is refused: the public index is never fallen back on in silence.
+"""
+
+import ast
+import functools
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.errors import ConfigError
+
+_SETTING = re.compile(r"^(?P<section>[\w:-]+)\.(?P<name>[\w-]+)=(?P<value>.*)$")
+_SECTIONS = ("global", "install", ":env:")
+"""Of pip's settings, the later ones in place of the earlier ones."""
+_AS_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_NO_INDEX",
+    "trusted-host": "UV_INSECURE_HOST",
+    "cert": "SSL_CERT_FILE",
+    "client-cert": "SSL_CLIENT_CERT",
+    "proxy": "ALL_PROXY",
+    "constraint": "UV_CONSTRAINT",
+    "require-hashes": "UV_REQUIRE_HASHES",
+    "keyring-provider": "UV_KEYRING_PROVIDER",
+    "uploaded-prior-to": "UV_EXCLUDE_NEWER",
+    "timeout": "UV_HTTP_TIMEOUT",
+    "default-timeout": "UV_HTTP_TIMEOUT",
+}
+_REFUSED = frozenset({"requirement", "editable", "no-deps", "platform", "python-version", "implementation", "abi"})
+"""What changes which packages are installed."""
+
+
+class Installer:
+    """Command lines that install packages into an environment; nothing of a package is run by them."""
+
+    def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
+        """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
+        self._variables, self._handed_on, self._registry = variables, handed_on, registry
+
+    @property
+    def _uv(self) -> str | None:
+        return uv_program()
+
+    def install(self, python: Path, *what: str, offline: bool = False) -> list[str]:
+        """Install `what` (requirements, `-r FILE`, files of wheels) for the interpreter of an environment."""
+        if self._uv is not None:
+            where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
+            argv = [self._uv, "pip", "install", "--python", str(python), "--no-build", "--no-progress", *where]
+        else:
+            # Not by the environment's own interpreter, which would run what packages have in files of paths.
+            argv = [sys.executable, "-I", "-m", "pip", "install", "--prefix", str(python.parent.parent)]
+            argv += ["--ignore-installed", "--only-binary", ":all:", "--no-input", "--no-compile"]
+            argv += ["--no-warn-script-location", *(("--no-index",) if offline else ())]
+        return [*argv, *what]
+
+    def environment(self) -> dict[str, str]:
+        """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
+        if self._uv is None:
+            registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
+            return {**self._pip_variables(), **self._handed_on, **registry}
+        found = as_uv(pip_settings(self._pip_variables()))
+        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        return {**found, **self._handed_on, **registry, **self.alone()}
+
+    def alone(self) -> dict[str, str]:
+        """Variables for a command line that is offline: no settings of anybody, and no cache."""
+        return {"UV_NO_CONFIG": "1", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1"}
+
+    def _pip_variables(self) -> dict[str, str]:
+        kept = ("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS")
+        return {name: value for name, value in self._variables.items() if name in kept or name.startswith("PIP_")}
+
+
+def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
+    """pip's settings for `install`, by their names, from its files and from `variables`. Blocks."""
+    argv = [sys.executable, "-I", "-m", "pip", "config", "list"]
+    told = subprocess.run(argv, env=dict(variables), capture_output=True, text=True, check=False, timeout=60).stdout
+    found = [match for line in told.splitlines() if (match := _SETTING.match(line)) is not None]
+    settings: dict[str, str] = {}
+    for section in _SECTIONS:
+        settings |= {one["name"]: _plain(one["value"]) for one in found if one["section"] == section}
+    return settings
+
+
+def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
+    """The same for uv, as variables. Raises ConfigError for what uv has no like of."""
+    if refused := sorted(settings.keys() & _REFUSED):
+        raise ConfigError(
+            f"pip is set up with {', '.join(refused)} here, which uv, that installs packages, does not know: "
+            "take it out of pip's configuration (`pip config list` shows where from)"
+        )
+    found = {_AS_UV[name]: value for name, value in settings.items() if name in _AS_UV}
+    for name, joint in (("UV_INDEX", " "), ("UV_FIND_LINKS", ","), ("UV_INSECURE_HOST", " ")):
+        if name in found:
+            found[name] = joint.join(found[name].split())
+    if settings.get("pre", "").lower() in {"1", "true", "yes", "on"}:
+        found["UV_PRERELEASE"] = "allow"
+    return found
+
+
+def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The requirements among the lines of requirements files, and what their options are on a command line of uv."""
+    plain = [line for line in lines if not line.startswith("-")]
+    names = {re.split(r"[= ]", line)[0] for line in lines if line.startswith("-")}
+    known = {"--pre": ("--prerelease", "allow"), "--require-hashes": ("--require-hashes",)}
+    return plain, [word for name, words in known.items() if name in names for word in words]
+
+
+def _plain(value: str) -> str:
+    """pip prints texts as Python does; one of several lines is a list."""
+    try:
+        return str(ast.literal_eval(value))
+    except (ValueError, SyntaxError):
+        return value
+
+
+@functools.cache
+def uv_program() -> str | None:
+    """The program of the package `uv`, which has no build for every machine. Blocks the first time."""
+    try:
+        import uv
+    except ImportError:
+        return None
+    try:
+        return str(uv.find_uv_bin())
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,231 @@
+"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments.
+
+A layer is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
+"""
+
+import asyncio
+import ensurepip
+import functools
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+import venv
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.leftovers import leftovers, named
+from orchestrator.adapters.python_installer import Installer, options_of, uv_program
+from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.domain.base import Value
+from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import CommandResult
+from orchestrator.errors import ConfigError
+from orchestrator.ports import CommandRunner
+
+_PYTEST = "pytest"
+_MADE = "made.json"
+_BEGUN = ".begun-"
+_SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
+"""How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
+_SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
+UNUSED_S = 30 * 24 * 3600
+"""A layer that nobody asked for this long is removed when another one is made."""
+
+
+class NotInstalled(Value):
+    """Why there is no layer."""
+
+    problem: str
+    """For people and personas."""
+    output: str = ""
+    """What the installer printed."""
+
+
+class PythonLayers:
+    """Makes and keeps layers in `folder`/<digest of what is asked for>."""
+
+    def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
+        self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, wanted: Requirements) -> Path | NotInstalled:
+        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts."""
+        digest = await asyncio.to_thread(_digest, wanted)
+        layer = self._folder / digest
+        async with self._locks.setdefault(digest, asyncio.Lock()):
+            if await asyncio.to_thread(_is_used, layer):
+                return layer
+            begun = await asyncio.to_thread(_begin, self._folder, wanted)
+            try:
+                failed = await self._fill(begun, layer, wanted)
+                if failed is None:
+                    await asyncio.to_thread(_put, begun, layer)
+            finally:
+                await asyncio.to_thread(remove_tree, begun)
+        return failed or layer
+
+    async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
+        """Packages are installed without running anything of them; they are compiled where there is no network."""
+        installer, python = self._installer, begun / "venv" / "bin" / "python"
+        try:
+            env = await asyncio.to_thread(installer.environment)
+        except ConfigError as error:
+            return NotInstalled(problem=str(error))
+        _, options = options_of(wanted.lines)
+        limits = ("-c", str(begun / "constraints.txt"))
+        listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
+        fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
+        if fetched is not None and not fetched.ok:
+            return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
+        if not await asyncio.to_thread(_has, begun, _PYTEST):
+            added = await self._run(installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
+            if not added.ok:
+                return _failure(f"{_own_pytest()} could not be added", added)
+        if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
+            await self._run(installer.install(python, str(pip), offline=True), begun, installer.alone())
+        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
+        moved = ("-s", str(begun), "-p", str(layer))
+        await self._run([str(python), "-I", "-m", "compileall", "-qq", *moved, str(_packages(begun))], begun, {})
+        return None
+
+    async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
+        return await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=Access(fetch=fetch))
+
+
+def is_joined(environment: Path, layer: Path, tag: str) -> bool:
+    """Whether it is the environment that `mark_joined` was told of. Blocks."""
+    with suppress(OSError, ValueError):
+        made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
+        return bool(made == {"layer": str(layer), "project": tag})
+    return False
+
+
+def mark_joined(environment: Path, layer: Path, tag: str) -> None:
+    """The environment has the layer's packages and the project's wheel of this tag. Blocks."""
+    (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
+
+
+def join(environment: Path, layer: Path) -> None:
+    """Make the virtual environment that has the layer's packages and programs. Blocks."""
+    remove_tree(environment)
+    environment.parent.mkdir(parents=True, exist_ok=True)
+    venv.EnvBuilder(symlinks=True).create(environment)
+    # `addsitedir` also heeds the files of paths that packages bring.
+    line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
+    (_site(environment) / "_layer.pth").write_text(line, encoding="utf-8")
+    for program in sorted((layer / "venv" / "bin").iterdir()):
+        _add_program(program, environment / "bin" / program.name)
+
+
+def _add_program(program: Path, target: Path) -> None:
+    """A script in Python runs with the interpreter of its environment; what is none is linked to."""
+    if os.path.lexists(target) or not program.is_file():
+        return
+    content = program.read_bytes()
+    script = _SCRIPT.match(content)
+    if script is None:
+        target.symlink_to(program)
+        return
+    python = os.fsencode(target.with_name("python"))
+    target.write_bytes(_SHELL % python + content[script.end() :])
+    target.chmod(0o755)
+
+
+@functools.cache
+def _own_pytest() -> str:
+    """Blocks the first time."""
+    return f"{_PYTEST}=={importlib.metadata.version(_PYTEST)}"
+
+
+def _digest(wanted: Requirements) -> str:
+    """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
+    content = [
+        wanted.model_dump(mode="json"),
+        sys.version,
+        platform.machine(),
+        os.path.realpath(sys.executable),
+        _own_pytest(),
+        uv_program() is None,
+    ]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _is_used(layer: Path) -> bool:
+    """Whether it is there; if so, somebody wants it now."""
+    try:
+        os.utime(layer / _MADE)
+    except OSError:
+        return False
+    return True
+
+
+def _begin(folder: Path, wanted: Requirements) -> Path:
+    """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in (*leftovers(folder, _BEGUN), *_unused(folder)):
+        remove_tree(left)
+    begun = folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
+    begun.mkdir()
+    plain, _ = options_of(wanted.lines)
+    (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
+    limits = [_constraint(line) for line in wanted.constraints]
+    (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
+    venv.EnvBuilder(symlinks=True).create(begun / "venv")
+    return begun
+
+
+def _unused(folder: Path) -> list[Path]:
+    before = time.time() - UNUSED_S
+    return [made.parent for made in folder.glob(f"*/{_MADE}") if made.stat().st_mtime < before]
+
+
+def _put(begun: Path, layer: Path) -> None:
+    (begun / _MADE).touch()
+    try:
+        begun.rename(layer)
+    except OSError:
+        if not _is_used(layer):  # else another process was first
+            raise
+
+
+def _packages(layer: Path) -> Path:
+    return _site(layer / "venv")
+
+
+def _site(environment: Path) -> Path:
+    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+
+
+def _has(layer: Path, name: str) -> bool:
+    return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in _packages(layer).glob("*.dist-info"))
+
+
+def _bundled_pip(begun: Path) -> Path | None:
+    """Our own copy of the pip that comes with Python, where the packages bring none."""
+    found = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
+    return None if found is None or _has(begun, "pip") else Path(shutil.copy(found, begun))
+
+
+def _constraint(line: str) -> str:
+    """Constraints may not name extras; the version is what they are for."""
+    try:
+        parsed = Requirement(line)
+    except InvalidRequirement:  # it has hashes behind it and is passed on as it is
+        return line
+    return f"{parsed.name}{parsed.specifier}" + (f" ; {parsed.marker}" if parsed.marker else "")
+
+
+def _failure(what: str, result: CommandResult) -> NotInstalled:
+    how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
+    return NotInstalled(problem=f"{what} ({how}).", output=result.output)

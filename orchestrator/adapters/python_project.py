@@ -1,0 +1,229 @@
+"""A project itself, built by its own backend as an editable wheel for one worktree (PEP 517, PEP 660).
+
+What tests of real projects need of it: its metadata (`importlib.metadata.version("itself")`), its entry points, and the
+files that only its backend writes, such as a `_version.py`. The build sees the sources and has no network.
+"""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import tomllib
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from email.parser import Parser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.adapters.command_runner import remove_tree, scratch_folder
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
+from orchestrator.adapters.python_requirements import TEST_GROUPS, Requirements
+from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.domain.base import Value
+from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import CommandResult
+from orchestrator.ports import CommandRunner
+
+_SCRIPT = Path(__file__).with_name("build_backend.py")
+_VERSION = "0.0.0"
+"""Of projects that take theirs from git's tags: a worktree has none, and the same one makes the same build."""
+_VERSIONS = dict.fromkeys(
+    ("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
+    _VERSION,
+)
+_INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
+_COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
+_SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
+_TOLD = 2000
+"""Characters kept of what a build printed at its end."""
+
+
+class BuildSystem(Value):
+    """How a project says that it is built."""
+
+    requires: tuple[str, ...]
+    backend: str
+    path: tuple[str, ...] = ()
+    dynamic: bool = False
+    """Whether only the backend knows what the project depends on."""
+
+
+class Built(Value):
+    """The project's editable wheel."""
+
+    wheel: Path | None = None
+    """None: there is none, and `problem` says why."""
+    requires: tuple[str, ...] = ()
+    """What only the backend knew that the project needs."""
+    tag: str = ""
+    """Changes with the wheel."""
+    problem: str = ""
+
+
+def build_system(root: Path) -> BuildSystem | None:
+    """How the project at `root` is built; None for one that is not said to be a package. Blocks."""
+    names = root_files(root)
+    text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
+    try:
+        data = tomllib.loads(text or "")
+        table, project = data.get("build-system"), data.get("project", {})
+        if table is not None:
+            return BuildSystem(
+                requires=tuple(table.get("requires", ())),
+                backend=table.get("build-backend", "setuptools.build_meta:__legacy__"),
+                path=tuple(table.get("backend-path", ())),
+                dynamic=not project or "dependencies" in project.get("dynamic", ()),
+            )
+    except (ValueError, TypeError, AttributeError):  # the requirements' reader tells what is wrong
+        return None
+    if "setup.py" in names:
+        return BuildSystem(requires=("setuptools",), backend="setuptools.build_meta:__legacy__", dynamic=True)
+    return None
+
+
+class PythonProject:
+    """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
+
+    def __init__(self, runner: CommandRunner, layers: PythonLayers, timeout_s: float) -> None:
+        self._runner, self._layers, self._timeout_s = runner, layers, timeout_s
+
+    async def built(self, root: Path, folder: Path, system: BuildSystem) -> Built:
+        """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards."""
+        tag = await asyncio.to_thread(_tag, root, system)
+        found = await asyncio.to_thread(_kept, folder, tag)
+        if found is None:
+            found = await self._build(root, folder, system, tag)
+        await asyncio.to_thread(_put_back, folder / "generated", root)
+        return found
+
+    async def _build(self, root: Path, folder: Path, system: BuildSystem, tag: str) -> Built:
+        await asyncio.to_thread(_begin, folder)
+        before = await asyncio.to_thread(_files, root)
+        async with scratch_folder() as scratch:
+            requires = system.requires
+            for what in ("requires", "build"):
+                layer = await self._layers.ensure(Requirements(lines=requires)) if _are_plain(requires) else _ODD
+                if isinstance(layer, NotInstalled):
+                    return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
+                await asyncio.to_thread(join, folder / "venv", layer)
+                asked = await self._ask(what, root, folder / "venv", layer, system, scratch)
+                answer = await asyncio.to_thread(_answer, scratch)
+                if not asked.ok or answer is None:
+                    built = Built(tag=tag, problem=asked.output[-_TOLD:])
+                    break
+                if what == "requires":
+                    more = answer if isinstance(answer, list) else []
+                    requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
+                else:
+                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, system.dynamic)
+        await asyncio.to_thread(_keep, built, folder, root, before)
+        return built
+
+    async def _ask(
+        self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path
+    ) -> CommandResult:
+        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
+        return await self._runner.run(
+            [*argv, str(scratch)],
+            cwd=root,
+            env=_VERSIONS,
+            timeout_s=self._timeout_s,
+            scratch=scratch,
+            access=Access(readable=(_SCRIPT, venv, layer)),
+        )
+
+
+_ODD = NotInstalled(problem="what builds the project is no plain requirement (name, version, marker)")
+
+
+def _are_plain(requires: Sequence[str]) -> bool:
+    try:
+        return all(Requirement(line).url is None for line in requires)
+    except InvalidRequirement:
+        return False
+
+
+def _tag(root: Path, system: BuildSystem) -> str:
+    """Changes with the place, the build's own files, what is compiled, and which folders hold modules."""
+    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}".encode())
+    for path in sorted(_files(root)):
+        name = path.rpartition("/")[2]
+        if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
+            found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
+    return found.hexdigest()
+
+
+def _files(root: Path) -> set[str]:
+    return set(_walked(root))
+
+
+def _walked(root: Path) -> Iterator[str]:
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
+        place = os.path.relpath(folder, root)
+        yield from (name if place == "." else f"{place}/{name}" for name in names if not name.startswith("."))
+
+
+def _begin(folder: Path) -> None:
+    remove_tree(folder)
+    (folder / "generated").mkdir(parents=True)
+
+
+def _answer(scratch: Path) -> object:
+    with suppress(OSError, ValueError):
+        return json.loads((scratch / "answer.json").read_text(encoding="utf-8"))
+    return None
+
+
+def _taken(scratch: Path, name: str, folder: Path, tag: str, dynamic: bool) -> Built:
+    source = scratch / os.path.basename(name)
+    if not source.is_file() or source.is_symlink():
+        return Built(tag=tag, problem=f"the build left no {name}")
+    wheel = Path(shutil.copyfile(source, folder / source.name))
+    return Built(wheel=wheel, tag=tag, requires=_required(wheel) if dynamic else ())
+
+
+def _required(wheel: Path) -> tuple[str, ...]:
+    """What the wheel's metadata asks for, with the extras for tests."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        told = Parser().parsestr(archive.read(name).decode("utf-8", "replace")).get_all("Requires-Dist") or []
+    found = []
+    for line in told:
+        needed = Requirement(line)
+        extras = ["", *TEST_GROUPS]
+        if needed.url is None and (
+            needed.marker is None or any(needed.marker.evaluate({"extra": canonicalize_name(one)}) for one in extras)
+        ):
+            needed.marker = None
+            found.append(str(needed))
+    return tuple(found)
+
+
+def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:
+    if built.wheel is not None:
+        for path in _files(root) - before:
+            source, target = root / path, folder / "generated" / path
+            if source.is_file() and not source.is_symlink():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+    (folder / "built.json").write_text(built.model_dump_json(), encoding="utf-8")
+
+
+def _kept(folder: Path, tag: str) -> Built | None:
+    with suppress(OSError, ValueError):
+        built = Built.model_validate_json((folder / "built.json").read_text(encoding="utf-8"))
+        return built if built.tag == tag else None
+    return None
+
+
+def _put_back(generated: Path, root: Path) -> None:
+    """Files that the build made and that a reset of the tree has taken away."""
+    for path in sorted(_files(generated)):
+        target = root / path
+        if not os.path.lexists(target) and target.parent.is_dir():
+            shutil.copyfile(generated / path, target)

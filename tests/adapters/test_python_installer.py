@@ -1,0 +1,75 @@
+"""pip's settings of this machine, as uv gets them."""
+
+import asyncio
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
+from orchestrator.adapters.python_layers import UNUSED_S, PythonLayers
+from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.errors import ConfigError
+from orchestrator.settings.model import CommandSettings
+from tests.adapters.test_python_environment import PATH, PYTEST, wheel
+
+FILE = """[global]
+index-url = https://packages.example/simple
+extra-index-url =
+    https://one.example/simple
+    https://two.example/simple
+timeout = 5
+[install]
+timeout = 7
+[download]
+timeout = 9
+"""
+
+
+def test_files_and_variables_are_read_as_pip_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text(FILE)
+    variables = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_CERT": "/a b.pem", "HOME": str(tmp_path)}
+    found = as_uv(pip_settings(variables))
+    assert found["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
+    assert found["UV_INDEX"] == "https://one.example/simple https://two.example/simple"
+    assert (found["UV_HTTP_TIMEOUT"], found["SSL_CERT_FILE"]) == ("7", "/a b.pem")
+
+
+def test_what_uv_does_not_know_is_refused_and_what_decides_nothing_is_left() -> None:
+    with pytest.raises(ConfigError, match="pip is set up with no-deps here"):
+        as_uv({"no-deps": "true"})
+    assert as_uv({"progress-bar": "off", "pre": "1"}) == {"UV_PRERELEASE": "allow"}
+
+
+def test_options_of_requirements_files_become_words() -> None:
+    lines = ["--pre", "six==1 --hash=sha256:ab", "--require-hashes", "--only-binary :all:"]
+    assert options_of(lines) == (["six==1 --hash=sha256:ab"], ["--prerelease", "allow", "--require-hashes"])
+
+
+def test_the_registry_of_the_settings_comes_first(tmp_path: Path) -> None:
+    variables = {"PIP_INDEX_URL": "https://other.example/simple", "HOME": str(tmp_path)}
+    found = Installer(variables, {}, "https://own.example/simple").environment()
+    assert found["UV_DEFAULT_INDEX"] == "https://own.example/simple"
+
+
+async def test_a_layer_is_made_once_and_goes_when_nobody_asks_for_it(tmp_path: Path) -> None:
+    wheel(tmp_path, "tiny", "1.0", "")
+    wheel(tmp_path, "pytest", PYTEST, "")
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    runner = LimitedCommandRunner(CommandSettings(), PATH)
+
+    def layers() -> PythonLayers:  # each as in a process of its own
+        return PythonLayers(tmp_path / "layers", runner, Installer(variables, {}, None), 100)
+
+    wanted = Requirements(lines=("tiny",))
+    first, second = await asyncio.gather(layers().ensure(wanted), layers().ensure(wanted))
+    assert first == second
+    assert isinstance(first, Path)
+    assert [*await asyncio.to_thread(os.listdir, tmp_path / "layers")] == [first.name]
+    old = time.time() - UNUSED_S - 60
+    await asyncio.to_thread(os.utime, first / "made.json", (old, old))
+    other = await layers().ensure(Requirements(lines=("tiny>=1",)))
+    assert isinstance(other, Path)
+    assert await asyncio.to_thread(os.listdir, tmp_path / "layers") == [other.name]
