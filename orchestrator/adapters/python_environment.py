@@ -61,7 +61,7 @@ class PythonEnvironments:
         self._runner = runner
         self._installer = Installer(variables, handed_on, rules.registries.pip)
         self._layers = PythonLayers(layers.absolute(), runner, self._installer, settings.install_timeout_s)
-        self._project = PythonProject(runner, self._layers, settings.install_timeout_s)
+        self._project = PythonProject(runner, self._layers, rules.packages, settings.install_timeout_s)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str) -> EnvironmentResult:
@@ -83,6 +83,8 @@ class PythonEnvironments:
             built = Built() if system is None else await self._project.built(root, place / "build", system)
             if not wanted.lines and built.wheel is None:
                 return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
+            if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
+                return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
             lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
             layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines}))
             if isinstance(layer, NotInstalled):

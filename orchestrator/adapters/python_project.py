@@ -20,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
+from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
 from orchestrator.adapters.python_requirements import TEST_GROUPS, Requirements
 from orchestrator.adapters.tree_reading import read_text, root_files
@@ -88,8 +89,9 @@ def build_system(root: Path) -> BuildSystem | None:
 class PythonProject:
     """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
 
-    def __init__(self, runner: CommandRunner, layers: PythonLayers, timeout_s: float) -> None:
-        self._runner, self._layers, self._timeout_s = runner, layers, timeout_s
+    def __init__(self, runner: CommandRunner, layers: PythonLayers, allowed: Sequence[str], timeout_s: float) -> None:
+        """`allowed`: packages that may be asked for, as `refused_packages` takes them."""
+        self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
 
     async def built(self, root: Path, folder: Path, system: BuildSystem) -> Built:
         """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards."""
@@ -106,7 +108,8 @@ class PythonProject:
         async with scratch_folder() as scratch:
             requires = system.requires
             for what in ("requires", "build"):
-                layer = await self._layers.ensure(Requirements(lines=requires)) if _are_plain(requires) else _ODD
+                refused = _refused(requires, self._allowed)
+                layer = refused or await self._layers.ensure(Requirements(lines=requires))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
@@ -137,14 +140,14 @@ class PythonProject:
         )
 
 
-_ODD = NotInstalled(problem="what builds the project is no plain requirement (name, version, marker)")
-
-
-def _are_plain(requires: Sequence[str]) -> bool:
+def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | None:
     try:
-        return all(Requirement(line).url is None for line in requires)
-    except InvalidRequirement:
-        return False
+        needed = [Requirement(line) for line in requires]
+    except InvalidRequirement as error:
+        return NotInstalled(problem=f"what builds the project cannot be understood: {error}")
+    named = [f"`{one}` names a URL" for one in needed if one.url is not None]
+    refusals = [*named, *refused_packages([one.name for one in needed], allowed)]
+    return NotInstalled(problem="; ".join(refusals)) if refusals else None
 
 
 def _tag(root: Path, system: BuildSystem) -> str:

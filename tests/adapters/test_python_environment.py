@@ -115,6 +115,9 @@ async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
     refused = await environments.ensure(tmp_path, "US-1")
     assert (refused.problem or "").count("is not on the list") == 1
     assert "`evil-six`" in (refused.problem or "")
+    (tmp_path / "requirements.txt").unlink()
+    (tmp_path / "pyproject.toml").write_text("[build-system]\nrequires = ['evil-build']\n")
+    assert "`evil-build` is not on the list" in (await environments.ensure(tmp_path, "US-1")).note
 
 
 @pytest.mark.soak
