@@ -139,7 +139,7 @@ async def _measured(folder: Path, stories: int) -> tuple[Stopwatch, Stopwatch, M
     """(once-only operations, operations per story, their processor time, git processes of one story)."""
     settings, path = Settings(), os.environ["PATH"]
     commands = LimitedCommandRunner(settings.commands, path)
-    environments = PythonEnvironments(folder / "environments", commands, settings.commands, {})
+    environments = PythonEnvironments(folder / "environments", folder / "layers", commands, settings.commands, {})
     once, each = Stopwatch(), Stopwatch()
     await require_git()
     make_repository(folder / "repo")
