@@ -127,5 +127,6 @@ def run_tests(root: Path, *files: str) -> subprocess.CompletedProcess[str]:
     options = ["-o", f"pythonpath={root}", f"--rootdir={root}", "-p", "no:cacheprovider", "-W", "error", "-q"]
     clean = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     clean["COLUMNS"] = "200"  # whole messages in the summary
+    clean["PYTEST_DEBUG_TEMPROOT"] = str(root.parent)  # else it clears away what earlier runs of ours left, at its end
     command = [sys.executable, "-P", "-m", "pytest", *options, *files]
     return subprocess.run(command, cwd=root, env=clean, capture_output=True, text=True, check=False, timeout=60)

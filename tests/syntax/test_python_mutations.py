@@ -115,7 +115,8 @@ class Values(unittest.TestCase):
 def results(folder: Path, text: str) -> dict[str, set[str]]:
     """What pytest says of each test, by class and name: `failure`, or "" for one that passed."""
     (folder / "test_a.py").write_text(text, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=report.xml", "test_a.py"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--junitxml=report.xml"]
+    command += ["--basetemp=temporary", "test_a.py"]
     subprocess.run(command, cwd=folder, check=False, capture_output=True)
     found: dict[str, set[str]] = {}
     for case in ElementTree.parse(folder / "report.xml").getroot().iter("testcase"):
