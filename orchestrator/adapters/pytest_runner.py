@@ -53,7 +53,7 @@ class PytestRunner:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
-            argv = await asyncio.to_thread(_argv, environment.python, root, files, only, scratch, report)
+            argv = await asyncio.to_thread(pytest_argv, environment.python, root, files, only, scratch, report)
             env = {"PATH": self._path_with(environment.python)}
             if environment.own:
                 # Plugins that happen to be installed beside us are none of the project's.
@@ -99,7 +99,7 @@ class PytestRunner:
         return not result.ok
 
 
-def _argv(
+def pytest_argv(
     python: Path,
     root: Path,
     files: Sequence[str] | None,

@@ -61,6 +61,10 @@ class Installer:
             argv += ["--no-warn-script-location", *(("--no-index",) if offline else ())]
         return [*argv, *what]
 
+    def leave_out(self, packages: Path) -> list[str]:
+        """Options by which the packages that a file names are not installed; pip has none."""
+        return ["--override", str(packages)] if self._uv is not None else []
+
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
         if self._uv is None:
