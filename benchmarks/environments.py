@@ -24,11 +24,12 @@ from orchestrator.adapters.git import IDENTITY
 from orchestrator.adapters.pytest_runner import pytest_argv
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
 from orchestrator.adapters.python_installer import Installer, uv_program
+from orchestrator.adapters.python_parts import Part
 from orchestrator.adapters.sandbox.choose import available
 from orchestrator.settings.model import CommandSettings, SandboxSettings
 
 PLACE = Path(".bench/environments")
-_GENERATED = re.compile(r"(^|/)(PKG-INFO|_version\.py|[^/]*\.egg-info/.*)$")
+_GENERATED = re.compile(r"(^|/)(PKG-INFO|_version\.py|findpython/__version__\.py|[^/]*\.egg-info/.*)$")
 _COLLECTED = re.compile(r"collected (\d+) items?|(\d+)(?:/\d+)? tests? collected")
 
 
@@ -49,10 +50,12 @@ PROJECTS = (
     Project(archive="exceptiongroup==1.3.1", what="flit-scm, an extra", by_hand=(), extras="test"),
     Project(
         archive="unearth==0.19.0",
-        what="pdm with its version from git, pdm's groups",
+        what="pdm, a test tool without a wheel",
         by_hand=("pytest", "pytest-httpserver", "flask", "requests-wsgi-adapter", "trustme", "pytest-mock"),
         extras="keyring,legacy",
     ),
+    Project(archive="findpython==0.9.0", what="pdm with its version from git, a group", by_hand=("--group", "tests")),
+    Project(archive="dep-logic==0.7.2", what="pdm, pdm's group for development", by_hand=("pytest",)),
     Project(archive="tomlkit==0.15.2", what="poetry-core, a group for development", by_hand=("--group", "dev")),
     Project(archive="cachetools==8.0.1", what="setuptools-scm, tox only", by_hand=("pytest", "pytest-cov")),
     Project(archive="more-itertools==11.2.1", what="flit, unittest", by_hand=("pytest",)),
@@ -148,13 +151,13 @@ async def _collected_by(runner: LimitedCommandRunner, found: EnvironmentResult, 
     if found.python is None:
         print(f"{root.name}: {found.problem}\n{found.output[-2000:]}")
         return 0
-    argv = await asyncio.to_thread(pytest_argv, found.python, root, None, (), scratch, scratch / "report.xml")
+    argv = await asyncio.to_thread(pytest_argv, found.python, root, Part(""), scratch, scratch / "report.xml")
     argv[argv.index("pytest") + 1 : argv.index("pytest") + 1] = ["--collect-only"]
     env = {"PATH": f"{found.python.parent}:/usr/bin:/bin"}
-    printed = (await runner.run(argv, cwd=root, env=env, scratch=scratch, access=found.access)).output
-    if "error" in printed[-500:].lower() or found.note:
-        print(f"{root.name}: {found.note}\n{printed[-1500:]}")
-    return collected(printed)
+    result = await runner.run(argv, cwd=root, env=env, scratch=scratch, access=found.access)
+    if found.note or not result.ok:
+        print(f"{root.name}: {found.note}\n{result.output[-2000:]}")
+    return collected(result.output)
 
 
 async def _measured(project: Project, folder: Path, runner: LimitedCommandRunner) -> Row:
@@ -213,4 +216,6 @@ def run(only: Sequence[str] = ()) -> Result:
             ("further", row.further_mb, "MB"),
         )
     ]
-    return Result(name="environments", about=f"environments of {len(rows)} source archives, cold", figures=tuple(figures))
+    return Result(
+        name="environments", about=f"environments of {len(rows)} source archives, cold", figures=tuple(figures)
+    )

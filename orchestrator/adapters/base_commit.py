@@ -33,7 +33,7 @@ class BaseFacts(Value):
 
 
 class BaseCommit:
-    """Reads `commit` ("" for an empty tree) from the mirror, which has it, and its tags from the people's repository."""
+    """Reads `commit` ("" for an empty tree) from the mirror, which has it, and tags from the people's repository."""
 
     def __init__(self, mirror: Path, commit: str, repository: Path) -> None:
         self._mirror, self._commit, self._repository = Mirror(mirror), commit, repository

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
@@ -87,20 +85,21 @@ class PythonEnvironments:
         wanted = await asyncio.to_thread(_wanted, root, setups)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        system, built = await asyncio.to_thread(build_system, root), Built()
-        if system is not None:
-            folder, extras = place / "build", wanted.extras
-            built = await self._project.built(root, folder, system, version=version, extras=extras)
+        system = await asyncio.to_thread(build_system, root)
+        if system is None:
+            built, wanted = Built(), wanted.model_copy(update={"without": ""})
+        else:
+            build = self._project.built(root, place / "build", system, version=version, extras=wanted.extras)
+            if system.dynamic or not wanted.lines:
+                built = await build
+            else:  # at once: none needs the other
+                built, _ = await asyncio.gather(build, self._layers.ensure(wanted))
         if not wanted.lines and built.wheel is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
         if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
             return _refused(refusals)
         lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
-        # Packages need the project too, where it is one of those that run tests; its own tree is what is tested.
-        own = "" if built.wheel is None else built.wheel.name.partition("-")[0]
-        layer = await self._layers.ensure(
-            Requirements(lines=lines, constraints=wanted.constraints, without=canonicalize_name(own))
-        )
+        layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines}))
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"

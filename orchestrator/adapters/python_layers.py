@@ -92,15 +92,27 @@ class PythonLayers:
         fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
+        if wanted.runner and (failed := await self._add_runner(begun, python, limits, env)):
+            return failed
+        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
+        moved = ("-s", str(begun), "-p", str(layer))
+        # Nor is pip worth its second, which few commands call.
+        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
+        argv.append(str(_packages(begun)))
+        await self._run(argv, begun, {})
+        return None
+
+    async def _add_runner(
+        self, begun: Path, python: Path, limits: Sequence[str], env: dict[str, str]
+    ) -> NotInstalled | None:
+        """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
+            added = await self._run(self._installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
             if not added.ok:
                 return _failure(f"{_own_pytest()} could not be added", added)
         if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
-            await self._run(installer.install(python, str(pip), offline=True), begun, installer.alone())
-        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
-        moved = ("-s", str(begun), "-p", str(layer))
-        await self._run([str(python), "-I", "-m", "compileall", "-qq", *moved, str(_packages(begun))], begun, {})
+            argv = self._installer.install(python, str(pip), offline=True)
+            await self._run(argv, begun, self._installer.alone())
         return None
 
     async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
@@ -125,8 +137,8 @@ def join(environment: Path, layer: Path) -> None:
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
     venv.EnvBuilder(symlinks=True).create(environment)
-    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so that
-    # what lies in the project's own folders does not stand in for a package.
+    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
+    # that what lies in the project's own folders does not stand in for a package.
     line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
     (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
     for program in sorted((layer / "venv" / "bin").iterdir()):

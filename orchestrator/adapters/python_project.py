@@ -32,8 +32,14 @@ from orchestrator.ports import CommandRunner
 
 _SCRIPT = Path(__file__).with_name("build_backend.py")
 _NO_VERSION = "0.0.0"
-_VERSIONS = ("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION")
+_VERSIONS = (
+    *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION"),
+    *("POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
+)
 """Variables that give a version to projects which take theirs from git's tags: a worktree has none."""
+_GIT = "[safe]\n\tdirectory = *\n"
+"""setuptools-scm asks git for files, and ends the build where git refuses a folder of another user's: a build may run
+as a user of its own. It hands no GIT_… on."""
 _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
@@ -117,7 +123,7 @@ class PythonProject:
             requires = system.requires
             for what in ("requires", "build"):
                 refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires))
+                layer = refused or await self._layers.ensure(Requirements(lines=requires, runner=False))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
@@ -139,10 +145,11 @@ class PythonProject:
         self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
     ) -> CommandResult:
         argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
+        await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
         return await self._runner.run(
             [*argv, str(scratch)],
             cwd=root,
-            env=dict.fromkeys(_VERSIONS, version),
+            env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
             access=Access(readable=(_SCRIPT, venv, layer)),
@@ -183,6 +190,11 @@ def _walked(root: Path) -> Iterator[str]:
 def _begin(folder: Path) -> None:
     remove_tree(folder)
     (folder / "generated").mkdir(parents=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
 
 
 def _answer(scratch: Path) -> object:

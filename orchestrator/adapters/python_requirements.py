@@ -42,7 +42,9 @@ class Requirements(Value):
     extras: tuple[str, ...] = ()
     """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
     without: str = ""
-    """A package that is not installed though others need it: the project itself."""
+    """A package that is not installed though others need it: the project itself, whose own tree is what is tested."""
+    runner: bool = True
+    """Whether pytest and pip are added where nothing brings them."""
 
 
 def gather(files: Sequence[str], read: Read, setups: Mapping[str, str] | None = None) -> Requirements:
@@ -70,6 +72,7 @@ def gather(files: Sequence[str], read: Read, setups: Mapping[str, str] | None = 
         constraints=tuple(dict.fromkeys(collector.constraints)),
         refusals=tuple(dict.fromkeys(collector.refusals)),
         extras=tuple(sorted(collector.extras)),
+        without=collector.name,
     )
 
 
@@ -92,6 +95,11 @@ class _Collector:
         self.extras: set[str] = set()
         self._declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
+
+    @property
+    def name(self) -> str:
+        """The project's own, "" where its manifests do not tell it."""
+        return next((one.name for one in self._declared if one.name), "")
 
     def refuse(self, name: str, reason: str) -> None:
         self.refusals.append(f"{name}: {reason}")

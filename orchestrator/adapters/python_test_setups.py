@@ -6,6 +6,7 @@ no story has written: see `BaseCommit`. What cannot be understood asks for nothi
 
 import ast
 import configparser
+import itertools
 import re
 import shlex
 import sys
@@ -31,7 +32,16 @@ _VALUED = frozenset(
 )
 """Options of installers whose next word is no package."""
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv", "poetry", "pdm", "hatch", "pipenv"})
-_ERRORS = (ValueError, TypeError, AttributeError, LookupError, RecursionError, configparser.Error, yaml.YAMLError)
+_ERRORS = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    SyntaxError,
+    configparser.Error,
+    yaml.YAMLError,
+)
 
 
 @dataclass(frozen=True)
@@ -190,7 +200,7 @@ def _command(words: Sequence[str]) -> Asked:
 
 
 def _values(words: Sequence[str]) -> set[str]:
-    return {after for word, after in zip(words, words[1:], strict=False) if word.startswith("-")}
+    return {after for word, after in itertools.pairwise(words) if word.startswith("-")}
 
 
 def _pip(words: Sequence[str]) -> Asked:

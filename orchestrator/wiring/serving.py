@@ -119,9 +119,7 @@ class ServedSprint:
         base = BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo))
         place = (folder.environments(record.sprint), self._equipment.sandbox)
         slots = self._works.commands
-        runner = project_runner(
-            self.settings, self._environment, *place, slots=slots, lock_fds=(lock_fd,), base=base
-        )
+        runner = project_runner(self.settings, self._environment, *place, slots=slots, lock_fds=(lock_fd,), base=base)
         return Site(
             self._works,
             chosen,
