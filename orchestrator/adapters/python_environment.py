@@ -85,7 +85,7 @@ class PythonEnvironments:
         wanted = await asyncio.to_thread(_wanted, root, setups)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        system = await asyncio.to_thread(build_system, root)
+        system, layer = await asyncio.to_thread(build_system, root), None
         if system is None:
             built, wanted = Built(), wanted.model_copy(update={"without": ""})
         else:
@@ -93,13 +93,15 @@ class PythonEnvironments:
             if system.dynamic or not wanted.lines:
                 built = await build
             else:  # at once: none needs the other
-                built, _ = await asyncio.gather(build, self._layers.ensure(wanted))
+                built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
         if not wanted.lines and built.wheel is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
         if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
             return _refused(refusals)
-        lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
-        layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines}))
+        if layer is None:
+            lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
+            own = wanted.without or ("" if built.wheel is None else built.wheel.name.partition("-")[0])
+            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}))
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
