@@ -164,6 +164,8 @@ def _nox_command(call: ast.Call) -> list[str]:
     words = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     if method == "install":
         return ["pip", "install", *words]
+    if method == "dependency_groups":  # of nox.project
+        return ["uv", "sync", *(f"--group={word}" for word in words)]
     return words if method in {"run", "run_always", "run_install"} else []
 
 
@@ -216,6 +218,8 @@ def _pip(words: Sequence[str]) -> Asked:
             extras += waiting.pop(0).split(",")
         elif word.startswith("-G"):  # pdm's -Gtest
             groups.append(word[2:])
+        elif word.startswith("-e."):
+            lines.append(word)
         elif word in _VALUED and waiting:
             waiting.pop(0)
         elif not word.startswith("-") and word not in _INSTALLERS:

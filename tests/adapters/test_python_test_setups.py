@@ -38,7 +38,7 @@ def lint(session):
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     session.install("-e", ".[all]", "time-machine", *session.posargs)
-    session.run("uv", "sync", "--group", "extra-tests")
+    session.install("-e.[web]", *nox.project.dependency_groups(PROJECT, "checks"))
     session.run("coverage", "run", "-m", "pytest", *session.posargs)
 
 @nox.session
@@ -66,10 +66,17 @@ docs = ["sphinx"]
 [dependency-groups]
 extra-tests = ["pytest-timeout"]
 typing = ["mypy"]
+checks = ["deepdiff"]
 [tool.uv]
 dev-dependencies = ["ruff>=0.4", "pytest-sugar"]
 """,
-    "requirements/tests.txt": "--index-url https://pypi.org/simple\nhypothesis==6.100\n-r ../requirements.txt\n-e .\n",
+    "requirements/tests.txt": """--index-url https://pypi.org/simple
+hypothesis==6.100
+-r ../requirements.txt
+-r extras/a.txt
+-e .
+""",
+    "requirements/extras/a.txt": "boto3\n",
     "requirements/dev.txt": "-r tests.txt\n-r docs.txt\npre-commit\n",
     "requirements.txt": "six\n",
     "requirements-docs.txt": "git+https://example.org/theme\n",
@@ -83,7 +90,7 @@ def lines(files: dict[str, str], setups: dict[str, str]) -> set[str]:
 
 
 def test_manifests_name_what_tests_need() -> None:
-    assert lines(MANIFESTS, {}) == {"responses", "pytest-timeout", "pytest-sugar", "hypothesis==6.100", "six"}
+    assert lines(MANIFESTS, {}) == {"responses", "pytest-timeout", "pytest-sugar", "hypothesis==6.100", "six", "boto3"}
     del (files := dict(MANIFESTS))["requirements/tests.txt"]
     files["requirements/dev.txt"] = "-r docs.txt\npre-commit\nblack\npytest-env\n"
     assert lines(files, {}) == {"responses", "pytest-timeout", "pytest-sugar", "pytest-env", "six"}
@@ -93,7 +100,7 @@ def test_manifests_name_what_tests_need() -> None:
     ("name", "more"),
     [
         ("tox.ini", {"pytest>=7", "freezegun", "pytest-cov", "httpx"}),
-        ("noxfile.py", {"httpx", "orjson", "time-machine"}),
+        ("noxfile.py", {"httpx", "orjson", "time-machine", "deepdiff"}),
         ("hatch.toml", {"pytest-mock", "httpx"}),
     ],
 )
