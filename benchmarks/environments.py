@@ -67,7 +67,7 @@ PROJECTS = (
     Project(
         archive="wcwidth==0.9.4",
         what="setuptools with a C extension, flat, pinned requirements",
-        by_hand=("-r", "requirements-tests39.txt"),
+        by_hand=("-r", "requirements-tests39.txt", "setuptools"),
     ),
     Project(
         archive="python-dateutil==4.0.0",

@@ -87,7 +87,8 @@ class PythonLayers:
         except ConfigError as error:
             return NotInstalled(problem=str(error))
         _, options = options_of(wanted.lines)
-        limits = ["-c", str(begun / "constraints.txt"), *installer.leave_out(begun / "left_out.txt")]
+        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
+        limits += installer.leave_out(begun / "left_out.txt") if wanted.without else []
         listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
         fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
         if fetched is not None and not fetched.ok:
@@ -168,7 +169,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json"),
+        wanted.model_dump(mode="json", exclude={"extras"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),

@@ -44,7 +44,8 @@ def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase])
     settings = settings_file(names, read)
     if settings is not None and test_paths(settings, read(settings) or ""):
         return [Part("")]
-    folders = sorted({part_of(root, file) for file in files_of_tests(root) if file.endswith(".py")}) or [""]
+    one_each = {PurePosixPath(file).parent: file for file in files_of_tests(root) if file.endswith(".py")}
+    folders = sorted({part_of(root, file) for file in one_each.values()}) or [""]
     return [Part(one, (one,) if one else (), (), tuple(_below(one, folders))) for one in folders]
 
 
