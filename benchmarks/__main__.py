@@ -8,15 +8,16 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, daemon, demo, engine, sandbox, sql, stories, syntax
+from benchmarks import backlog, daemon, demo, engine, environments, sandbox, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
-NAMES = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
+OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
+NAMES = (*OFFLINE, "environments")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; all when none is named")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need no network")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
     parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git and backlog")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
@@ -41,6 +42,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "sandbox": sandbox.run,
         "sql": sql.run,
         "syntax": syntax.run,
+        "environments": environments.run,
     }
 
 
@@ -62,7 +64,7 @@ def main() -> None:
     options = _options()
     facts = machine()
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
-    wanted = options.names or NAMES
+    wanted = options.names or OFFLINE
     results = []
     for name, work in _benchmarks(options).items():
         if name in wanted:

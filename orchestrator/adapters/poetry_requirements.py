@@ -1,40 +1,45 @@
 """Poetry's tables of dependencies as plain requirement lines (pure)."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 _SOURCES = ("git", "url", "path", "source", "file")
 _VERSION = re.compile(r"^\d+(\.\d+)*")
 
 
-def poetry_lines(poetry: Mapping[str, Any], groups: Collection[str]) -> list[str]:
-    """Lines of the main table, the old dev table and the named groups; optional ones and `python` are left out.
+def poetry_groups(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Lines of the main table (""), the groups, and the old dev table; without optional ones and `python`.
 
-    Raises ValueError for dependencies that come from elsewhere than the package index.
+    What comes from elsewhere than the package index stands as `name @ place`. Raises ValueError for what is no version.
     """
-    tables: list[Mapping[str, Any]] = [poetry.get("dependencies", {}), poetry.get("dev-dependencies", {})]
-    for name, group in poetry.get("group", {}).items():
-        if name in groups:
-            tables.append(group.get("dependencies", {}))
-    lines: list[str] = []
-    for table in tables:
-        for name, value in table.items():
-            if name.lower() != "python":
-                lines += _lines(name, value)
-    return lines
+    tables = {name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()}
+    found = {"": _table(poetry.get("dependencies", {}))} | {name: _table(held) for name, held in tables.items()}
+    return found | {"dev": [*_table(poetry.get("dev-dependencies", {})), *found.get("dev", [])]}
 
 
-def _lines(name: str, value: Any) -> list[str]:
+def poetry_extras(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Lines of the extras, which name optional dependencies of the main table."""
+    table = {name.lower(): (name, value) for name, value in poetry.get("dependencies", {}).items()}
+    return {
+        extra: [line for name in names if name.lower() in table for line in _lines(*table[name.lower()], optional=True)]
+        for extra, names in poetry.get("extras", {}).items()
+    }
+
+
+def _table(table: Mapping[str, Any]) -> list[str]:
+    return [line for name, value in table.items() if name.lower() != "python" for line in _lines(name, value)]
+
+
+def _lines(name: str, value: Any, *, optional: bool = False) -> list[str]:
     if isinstance(value, list):
-        return [line for entry in value for line in _lines(name, entry)]
+        return [line for entry in value for line in _lines(name, entry, optional=optional)]
     if isinstance(value, str):
         return [f"{name}{specifier(value)}"]
-    if value.get("optional"):
+    if value.get("optional") and not optional:
         return []
-    odd = [key for key in _SOURCES if key in value]
-    if odd:
-        raise ValueError(f"{name} comes from `{odd[0]}`, only the package index is allowed")
+    if place := next((value[key] for key in _SOURCES if key in value), None):
+        return [f"{name} @ {place}"]
     extras = f"[{','.join(value['extras'])}]" if value.get("extras") else ""
     marker = f" ; {value['markers']}" if value.get("markers") else ""
     return [f"{name}{extras}{specifier(value.get('version', '*'))}{marker}"]
@@ -43,10 +48,9 @@ def _lines(name: str, value: Any) -> list[str]:
 def specifier(constraint: str) -> str:
     """A Poetry constraint (`^1.2`, `~1.2`, `1.2.*`, `*`, `>=1,<2`, `1.2`) as a PEP 440 specifier.
 
-    Raises ValueError for alternatives (`||`), which have no such form.
+    Of alternatives (`^1.21 || ^2.0`), which PEP 440 has not, the last one: it fulfils the whole. Raises ValueError.
     """
-    if "|" in constraint:
-        raise ValueError(f"the constraint `{constraint}` has alternatives")
+    constraint = constraint.split("|")[-1]
     return ",".join(part for piece in constraint.split(",") if (part := _part(piece.strip())))
 
 

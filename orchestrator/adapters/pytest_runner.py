@@ -9,8 +9,9 @@ from pathlib import Path
 from orchestrator.adapters.command_runner import scratch_folder
 from orchestrator.adapters.pytest_settings import import_paths, settings_file
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
+from orchestrator.adapters.python_parts import Part, parts
 from orchestrator.adapters.runner_choice import PYTEST
-from orchestrator.adapters.suite_report import judged, read_report, reported
+from orchestrator.adapters.suite_report import judged, merged, read_report, reported
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
@@ -45,15 +46,23 @@ class PytestRunner:
     ) -> TestReport:
         """See `ports.SuiteRunner.run`.
 
-        An expected test that was only skipped (or expected to fail) has shown nothing: it counts as missing.
+        An expected test that was only skipped (or expected to fail) has shown nothing: it counts as missing. Tests of
+        several projects in one repository run in the environments of their nearest manifests, one after the other.
         """
         root = await asyncio.to_thread(root.resolve)
-        environment = await self._environments.ensure(root, key)
+        found = await asyncio.to_thread(parts, root, files, only)
+        if len(found) == 1:
+            return await self._run(root, found[0], expected_names, key)
+        reports = [await self._run(root, part, (), key) for part in found]
+        return merged([part.folder or "." for part in found], reports, expected_names)
+
+    async def _run(self, root: Path, part: Part, expected_names: Sequence[str], key: str) -> TestReport:
+        environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
-            argv = await asyncio.to_thread(_argv, environment.python, root, files, only, scratch, report)
+            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, report)
             env = {"PATH": self._path_with(environment.python)}
             if environment.own:
                 # Plugins that happen to be installed beside us are none of the project's.
@@ -99,32 +108,36 @@ class PytestRunner:
         return not result.ok
 
 
-def _argv(
-    python: Path,
-    root: Path,
-    files: Sequence[str] | None,
-    only: Sequence[ReportedCase],
-    scratch: Path,
-    report: Path,
-) -> list[str]:
-    """The command line; `-P` and the absolute `pythonpath` let the project be imported but not stand in for pytest."""
-    names, read = root_files(root), partial(read_text, root)
-    name = settings_file(names, read)
-    settings = scratch / "pytest.ini" if name is None else root / name
-    if name is None:
+def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Path) -> list[str]:
+    """The command line, run at `root`; `-P` and the absolute `pythonpath` let the project be imported but not stand in
+    for pytest. Blocks."""
+    home = root / part.folder
+    settings = _settings(root, home) or scratch / "pytest.ini"
+    if settings.parent == scratch:
         settings.write_text("", encoding="utf-8")
-    own = import_paths(name, read(name) or "") if name is not None else ()
-    paths = [root, root / "src", *(root / entry for entry in own)]
-    chosen = [_node_id(case) for case in only] or files or ()
+    own = import_paths(settings.name, read_text(settings.parent, settings.name) or "")
+    paths = dict.fromkeys([home, home / "src", root, root / "src", *(settings.parent / entry for entry in own)])
+    chosen = [_node_id(case) for case in part.only] or part.chosen
+    # People run the tests of a part in its folder.
     return [
+        *(("/bin/sh", "-c", 'cd "$0" && exec "$@"', str(home)) if part.folder else ()),
         *(str(python), "-P", "-m", "pytest"),
         *("-o", f"pythonpath={' '.join(shlex.quote(str(path)) for path in paths)}"),
         *("-o", "junit_family=xunit1", "-p", "no:cacheprovider", "--color=no"),
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
-        *(("-k", "", "-m", "", "--maxfail=0") if only else ()),
+        *(("-k", "", "-m", "", "--maxfail=0") if part.only else ()),
+        *(f"--ignore={root / folder}" for folder in part.ignored),
         *("--", *(f"{root}/{one}" for one in chosen)),
     ]
+
+
+def _settings(root: Path, home: Path) -> Path | None:
+    """The nearest file with pytest's settings."""
+    for folder in dict.fromkeys((home, root)):
+        if (name := settings_file(root_files(folder), partial(read_text, folder))) is not None:
+            return folder / name
+    return None
 
 
 def _node_id(case: ReportedCase) -> str:

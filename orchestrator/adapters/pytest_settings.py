@@ -31,23 +31,32 @@ def settings_file(root_files: Collection[str], read: Callable[[str], str | None]
 
 def import_paths(name: str, text: str) -> tuple[str, ...]:
     """The `pythonpath` entries of that file, relative to the root as written; none when it cannot be understood."""
+    return _listed(name, text, "pythonpath")
+
+
+def test_paths(name: str, text: str) -> tuple[str, ...]:
+    """The `testpaths` entries of that file, likewise."""
+    return _listed(name, text, "testpaths")
+
+
+def _listed(name: str, text: str, key: str) -> tuple[str, ...]:
     try:
-        value = _from_toml(name, text) if name.endswith(".toml") else _from_ini(text)
+        value = _from_toml(name, text, key) if name.endswith(".toml") else _from_ini(text, key)
         return tuple(shlex.split(value)) if isinstance(value, str) else tuple(str(entry) for entry in value)
     except (ValueError, TypeError, AttributeError, configparser.Error):
         return ()
 
 
-def _from_toml(name: str, text: str) -> list[str] | str:
+def _from_toml(name: str, text: str, key: str) -> list[str] | str:
     data = tomllib.loads(text)
     table = data.get("tool", {}) if name == "pyproject.toml" else data
     section = table.get("pytest", {})
-    found: list[str] | str = {**section, **section.get("ini_options", {})}.get("pythonpath", [])
+    found: list[str] | str = {**section, **section.get("ini_options", {})}.get(key, [])
     return found
 
 
-def _from_ini(text: str) -> str:
+def _from_ini(text: str, key: str) -> str:
     parser = configparser.ConfigParser(interpolation=None)
     parser.read_string(text)
     sections = ("pytest", "tool:pytest")
-    return next((parser[name]["pythonpath"] for name in sections if parser.has_option(name, "pythonpath")), "")
+    return next((parser[name][key] for name in sections if parser.has_option(name, key)), "")

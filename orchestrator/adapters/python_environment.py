@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, is_joined, join, mark_joined
 from orchestrator.adapters.python_project import Built, PythonProject, build_system
-from orchestrator.adapters.python_requirements import Requirements, gather
+from orchestrator.adapters.python_requirements import FOLDERS, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
@@ -42,7 +43,8 @@ class PythonEnvironments:
     """Makes and keeps environments in `folder`/<key>; their packages lie in `layers`, for all that ask for the same.
 
     `variables` is where pip's settings and the allowed install variables come from. What is asked for must be allowed
-    by `rules`, and is fetched from the registry they name.
+    by `rules`, and is fetched from the registry they name. What tox, nox, hatch and pipelines install for tests counts
+    as they are at `base`: a contract closes manifests, not these files, and a story may write them.
     """
 
     def __init__(
@@ -53,8 +55,10 @@ class PythonEnvironments:
         settings: CommandSettings,
         variables: Mapping[str, str],
         rules: SandboxSettings | None = None,
+        base: BaseCommit | None = None,
     ) -> None:
         rules = rules or SandboxSettings()
+        self._base = base
         self._packages = rules.packages
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
@@ -64,35 +68,46 @@ class PythonEnvironments:
         self._project = PythonProject(runner, self._layers, rules.packages, settings.install_timeout_s)
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def ensure(self, root: Path, key: str) -> EnvironmentResult:
+    async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
         """The environment for the project at `root`, joined anew when its manifests ask for something else.
 
-        Never raises for what the project holds; one call per key at a time, others wait. ValueError: `key` is no plain
-        name.
+        `part` is the folder below `root` whose manifests count; "" for its own. Never raises for what the project
+        holds; one call per key at a time, others wait. ValueError: `key` is no plain name.
         """
         if not _KEY.match(key):
             raise ValueError(f"{key!r} cannot name an environment")
-        async with self._locks.setdefault(key, asyncio.Lock()):
-            wanted = await asyncio.to_thread(_wanted, root)
-            refusals = (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages))
-            if refusals:
-                text = "Dependencies were not installed. " + "; ".join(refusals)
-                return EnvironmentResult(python=None, problem=text)
-            system = await asyncio.to_thread(build_system, root)
-            place = self._folder / key
-            built = Built() if system is None else await self._project.built(root, place / "build", system)
-            if not wanted.lines and built.wheel is None:
-                return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
-            if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
-                return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
+        async with self._locks.setdefault(str(place), asyncio.Lock()):
+            return await self._ensure(root / part, place, facts.below(part), facts.version)
+
+    async def _ensure(self, root: Path, place: Path, setups: Mapping[str, str], version: str) -> EnvironmentResult:
+        wanted = await asyncio.to_thread(_wanted, root, setups)
+        if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
+            return _refused(refusals)
+        system, layer = await asyncio.to_thread(build_system, root), None
+        if system is None:
+            built, wanted = Built(), wanted.model_copy(update={"without": ""})
+        else:
+            build = self._project.built(root, place / "build", system, version=version, extras=wanted.extras)
+            if system.dynamic or not wanted.lines:
+                built = await build
+            else:  # at once: none needs the other
+                built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
+        if not wanted.lines and built.wheel is None:
+            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
+        if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
+            return _refused(refusals)
+        if layer is None:
             lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
-            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines}))
-            if isinstance(layer, NotInstalled):
-                return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
-            venv = place / "venv"
-            note = await self._installed(place, venv, layer, built)
-            access = Access(readable=(venv, layer))
-            return EnvironmentResult(python=venv / "bin" / "python", access=access, note=note)
+            own = wanted.without or ("" if built.wheel is None else built.wheel.name.partition("-")[0])
+            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}))
+        if isinstance(layer, NotInstalled):
+            return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
+        venv = place / "venv"
+        note = await self._installed(place, venv, layer, built)
+        access = Access(readable=(venv, layer))
+        return EnvironmentResult(python=venv / "bin" / "python", access=access, note=note)
 
     async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> str:
         """The environment with the layer's packages and the project, made when it is another one; what is missing."""
@@ -111,8 +126,13 @@ def _note(built: Built) -> str:
     return f"the project itself could not be built: {built.problem}" if built.problem else ""
 
 
-def _wanted(root: Path) -> Requirements:
-    return gather(root_files(root), functools.partial(read_text, root))
+def _refused(refusals: Sequence[str]) -> EnvironmentResult:
+    return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
+
+
+def _wanted(root: Path, setups: Mapping[str, str]) -> Requirements:
+    below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
+    return gather([*root_files(root), *below], functools.partial(read_text, root), setups)
 
 
 def _names(lines: Sequence[str]) -> tuple[str, ...]:

@@ -44,6 +44,7 @@ class Installer:
     def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
         """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
         self._variables, self._handed_on, self._registry = variables, handed_on, registry
+        self._told: dict[str, str] | None = None
 
     @property
     def _uv(self) -> str | None:
@@ -61,12 +62,18 @@ class Installer:
             argv += ["--no-warn-script-location", *(("--no-index",) if offline else ())]
         return [*argv, *what]
 
+    def leave_out(self, packages: Path) -> list[str]:
+        """Options by which the packages that a file names are not installed; pip has none."""
+        return ["--override", str(packages)] if self._uv is not None else []
+
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
         if self._uv is None:
             registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
             return {**self._pip_variables(), **self._handed_on, **registry}
-        found = as_uv(pip_settings(self._pip_variables()))
+        if self._told is None:
+            self._told = pip_settings(self._pip_variables())
+        found = as_uv(self._told)
         registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
         return {**found, **self._handed_on, **registry, **self.alone()}
 

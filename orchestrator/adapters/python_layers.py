@@ -41,6 +41,10 @@ _SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
 _SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 UNUSED_S = 30 * 24 * 3600
 """A layer that nobody asked for this long is removed when another one is made."""
+MOST_BYTES = 5 * 1024**3
+"""Of all layers together; when another one is made, those go that were not asked for longest."""
+_IN_USE_S = 24 * 3600
+"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
 
 
 class NotInstalled(Value):
@@ -83,20 +87,33 @@ class PythonLayers:
         except ConfigError as error:
             return NotInstalled(problem=str(error))
         _, options = options_of(wanted.lines)
-        limits = ("-c", str(begun / "constraints.txt"))
+        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
+        limits += installer.leave_out(begun / "left_out.txt") if wanted.without else []
         listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
         fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
+        if wanted.runner and (failed := await self._add_runner(begun, python, limits, env)):
+            return failed
+        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
+        moved = ("-s", str(begun), "-p", str(layer))
+        # Nor is pip worth its second, which few commands call.
+        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
+        argv.append(str(_packages(begun)))
+        await self._run(argv, begun, {})
+        return None
+
+    async def _add_runner(
+        self, begun: Path, python: Path, limits: Sequence[str], env: dict[str, str]
+    ) -> NotInstalled | None:
+        """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
+            added = await self._run(self._installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
             if not added.ok:
                 return _failure(f"{_own_pytest()} could not be added", added)
         if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
-            await self._run(installer.install(python, str(pip), offline=True), begun, installer.alone())
-        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
-        moved = ("-s", str(begun), "-p", str(layer))
-        await self._run([str(python), "-I", "-m", "compileall", "-qq", *moved, str(_packages(begun))], begun, {})
+            argv = self._installer.install(python, str(pip), offline=True)
+            await self._run(argv, begun, self._installer.alone())
         return None
 
     async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
@@ -121,9 +138,10 @@ def join(environment: Path, layer: Path) -> None:
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
     venv.EnvBuilder(symlinks=True).create(environment)
-    # `addsitedir` also heeds the files of paths that packages bring.
+    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
+    # that what lies in the project's own folders does not stand in for a package.
     line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
-    (_site(environment) / "_layer.pth").write_text(line, encoding="utf-8")
+    (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
     for program in sorted((layer / "venv" / "bin").iterdir()):
         _add_program(program, environment / "bin" / program.name)
 
@@ -151,7 +169,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json"),
+        wanted.model_dump(mode="json", exclude={"extras"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),
@@ -181,17 +199,29 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
     (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
+    left_out = f"{wanted.without} ; python_version < '0'\n" if wanted.without else ""
+    (begun / "left_out.txt").write_text(left_out, encoding="utf-8")
     venv.EnvBuilder(symlinks=True).create(begun / "venv")
     return begun
 
 
 def _unused(folder: Path) -> list[Path]:
-    before = time.time() - UNUSED_S
-    return [made.parent for made in folder.glob(f"*/{_MADE}") if made.stat().st_mtime < before]
+    """Layers that nobody asked for long enough, and of the others as many as are too many."""
+    found = []
+    for made in folder.glob(f"*/{_MADE}"):
+        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
+            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
+    now, total, unused = time.time(), 0, []
+    for used, size, layer in sorted(found, reverse=True):
+        total += size
+        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
+            unused.append(layer)
+    return unused
 
 
 def _put(begun: Path, layer: Path) -> None:
-    (begun / _MADE).touch()
+    size = sum(path.lstat().st_size for path in begun.rglob("*"))
+    (begun / _MADE).write_text(str(size), encoding="utf-8")
     try:
         begun.rename(layer)
     except OSError:

@@ -22,7 +22,8 @@ from packaging.utils import canonicalize_name
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
-from orchestrator.adapters.python_requirements import TEST_GROUPS, Requirements
+from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
@@ -30,15 +31,19 @@ from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
 
 _SCRIPT = Path(__file__).with_name("build_backend.py")
-_VERSION = "0.0.0"
-"""Of projects that take theirs from git's tags: a worktree has none, and the same one makes the same build."""
-_VERSIONS = dict.fromkeys(
-    ("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
-    _VERSION,
+_NO_VERSION = "0.0.0"
+_VERSIONS = (
+    *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION"),
+    *("POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
 )
+"""Variables that give a version to projects which take theirs from git's tags: a worktree has none."""
+_GIT = "[safe]\n\tdirectory = *\n"
+"""setuptools-scm asks git for files, and ends the build where git refuses a folder of another user's: a build may run
+as a user of its own. It hands no GIT_… on."""
 _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
+_KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -77,7 +82,7 @@ def build_system(root: Path) -> BuildSystem | None:
                 requires=tuple(table.get("requires", ())),
                 backend=table.get("build-backend", "setuptools.build_meta:__legacy__"),
                 path=tuple(table.get("backend-path", ())),
-                dynamic=not project or "dependencies" in project.get("dynamic", ()),
+                dynamic=not project or not _KNOWN_BY_BACKEND.isdisjoint(project.get("dynamic", ())),
             )
     except (ValueError, TypeError, AttributeError):  # the requirements' reader tells what is wrong
         return None
@@ -93,27 +98,36 @@ class PythonProject:
         """`allowed`: packages that may be asked for, as `refused_packages` takes them."""
         self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
 
-    async def built(self, root: Path, folder: Path, system: BuildSystem) -> Built:
-        """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards."""
-        tag = await asyncio.to_thread(_tag, root, system)
+    async def built(
+        self, root: Path, folder: Path, system: BuildSystem, *, version: str = "", extras: Sequence[str] = ()
+    ) -> Built:
+        """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
+
+        `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
+        ones for tests.
+        """
+        version = version or _NO_VERSION
+        tag = await asyncio.to_thread(_tag, root, system, version, extras)
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
-            found = await self._build(root, folder, system, tag)
+            found = await self._build(root, folder, system, tag, version, extras)
         await asyncio.to_thread(_put_back, folder / "generated", root)
         return found
 
-    async def _build(self, root: Path, folder: Path, system: BuildSystem, tag: str) -> Built:
+    async def _build(
+        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str]
+    ) -> Built:
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(_files, root)
         async with scratch_folder() as scratch:
             requires = system.requires
             for what in ("requires", "build"):
                 refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires))
+                layer = refused or await self._layers.ensure(Requirements(lines=requires, runner=False))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(what, root, folder / "venv", layer, system, scratch)
+                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version)
                 answer = await asyncio.to_thread(_answer, scratch)
                 if not asked.ok or answer is None:
                     built = Built(tag=tag, problem=asked.output[-_TOLD:])
@@ -122,18 +136,20 @@ class PythonProject:
                     more = answer if isinstance(answer, list) else []
                     requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
                 else:
-                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, system.dynamic)
+                    wanted = extras if system.dynamic else None
+                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted)
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
     async def _ask(
-        self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path
+        self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
     ) -> CommandResult:
         argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
+        await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
         return await self._runner.run(
             [*argv, str(scratch)],
             cwd=root,
-            env=_VERSIONS,
+            env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
             access=Access(readable=(_SCRIPT, venv, layer)),
@@ -150,9 +166,9 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
     return NotInstalled(problem="; ".join(refusals)) if refusals else None
 
 
-def _tag(root: Path, system: BuildSystem) -> str:
+def _tag(root: Path, system: BuildSystem, version: str, extras: Sequence[str]) -> str:
     """Changes with the place, the build's own files, what is compiled, and which folders hold modules."""
-    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}".encode())
+    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{version}\0{extras}".encode())
     for path in sorted(_files(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
@@ -176,35 +192,45 @@ def _begin(folder: Path) -> None:
     (folder / "generated").mkdir(parents=True)
 
 
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
 def _answer(scratch: Path) -> object:
     with suppress(OSError, ValueError):
         return json.loads((scratch / "answer.json").read_text(encoding="utf-8"))
     return None
 
 
-def _taken(scratch: Path, name: str, folder: Path, tag: str, dynamic: bool) -> Built:
+def _taken(scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None) -> Built:
+    """`extras` None: what the project needs is known without its wheel."""
     source = scratch / os.path.basename(name)
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
     wheel = Path(shutil.copyfile(source, folder / source.name))
-    return Built(wheel=wheel, tag=tag, requires=_required(wheel) if dynamic else ())
+    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras))
 
 
-def _required(wheel: Path) -> tuple[str, ...]:
-    """What the wheel's metadata asks for, with the extras for tests."""
+def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
+    """What the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(archive.read(name).decode("utf-8", "replace")).get_all("Requires-Dist") or []
+        told = Parser().parsestr(archive.read(name).decode("utf-8", "replace"))
+    offered = [str(canonicalize_name(one)) for one in told.get_all("Provides-Extra") or []]
+    chosen = [*for_tests(offered), *(one for one in offered if one in extras)]
+    development, own = for_development(offered), canonicalize_name(told.get("Name", ""))
     found = []
-    for line in told:
-        needed = Requirement(line)
-        extras = ["", *TEST_GROUPS]
-        if needed.url is None and (
-            needed.marker is None or any(needed.marker.evaluate({"extra": canonicalize_name(one)}) for one in extras)
-        ):
+    for needed in map(Requirement, told.get_all("Requires-Dist") or []):
+        kept = _holds(needed, ["", *chosen]) or (_holds(needed, development) and not is_tool(needed.name))
+        if kept and needed.url is None and canonicalize_name(needed.name) != own:
             needed.marker = None
             found.append(str(needed))
     return tuple(found)
+
+
+def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
+    return needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras)
 
 
 def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:

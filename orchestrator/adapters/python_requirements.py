@@ -2,27 +2,33 @@
 
 import configparser
 import re
-import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
-from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.adapters.poetry_requirements import poetry_lines
+from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
+from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
+from orchestrator.adapters.python_test_setups import Asked, asked_by_pipelines, asked_by_tools
 from orchestrator.domain.base import Value
 from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.syntax.python_index import is_usual
 
 Read = Callable[[str], str | None]
 """Text of a file by its path relative to the project's root; None when there is no such readable file inside it."""
 
-TEST_GROUPS = frozenset({"test", "tests", "testing", "dev"})
-"""Groups and extras that hold what tests need."""
-_FILES = ("requirements*.txt", "*-requirements.txt")
+_FILES = ("requirements*.txt", "*-requirements.txt", "*_requirements.txt")
+_TEST_FOLDERS = ("test", "tests")
+FOLDERS = ("requirements", *_TEST_FOLDERS)
+"""Besides the root, where files of requirements for tests lie."""
 _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
 """Packages are never built here, so nothing may ask for that."""
+_INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
+_OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
+"""The project itself, which is installed anyway: `-e .`, `.[test]`."""
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
 
@@ -33,30 +39,51 @@ class Requirements(Value):
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
+    without: str = ""
+    """A package that is not installed though others need it: the project itself, whose own tree is what is tested."""
+    runner: bool = True
+    """Whether pytest and pip are added where nothing brings them."""
 
 
-def gather(root_files: Sequence[str], read: Read) -> Requirements:
-    """Collect the requirements of every manifest in the project's root.
+def gather(files: Sequence[str], read: Read, setups: Mapping[str, str] | None = None) -> Requirements:
+    """Collect the requirements of every manifest in the project's root, and of `files` in FOLDERS.
 
-    Run-time dependencies, and the groups or extras test, tests, testing and dev. Only plain requirements are taken:
-    other package indexes, URLs, paths and editable installs become refusals, as does what cannot be understood, and the
-    inclusion of a file that `is_manifest` does not know: the contract would not see what it asks for.
+    Run-time dependencies, and the groups, extras and files for tests and development, by their names; what no test
+    needs (linters, stubs, documents) is left out. `setups` are the texts of files that `SETUPS` matches, and what they
+    install for tests is added; pipelines count only where nothing else names what runs tests.
+
+    Only plain requirements are taken: other package indexes, URLs, paths and editable installs become refusals, as does
+    what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would not see
+    what it asks for. In `setups` such a line is skipped: what they are for works mostly without it.
     """
     collector = _Collector(read)
-    for name in sorted(root_files):
-        if any(fnmatchcase(name, pattern) for pattern in _FILES):
-            collector.requirements_file(name, constraint=False)
-    for name, lines_of in (("pyproject.toml", _pyproject_lines), ("setup.cfg", _setup_cfg_lines)):
-        text = read(name) if name in root_files else None
-        if name in root_files and text is None:
-            collector.refuse(name, "it cannot be read")
-        if text is not None:
-            collector.manifest(name, text, lines_of)
+    for name, reader in (("pyproject.toml", read_pyproject), ("setup.cfg", read_setup_cfg)):
+        if name in files:
+            collector.manifest(name, reader)
+    for name in _chosen_files(files):
+        collector.requirements_file(name, tools=purpose(name) is not Purpose.DEVELOPMENT)
+    collector.asked(asked_by_tools(setups or {}))
+    if not any(map(is_runner, collector.lines)):
+        collector.asked(asked_by_pipelines(setups or {}))
     return Requirements(
         lines=tuple(dict.fromkeys(collector.lines)),
         constraints=tuple(dict.fromkeys(collector.constraints)),
         refusals=tuple(dict.fromkeys(collector.refusals)),
+        extras=tuple(sorted(collector.extras)),
+        without=collector.name,
     )
+
+
+def _chosen_files(files: Sequence[str]) -> list[str]:
+    """Those of the run-time, and those for tests, else for development: they are often two outputs of one compiler."""
+    named = [name for name in files if any(fnmatchcase(PurePosixPath(name).name, pattern) for pattern in _FILES)]
+    root = [name for name in named if "/" not in name]
+    held = [name for name in files if name.startswith("requirements/") and name.endswith(".txt")]
+    held += [name for name in named if name.startswith(tuple(f"{folder}/" for folder in _TEST_FOLDERS))]
+    chosen = for_tests([*root, *held]) or for_development([*root, *held])
+    return sorted({*(name for name in root if purpose(name) is Purpose.UNKNOWN), *chosen})
 
 
 class _Collector:
@@ -65,19 +92,38 @@ class _Collector:
         self.lines: list[str] = []
         self.constraints: list[str] = []
         self.refusals: list[str] = []
+        self.extras: set[str] = set()
+        self._declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
+
+    @property
+    def name(self) -> str:
+        """The project's own, "" where its manifests do not tell it."""
+        return next((one.name for one in self._declared if one.name), "")
 
     def refuse(self, name: str, reason: str) -> None:
         self.refusals.append(f"{name}: {reason}")
 
-    def manifest(self, name: str, text: str, lines_of: Callable[[str], list[str]]) -> None:
+    def manifest(self, name: str, reader: Callable[[str], Declared]) -> None:
+        text = self.read(name)
+        if text is None:
+            self.refuse(name, "it cannot be read")
+            return
         try:
-            for line in lines_of(text):
-                self._requirement(name, line, constraint=False)
+            declared = reader(text)
+            extras, groups = for_tests(declared.extras), for_tests(declared.groups)
+            lines = [*declared.dependencies, *declared.lines(extras=extras, groups=groups)]
+            extras, groups = for_development(declared.extras), for_development(declared.groups)
+            lines += declared.lines(extras=extras, groups=groups, tools=False)
         except (ValueError, TypeError, AttributeError, LookupError, configparser.Error) as error:
             self.refuse(name, f"it cannot be understood ({str(error)[:200]})")
+            return
+        self._declared.append(declared)
+        for line in lines:
+            self._requirement(name, line, constraint=False)
 
-    def requirements_file(self, name: str, *, constraint: bool) -> None:
+    def requirements_file(self, name: str, *, constraint: bool = False, tools: bool = True) -> None:
+        """Without `tools`, neither those nor files of what no test needs."""
         if (name, constraint) in self._seen:
             return
         self._seen.add((name, constraint))
@@ -85,27 +131,53 @@ class _Collector:
         if text is None:
             self.refuse(name, "it cannot be read, lies outside the project or is one include too many")
             return
-        for line in _logical_lines(text):
-            self._line(name, line, constraint)
+        for line in logical_lines(text):
+            if tools or constraint or not is_tool(line):
+                self._line(name, line, constraint, tools)
 
-    def _line(self, name: str, line: str, constraint: bool) -> None:
+    def asked(self, asked: Asked) -> None:
+        """What a tool's settings install; lines that would be refused are skipped."""
+        before = list(self.refusals)
+        for line in asked.lines:
+            self._line("", line, constraint=False, tools=True)
+        self._own_extras(asked.extras)
+        for declared in self._declared:
+            groups = [name for name in map(canonicalize_name, asked.groups) if name in declared.groups]
+            with suppress(LookupError):
+                for line in declared.lines(groups=groups):
+                    self._requirement("", line, constraint=False)
+        self.refusals = before
+
+    def _own_extras(self, extras: Sequence[str]) -> None:
+        fresh = {canonicalize_name(name.strip()) for name in extras if name.strip()} - self.extras
+        self.extras |= fresh
+        for declared in self._declared:
+            for line in declared.lines(extras=sorted(fresh)):
+                self._requirement("pyproject.toml", line, constraint=False)
+
+    def _line(self, name: str, line: str, constraint: bool, tools: bool) -> None:
         included = re.match(r"^(-r|--requirement|-c|--constraint)[= ]?\s*(\S+)$", line)
+        index = _INDEX.match(line)
         if included:
-            path = _joined(name, included[2])
-            only_versions = constraint or included[1] in {"-c", "--constraint"}
-            if path is None:
-                self.refuse(name, f"`{line[:200]}` leads out of the project")
-            elif not only_versions and not is_manifest(path):
-                self.refuse(name, f"`{line[:200]}` includes a file that is not named like requirements-x.txt")
-            else:
-                self.requirements_file(path, constraint=only_versions)
+            self._included(name, line, included[2], constraint or included[1] in {"-c", "--constraint"}, tools)
+        elif own := _OWN.match(line):
+            self._own_extras((own["extras"] or "").split(","))
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
-            else:
+            elif index is None or not is_usual(index["where"]):  # pip-compile writes the usual one down
                 self.refuse(name, f"the option `{line[:200]}` is not allowed")
         else:
             self._requirement(name, line, constraint)
+
+    def _included(self, name: str, line: str, included: str, only_versions: bool, tools: bool) -> None:
+        path = _joined(name, included)
+        if path is None:
+            self.refuse(name, f"`{line[:200]}` leads out of the project")
+        elif not only_versions and not is_manifest(path):
+            self.refuse(name, f"`{line[:200]}` includes a file that is not named like requirements-x.txt")
+        elif tools or only_versions or purpose(path) is not Purpose.OTHER:
+            self.requirements_file(path, constraint=only_versions, tools=tools)
 
     def _requirement(self, name: str, line: str, constraint: bool) -> None:
         bare = _HASHES.sub("", line).strip()
@@ -116,17 +188,10 @@ class _Collector:
             return
         if parsed.url is not None:
             self.refuse(name, f"`{line[:200]}` names a URL")
-            return
-        (self.constraints if constraint else self.lines).append(line.strip())
-
-
-def _logical_lines(text: str) -> Iterator[str]:
-    """Lines as pip reads them: continued ones joined, comments and blank lines left out."""
-    joined = re.sub(r"\\\r?\n", " ", text.removeprefix("\ufeff"))
-    for raw in joined.splitlines():
-        line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
-        if line:
-            yield line
+        elif canonicalize_name(parsed.name) in {one.name for one in self._declared}:
+            self._own_extras(sorted(parsed.extras))
+        else:
+            (self.constraints if constraint else self.lines).append(line.strip())
 
 
 def _joined(including: str, included: str) -> str | None:
@@ -142,66 +207,3 @@ def _joined(including: str, included: str) -> str | None:
         else:
             parts.append(part)
     return "/".join(parts)
-
-
-def _pyproject_lines(text: str) -> list[str]:
-    data = tomllib.loads(text)
-    project: dict[str, Any] = data.get("project", {})
-    lines = [
-        *_texts(project.get("dependencies", [])),
-        *_extras(project),
-        *_dependency_groups(data.get("dependency-groups", {})),
-    ]
-    poetry = data.get("tool", {}).get("poetry")
-    return lines + (poetry_lines(poetry, TEST_GROUPS) if poetry is not None else [])
-
-
-def _texts(value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-        raise TypeError("dependencies must be a list of texts")
-    return value
-
-
-def _extras(project: Mapping[str, Any]) -> list[str]:
-    """Requirements of the extras for tests; `name[extra]` of the project itself stands for that extra's own lines."""
-    extras = {canonicalize_name(name): lines for name, lines in project.get("optional-dependencies", {}).items()}
-    own = canonicalize_name(str(project.get("name", "")))
-    waiting, seen, found = [name for name in extras if name in TEST_GROUPS], set[str](), list[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for line in _texts(extras.get(name, [])):
-            parsed = Requirement(line) if own and canonicalize_name(line[: len(own)]) == own else None
-            if parsed is not None and canonicalize_name(parsed.name) == own:
-                waiting += [canonicalize_name(extra) for extra in parsed.extras]
-            else:
-                found.append(line)
-    return found
-
-
-def _dependency_groups(groups: Mapping[str, Any]) -> list[str]:
-    by_name = {canonicalize_name(name): entries for name, entries in groups.items()}
-    waiting, seen, found = [name for name in by_name if name in TEST_GROUPS], set[str](), list[str]()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        for entry in by_name[canonicalize_name(name)]:
-            if isinstance(entry, Mapping):
-                waiting.append(canonicalize_name(str(entry["include-group"])))
-            else:
-                found += _texts([entry])
-    return found
-
-
-def _setup_cfg_lines(text: str) -> list[str]:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
-    lines = parser.get("options", "install_requires", fallback="")
-    extras = parser["options.extras_require"] if parser.has_section("options.extras_require") else {}
-    texts = [lines, *(value for name, value in extras.items() if name in TEST_GROUPS)]
-    # `file:` points at requirements files, which are read anyway.
-    return [line for text in texts for line in _logical_lines(text) if not line.startswith("file:")]

@@ -53,6 +53,24 @@ def judged(
     return reported(result, None, cases)
 
 
+def merged(titles: Sequence[str], reports: Sequence[TestReport], expected: Sequence[str]) -> TestReport:
+    """One report of several runs: a problem of any is the whole's, except that one of them found no test."""
+    counted = [report for report in reports if report.problem is not RunProblem.NO_TESTS]
+    cases = tuple(case for report in reports for case in report.cases)
+    problem = next((report.problem for report in counted if report.problem is not None), None)
+    if not counted:
+        problem = RunProblem.NO_TESTS
+    missing = unseen(cases, expected) if problem is None else ()
+    return TestReport(
+        cases=cases,
+        problem=RunProblem.MISSING_NAMES if missing else problem,
+        missing_names=missing,
+        exit_code=next((report.exit_code for report in counted if report.exit_code != 0), 0),
+        output="".join(f"== {title} ==\n{report.output}\n" for title, report in zip(titles, reports, strict=True)),
+        duration_s=round(sum(report.duration_s for report in reports), 3),
+    )
+
+
 def unseen(cases: Sequence[ReportedCase], expected: Sequence[str]) -> tuple[str, ...]:
     """Expected names that no case stands for; one that was only skipped has shown nothing."""
     shown = {case.name for case in cases if case.result is not CaseResult.SKIPPED}

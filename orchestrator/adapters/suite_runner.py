@@ -14,7 +14,7 @@ from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
-from orchestrator.adapters.suite_report import unseen
+from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.findings import Finding
@@ -195,21 +195,3 @@ def _kind(case: ReportedCase) -> str:
 
 def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:
     return report.model_copy(update={"problem": problem, "output": f"{report.output}\n[{why}]\n"})
-
-
-def merged(kinds: Sequence[str], reports: Sequence[TestReport], expected: Sequence[str]) -> TestReport:
-    """One report of several runners: a problem of any is the whole's, except that one of them found no test."""
-    counted = [report for report in reports if report.problem is not RunProblem.NO_TESTS]
-    cases = tuple(case for report in reports for case in report.cases)
-    problem = next((report.problem for report in counted if report.problem is not None), None)
-    if not counted:
-        problem = RunProblem.NO_TESTS
-    missing = unseen(cases, expected) if problem is None else ()
-    return TestReport(
-        cases=cases,
-        problem=RunProblem.MISSING_NAMES if missing else problem,
-        missing_names=missing,
-        exit_code=next((report.exit_code for report in counted if report.exit_code != 0), 0),
-        output="".join(f"== {kind} ==\n{report.output}\n" for kind, report in zip(kinds, reports, strict=True)),
-        duration_s=round(sum(report.duration_s for report in reports), 3),
-    )

@@ -34,12 +34,12 @@ def is_manifest(path: str) -> bool:
     """Whether we read `path` for dependencies: package.json, requirements*.txt, pyproject.toml, setup.cfg, setup.py,
     Pipfile, environment.yml, pixi.toml.
 
-    Text files inside a folder called `requirements` count as requirement files.
+    Text files below a folder called `requirements` count as requirement files.
     """
     *folders, name = path.lower().split("/")
     if name in _MANIFESTS or _REQUIREMENTS.match(name) or _ENVIRONMENT.match(name):
         return True
-    return bool(folders) and folders[-1] == "requirements" and name.endswith((".txt", ".in"))
+    return "requirements" in folders and name.endswith((".txt", ".in"))
 
 
 def is_binary_file(path: str) -> bool:

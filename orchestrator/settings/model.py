@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 from orchestrator.domain.redaction import is_secret_name
 from orchestrator.settings.analysis import AnalysisSettings
 from orchestrator.settings.daemon import RemoteSettings, RetentionSettings, ServeSettings, ShutdownSettings
+from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
 from orchestrator.settings.section import Section as Section
 
@@ -287,6 +288,7 @@ class Settings(Section):
     test: TestSettings = TestSettings()
     budget: BudgetSettings = BudgetSettings()
     sprint: SprintSettings = SprintSettings()
+    environment: EnvironmentSettings = EnvironmentSettings()
     commands: CommandSettings = CommandSettings()
     sandbox: SandboxSettings = SandboxSettings()
     prompts: PromptSettings = PromptSettings()

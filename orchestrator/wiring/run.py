@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.command_runner import remove_old_scratch
 from orchestrator.adapters.event_store import PATIENCE_S
@@ -252,7 +253,10 @@ class Run:
 
     def _runner(self, works: Works, record: SprintRecord, lock_fd: int) -> SuiteRunner:
         place = (self._folder.environments(record.sprint), self._sandbox)
-        return project_runner(self._settings, self._environment, *place, slots=works.commands, lock_fds=(lock_fd,))
+        base = BaseCommit(self._folder.mirror(Path(record.repo)), record.base, Path(record.repo))
+        return project_runner(
+            self._settings, self._environment, *place, slots=works.commands, lock_fds=(lock_fd,), base=base
+        )
 
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         place = (self._environment, self._folder, chosen.record)

@@ -3,6 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
@@ -22,16 +23,18 @@ def project_runner(
     *,
     slots: AbstractAsyncContextManager[object] | None = None,
     lock_fds: tuple[int, ...] = (),
+    base: BaseCommit | None = None,
 ) -> SuiteRunner:
     """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
 
-    Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run.
+    Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit
+    whose tox, nox, hatch and pipeline files count.
     """
     path = command_path(environment)
     commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
     layers = environment.home / "environments" / "python"
-    venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox)
+    venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox, base)
     node = folder.with_name(f"{folder.name}-node")
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.repository import expect_there, open_repository
 from orchestrator.adapters.sandbox.tier import Sandbox
@@ -114,12 +115,11 @@ class ServedSprint:
             self.record = site.record
 
     def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
-        environments = self._works.folder.environments(chosen.record.sprint)
-        sandbox = self._equipment.sandbox
+        folder, record = self._works.folder, chosen.record
+        base = BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo))
+        place = (folder.environments(record.sprint), self._equipment.sandbox)
         slots = self._works.commands
-        runner = project_runner(
-            self.settings, self._environment, environments, sandbox, slots=slots, lock_fds=(lock_fd,)
-        )
+        runner = project_runner(self.settings, self._environment, *place, slots=slots, lock_fds=(lock_fd,), base=base)
         return Site(
             self._works,
             chosen,

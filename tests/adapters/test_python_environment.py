@@ -21,13 +21,14 @@ OFFLINE = ("PIP_NO_INDEX", "PIP_FIND_LINKS")
 PYTEST = importlib.metadata.version("pytest")
 
 
-def wheel(folder: Path, name: str, version: str, code: str, pth: str = "") -> None:
+def wheel(folder: Path, name: str, version: str, code: str, pth: str = "", needs: str = "") -> None:
     info = f"{name}-{version}.dist-info"
     with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
         archive.writestr(f"{name}/__init__.py", code)
         if pth:
             archive.writestr(f"{name}.pth", pth)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        required = f"Requires-Dist: {needs}\n" if needs else ""
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
 
@@ -98,10 +99,10 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = []\n")
     own = await environments.ensure(tmp_path, "US-1")
     assert (own.python, own.own, own.problem) == (Path(sys.executable), True, None)
-    (tmp_path / "requirements.txt").write_text("-e .\n")
+    (tmp_path / "requirements.txt").write_text("-e ../other\n")
     refused = await environments.ensure(tmp_path, "US-1")
     assert refused.python is None
-    assert "-e ." in (refused.problem or "")
+    assert "-e ../other" in (refused.problem or "")
     assert not (tmp_path / "environments").exists()
     for key in ("..", ".", "a/b", ""):
         with pytest.raises(ValueError, match="cannot name"):

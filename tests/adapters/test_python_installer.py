@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
-from orchestrator.adapters.python_layers import UNUSED_S, PythonLayers
+from orchestrator.adapters.python_layers import MOST_BYTES, UNUSED_S, PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.errors import ConfigError
 from orchestrator.settings.model import CommandSettings
@@ -73,3 +73,26 @@ async def test_a_layer_is_made_once_and_goes_when_nobody_asks_for_it(tmp_path: P
     other = await layers().ensure(Requirements(lines=("tiny>=1",)))
     assert isinstance(other, Path)
     assert await asyncio.to_thread(os.listdir, tmp_path / "layers") == [other.name]
+
+    large = other / "made.json"
+    await asyncio.to_thread(large.write_text, str(MOST_BYTES))
+    assert isinstance(await layers().ensure(wanted), Path)
+    assert await asyncio.to_thread(other.exists), "one of today stays, however large"
+    yesterday = time.time() - 25 * 3600
+    await asyncio.to_thread(os.utime, large, (yesterday, yesterday))
+    last = await layers().ensure(Requirements(lines=("tiny<2",)))
+    assert isinstance(last, Path)
+    assert {*await asyncio.to_thread(os.listdir, tmp_path / "layers")} == {first.name, last.name}
+
+
+async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested(tmp_path: Path) -> None:
+    wheel(tmp_path, "tiny", "1.0", "")
+    wheel(tmp_path, "other", "1.0", "", needs="tiny>=3")
+    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
+    layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
+    found = await layers.ensure(Requirements(lines=("other",), without="tiny", runner=False))
+    assert isinstance(found, Path)
+    packages = next(found.glob("venv/lib/python*/site-packages"))
+    assert (packages / "other").exists()
+    assert not (packages / "tiny").exists()

@@ -39,7 +39,15 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
     "line",
     [
         *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
-        *("-e .", "--editable=.", "git+https://evil/x", "https://evil/x.whl", "./local", "x @ file:///etc/x", "/abs/x"),
+        *(
+            "-e ./x",
+            "--editable=../x",
+            "git+https://evil/x",
+            "https://evil/x.whl",
+            "./local",
+            "x @ file:///etc/x",
+            "/abs/x",
+        ),
         *("x @ git+https://evil/x", "--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
         *("-r /etc/passwd", "-c https://evil/c.txt", "-r requirements.in", "x --g-option=y", "${TOKEN}", "x; rm -rf /"),
     ],
@@ -74,7 +82,7 @@ test = ["my-shop[web]", "hypothesis", "my-shop-plugin"]
 web = ["httpx"]
 docs = ["sphinx"]
 [dependency-groups]
-dev = ["ruff", {include-group = "Types"}]
+dev = ["ruff", "faker", {include-group = "Types"}]
 types = ["mypy", {include-group = "dev"}]
 lint = ["pylint"]
 [tool.poetry.dependencies]
@@ -93,7 +101,7 @@ def test_pyproject_of_every_kind() -> None:
     found = of({"pyproject.toml": PYPROJECT})
     assert found.refusals == ()
     assert set(found.lines) == {
-        *("flask>=3", "hypothesis", "my-shop-plugin", "httpx", "ruff", "mypy", "six>=1.16,<2", "pytest"),
+        *("flask>=3", "hypothesis", "my-shop-plugin", "httpx", "faker", "six>=1.16,<2", "pytest"),
         "attrs[tests]>=23.1,<23.2 ; python_version > '3'",
     }
 
@@ -103,7 +111,7 @@ def test_pyproject_of_every_kind() -> None:
     [
         *("[project", "[project]\ndependencies = 'six'", "project = 3", "[project]\ndependencies = [3]"),
         *("[project]\ndependencies = ['x @ https://evil']", "[tool.poetry.dependencies]\nx = {git = 'https://evil'}"),
-        *("[tool.poetry.dependencies]\nx = '1 || 2'", "[dependency-groups]\ndev = [{include-group = 'absent'}]"),
+        *("[tool.poetry.dependencies]\nx = '^a'", "[dependency-groups]\ndev = [{include-group = 'absent'}]"),
         *("[project.optional-dependencies]\ntest = 'six'", "tool = 3"),
     ],
 )
@@ -117,7 +125,7 @@ def test_manifests_without_dependencies_ask_for_nothing() -> None:
     found = of(
         {"pyproject.toml": "[project]\nname = 'x'\n[tool.ruff]\nline-length = 3", "setup.cfg": "[tool:pytest]\n"}
     )
-    assert found == Requirements()
+    assert found == Requirements(without="x")
 
 
 def test_setup_cfg() -> None:
@@ -139,7 +147,14 @@ def test_poetry_specifiers_allow_their_own_version(version: str, sign: str) -> N
 
 def test_poetry_specifiers() -> None:
     table = {"^0.2.3": ">=0.2.3,<0.3", "^0.0.3": ">=0.0.3,<0.0.4", "^0": ">=0,<1", "~1": ">=1,<2", "*": "", "": ""}
-    table |= {"~1.2.3": ">=1.2.3,<1.3", "1.2.*": "==1.2.*", ">=1, <2": ">=1,<2", "~=1.4": "~=1.4", "^0.0": ">=0.0,<0.1"}
+    table |= {
+        "~1.2.3": ">=1.2.3,<1.3",
+        "1.2.*": "==1.2.*",
+        ">=1, <2": ">=1,<2",
+        "~=1.4": "~=1.4",
+        "^0.0": ">=0.0,<0.1",
+        "^1.21 || ^2": ">=2,<3",
+    }
     assert {text: specifier(text) for text in table} == table
 
 

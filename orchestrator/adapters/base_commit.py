@@ -1,0 +1,65 @@
+"""What the commit that a sprint begins at says about a project's environment, which no story can change."""
+
+import asyncio
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from orchestrator.adapters.commits import read_texts, tree_entries
+from orchestrator.adapters.git import run_git
+from orchestrator.adapters.mirror import Mirror
+from orchestrator.adapters.python_test_setups import SETUPS
+from orchestrator.domain.base import Value
+from orchestrator.errors import WorkspaceError
+
+_LIMIT = 1024 * 1024
+"""Bytes of a file beyond which it is left out."""
+
+
+class BaseFacts(Value):
+    """What environments take from the base."""
+
+    setups: dict[str, str] = {}
+    """Texts of the files that say what a project's tests are run with (`SETUPS`), by path."""
+    version: str = ""
+    """The nearest tag's, for projects that take theirs from git; "" when there is none."""
+
+    def below(self, folder: str) -> dict[str, str]:
+        """The texts of `folder` ("" for all) by their paths in it."""
+        prefix = f"{folder}/" if folder else ""
+        return {path.removeprefix(prefix): text for path, text in self.setups.items() if path.startswith(prefix)}
+
+
+class BaseCommit:
+    """Reads `commit` ("" for an empty tree) from the mirror, which has it, and tags from the people's repository."""
+
+    def __init__(self, mirror: Path, commit: str, repository: Path) -> None:
+        self._mirror, self._commit, self._repository = Mirror(mirror), commit, repository
+        self._facts: BaseFacts | None = None
+        self._once = asyncio.Lock()
+
+    async def facts(self) -> BaseFacts:
+        """The same at every call. Raises WorkspaceError when the mirror does not have the commit."""
+        async with self._once:
+            if self._facts is None:
+                self._facts = await self._read() if self._commit else BaseFacts()
+        return self._facts
+
+    async def _read(self) -> BaseFacts:
+        paths = [path for path in await tree_entries(self._mirror, self._commit) if SETUPS.search(path)]
+        setups = await read_texts(self._mirror, self._commit, paths, limit=_LIMIT)
+        tag = ""
+        with suppress(WorkspaceError):  # no tag, or the repository is not there any more
+            told = await run_git(["describe", "--tags", "--abbrev=0", self._commit], cwd=self._repository)
+            tag = told.text
+        return BaseFacts(setups=setups, version=version_of(tag))
+
+
+def version_of(tag: str) -> str:
+    """`v1.2.0`, `humanize-1.2.0` → 1.2.0; "" for a tag that ends with no version."""
+    found = re.search(r"(?:^|[-_/.])v?(\d[^/_]*)$", tag)
+    with suppress(InvalidVersion):
+        return str(Version(found[1])) if found else ""
+    return ""

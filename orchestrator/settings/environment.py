@@ -1,0 +1,16 @@
+"""The settings of a project's environment, in which its commands and tests run."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.settings.section import Section
+
+
+class EnvironmentSettings(Section):
+    """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
+
+    base: Literal["require", "warn", "skip"] = "require"
+    """require: nothing is paid for before something of the base can be run; warn: only told; skip: not tried."""
+    base_timeout_s: float = Field(default=600.0, gt=0)
+    """How long the base's whole suite may take; after that it counts that its tests could be collected."""
