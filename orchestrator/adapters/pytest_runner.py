@@ -1,6 +1,7 @@
 """SuiteRunner's half for pytest: hostile code runs the tests, so only the report file and the expected names count."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -16,6 +17,8 @@ from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem,
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
 
+_COLLECTED = re.compile(r"^(?:=+ )?(\d+)(?:/\d+)? tests? collected", re.MULTILINE)
+"""Pytest's last line; with tests left out it is `12/15 tests collected (3 deselected)`."""
 _COMPLETE_EXITS = frozenset({0, 1})
 """All passed, some failed."""
 
@@ -42,6 +45,7 @@ class PytestRunner:
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`.
 
@@ -54,19 +58,44 @@ class PytestRunner:
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
             argv = await asyncio.to_thread(_argv, environment.python, root, files, only, scratch, report)
-            env = {"PATH": self._path_with(environment.python)}
-            if environment.own:
-                # Plugins that happen to be installed beside us are none of the project's.
-                env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-            result = await self._runner.run(
-                argv, cwd=root, env=env, timeout_s=self._settings.timeout_s, scratch=scratch, access=environment.access
-            )
+            result = await self._pytest(argv, root, environment, scratch, timeout_s)
             cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
         if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
         shown = judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
         return shown.model_copy(update={"output": f"{told}{shown.output}"})
+
+    async def environment(self, root: Path, key: str) -> EnvironmentResult:
+        """What the project's Python manifests came to."""
+        return await self._environments.ensure(root, key)
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
+        root = await asyncio.to_thread(root.resolve)
+        environment = await self._environments.ensure(root, key)
+        if environment.python is None:
+            return 0
+        async with scratch_folder() as scratch:
+            report = scratch / "report.xml"
+            argv = await asyncio.to_thread(_argv, environment.python, root, None, (), scratch, report)
+            last = argv.index("--")
+            result = await self._pytest([*argv[:last], "--collect-only", "-q"], root, environment, scratch, None)
+        counts = _COLLECTED.findall(result.output)
+        return int(counts[-1]) if counts else 0
+
+    async def _pytest(
+        self, argv: Sequence[str], root: Path, environment: EnvironmentResult, scratch: Path, timeout_s: float | None
+    ) -> CommandResult:
+        assert environment.python is not None
+        env = {"PATH": self._path_with(environment.python)}
+        if environment.own:
+            # Plugins that happen to be installed beside us are none of the project's.
+            env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        limit = timeout_s or self._settings.timeout_s
+        return await self._runner.run(
+            argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=environment.access
+        )
 
     async def command(
         self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None
@@ -123,6 +152,8 @@ def _argv(
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
         *(("-k", "", "-m", "", "--maxfail=0") if only else ()),
+        # One file that cannot be loaded must not keep the whole suite from running.
+        *(() if chosen else ("--continue-on-collection-errors",)),
         *("--", *(f"{root}/{one}" for one in chosen)),
     ]
 
