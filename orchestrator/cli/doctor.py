@@ -22,6 +22,7 @@ from orchestrator.cli.common import (
 from orchestrator.cli.logline import safe
 from orchestrator.cli.run import interruptible
 from orchestrator.cli.through import named_daemon
+from orchestrator.domain.base_trial import TRYING
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.errors import ConfigError
 
@@ -42,9 +43,10 @@ def doctor_command(
 ) -> None:
     """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
 
-    Nothing of a project is run (but with --repo, on a copy), changed or sent; keys are told as present or absent. Exit code 1 when something would
-    stop a run, or a tier does not hold what it promises. A daemon looks where it is, if it is named (--url,
-    ORCHESTRATOR_URL); else this looks here, whatever is alive here.
+    Nothing is changed or sent, and of a project nothing is run but with --repo: that installs and runs a copy of its
+    last commit. Keys are told as present or absent. Exit code 1 when something would stop a run, or a tier does not
+    hold what it promises. A daemon looks where it is, if it is named (--url, ORCHESTRATOR_URL); else, and with --repo,
+    this looks here, whatever is alive here.
 
     Example: orchestrator doctor --sandbox
 
@@ -74,14 +76,15 @@ def doctor_command(
 
 def _project(
     repo: Path, config: Path | None, overrides: Sequence[str], *, sandbox: bool
-) -> tuple[Sequence[DoctorRow], dict[str, object]]:
+) -> tuple[list[DoctorRow], dict[str, object]]:
     """All rows, and what `--json` tells of the project besides."""
     from orchestrator.wiring.doctor import examine_project
 
+    say(TRYING)
     look = interruptible(examine_project(repo, config, overrides, sandbox=sandbox))
     if look is None:
         raise typer.Exit(Exit.INTERRUPTED)
-    return look.rows, look.model_dump(mode="json", exclude={"rows"})
+    return [*look.rows], look.model_dump(mode="json", exclude={"rows"})
 
 
 def _rows(url: str | None, config: Path | None, overrides: Sequence[str], *, sandbox: bool) -> list[DoctorRow]:

@@ -8,6 +8,8 @@ from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, Te
 
 BASE_TRIED = "base_tried"
 """Name of the event that tells it."""
+TRYING = "trying the base: installing and running its tests"
+"""Said before it takes a while."""
 FAILING_KEPT = 50
 """Failing tests that are named: there may be a hundred thousand."""
 OUTPUT_KEPT = 2000

@@ -4,11 +4,10 @@ import asyncio
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
 
 from orchestrator import __version__
 from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.domain.base_trial import BASE_TRIED, BaseTrial, TriedBase
+from orchestrator.domain.base_trial import BASE_TRIED, TRYING, BaseTrial, TriedBase
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import BaseUnusable
 from orchestrator.ports import SuiteRunner
@@ -16,8 +15,6 @@ from orchestrator.settings import Settings
 from orchestrator.sprint.base import holds_something, try_base
 from orchestrator.sprint.older_tests import OlderTests
 from orchestrator.wiring.works import Works
-
-TRYING = "trying the base: installing and running its tests"
 
 
 class SprintBase:
@@ -96,9 +93,3 @@ def key_of(tree: str, settings: Settings) -> str:
     ]
     content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:32]
-
-
-def base_told(events: Iterable[Event]) -> BaseTrial | None:
-    """What came of the base, as the sprint's events tell it; None where it was not tried."""
-    told = [event.data["base"] for event in events if event.name == BASE_TRIED]
-    return BaseTrial.model_validate(told[-1]) if told else None

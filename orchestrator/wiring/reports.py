@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.base import Value
+from orchestrator.domain.base_trial import BASE_TRIED, BaseTrial
 from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.redaction import redact, redacted
@@ -18,7 +19,6 @@ from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.report import build_report, with_facts
 from orchestrator.sprint.report_markdown import Places, render_report
-from orchestrator.wiring.base import base_told
 from orchestrator.wiring.sandboxes import sandbox_told
 
 
@@ -80,7 +80,13 @@ def save_report(
 
 def facts_told(events: Sequence[Event]) -> dict[str, Value | None]:
     """What `with_facts` takes, as the events of the sprint itself tell it; None for what none of them tells."""
-    return {"sandbox": sandbox_told(events), "base": base_told(events)}
+    return {"sandbox": sandbox_told(events), "base": _base_told(events)}
+
+
+def _base_told(events: Iterable[Event]) -> BaseTrial | None:
+    """What came of the base, as the sprint's events tell it; None where it was not tried."""
+    told = [event.data["base"] for event in events if event.name == BASE_TRIED]
+    return BaseTrial.model_validate(told[-1]) if told else None
 
 
 def places_of(folder: StateFolder, record: SprintRecord) -> Places:
