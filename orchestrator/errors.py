@@ -32,6 +32,10 @@ class UnknownName(ConfigError):
     """A name was given that nothing here has; the message names the nearest one."""
 
 
+class BaseUnusable(ConfigError):
+    """Nothing of a sprint's base commit can be run; nothing of the sprint is paid for before it can."""
+
+
 class EventLogAway(ConfigError):
     """The event log's database cannot be reached, or takes nothing; the same may succeed later."""
 

@@ -40,6 +40,8 @@ SOMETIMES = {
 """Keys that are there only where they apply."""
 MEANS = {
     "daemon_unguarded": "`serve --no-auth` runs: every user and program of its machine may give it orders",
+    "base_begun": "the base commit of a sprint is tried before its first call: installed, its tests run",
+    "base_tried": "what came of the base commit (`base`); with a `reason` nothing is paid for before it can be run",
     "analysis_pruned": "everything but the record of an analysis was removed",
     "traces_unreached": "a collector of traces is not there; told once, and nothing else depends on it",
     "sprint_pruned": "everything but record, report and result branch of a sprint was removed; its earlier events too",

@@ -60,6 +60,10 @@ class GitWorkspace:
         """Commit the sprint started from, once `prepare` has run."""
         return self._base
 
+    async def base_tree_id(self) -> str:
+        """Id of the tree of `base`: another commit with the same files has the same."""
+        return (await self._mirror.git("rev-parse", "--verify", f"{self._base}^{{tree}}")).text.strip()
+
     @property
     def fetch_command(self) -> str:
         """What a person types in their repository to get the result."""

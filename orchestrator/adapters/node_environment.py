@@ -32,6 +32,8 @@ class NodePackages(Value):
 
     modules: Path | None = None
     """The folder to stand in for `node_modules`; None when nothing is asked for, or on a problem."""
+    key: str = ""
+    """Names the packages: the same ones have the same key."""
     problem: str | None = None
     """For people and personas."""
     output: str = ""
@@ -89,7 +91,7 @@ class NodeEnvironments:
                     return failed
                 # Written last: an installation that was cut half-way has no marker and starts again.
                 await asyncio.to_thread(_write_marker, home, digest)
-            return NodePackages(modules=home / MODULES)
+            return NodePackages(modules=home / MODULES, key=digest[:32])
 
     async def _install(self, home: Path, wanted: NpmRequirements) -> NodePackages | None:
         await asyncio.to_thread(_prepare, home, wanted)

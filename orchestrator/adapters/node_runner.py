@@ -9,7 +9,7 @@ from orchestrator.adapters.command_runner import scratch_folder
 from orchestrator.adapters.node_environment import NodeEnvironments, linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, read_report
-from orchestrator.adapters.tests_in_tree import is_typescript, typescript_tests
+from orchestrator.adapters.tests_in_tree import files_of_tests, is_typescript, typescript_tests
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
@@ -51,6 +51,7 @@ class NodeRunner:
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`; the whole suite is what node itself finds below `root`."""
         if only:
@@ -76,13 +77,18 @@ class NodeRunner:
                 *_patterns(only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
-            access, limit = Access(readable=(REPORTER, *packages.folders)), self._settings.timeout_s
+            access, limit = Access(readable=(REPORTER, *packages.folders)), timeout_s or self._settings.timeout_s
             result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
         if only and cases is not None:
             wanted = {case.id for case in only}
             cases = tuple(case for case in cases if case.id in wanted)
         return judged(result, cases, trouble, expected_names, runner=NODE, complete=(0,))
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""
+        packages = await self._environments.ensure(root, key)
+        return 0 if packages.problem is not None else await asyncio.to_thread(_test_files, root)
 
     async def _lacking(self, root: Path) -> str:
         """Why node cannot be used, or ""."""
@@ -103,6 +109,10 @@ class NodeRunner:
             result = await self._runner.run([NODE, "-p", _STRIPS], cwd=root)
             self._strips = result.output.strip() if result.ok else ""
         return {"always": (), "asked": (_STRIP,)}.get(self._strips)
+
+
+def _test_files(root: Path) -> int:
+    return sum(not path.endswith(".py") for path in files_of_tests(root))
 
 
 def _patterns(only: Sequence[ReportedCase]) -> tuple[str, ...]:

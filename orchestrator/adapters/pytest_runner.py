@@ -1,6 +1,7 @@
 """SuiteRunner's half for pytest: hostile code runs the tests, so only the report file and the expected names count."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -17,6 +18,8 @@ from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem,
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
 
+_COLLECTED = re.compile(r"^(?:=+ )?(\d+)(?:/\d+)? tests? collected", re.MULTILINE)
+"""Pytest's last line; with tests left out it is `12/15 tests collected (3 deselected)`."""
 _COMPLETE_EXITS = frozenset({0, 1})
 """All passed, some failed."""
 
@@ -43,6 +46,7 @@ class PytestRunner:
         expected_names: Sequence[str] = (),
         only: Sequence[ReportedCase] = (),
         key: str,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`.
 
@@ -52,30 +56,61 @@ class PytestRunner:
         root = await asyncio.to_thread(root.resolve)
         found = await asyncio.to_thread(parts, root, files, only)
         if len(found) == 1:
-            return await self._run(root, found[0], expected_names, key)
-        reports = [await self._run(root, part, (), key) for part in found]
+            return await self._run(root, found[0], expected_names, key, timeout_s)
+        reports = [await self._run(root, part, (), key, timeout_s) for part in found]
         return merged([part.folder or "." for part in found], reports, expected_names)
 
-    async def _run(self, root: Path, part: Part, expected_names: Sequence[str], key: str) -> TestReport:
+    async def _run(
+        self, root: Path, part: Part, expected_names: Sequence[str], key: str, timeout_s: float | None
+    ) -> TestReport:
         environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
             argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, report)
-            env = {"PATH": self._path_with(environment.python)}
-            if environment.own:
-                # Plugins that happen to be installed beside us are none of the project's.
-                env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-            result = await self._runner.run(
-                argv, cwd=root, env=env, timeout_s=self._settings.timeout_s, scratch=scratch, access=environment.access
-            )
+            result = await self._pytest(argv, root, environment, scratch, timeout_s)
             cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
         if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
         shown = judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
         return shown.model_copy(update={"output": f"{told}{shown.output}"})
+
+    async def environment(self, root: Path, key: str) -> EnvironmentResult:
+        """What the project's Python manifests came to."""
+        return await self._environments.ensure(root, key)
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
+        root = await asyncio.to_thread(root.resolve)
+        found = await asyncio.to_thread(parts, root, None, ())
+        return sum([await self._collect(root, part, key) for part in found])
+
+    async def _collect(self, root: Path, part: Part, key: str) -> int:
+        environment = await self._environments.ensure(root, key, part.folder)
+        if environment.python is None:
+            return 0
+        async with scratch_folder() as scratch:
+            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, scratch / "report.xml")
+            last = argv.index("--")
+            more = [*argv[:last], "--collect-only", "-q", *argv[last:]]
+            result = await self._pytest(more, root, environment, scratch, None)
+        counts = _COLLECTED.findall(result.output)
+        return int(counts[-1]) if counts else 0
+
+    async def _pytest(
+        self, argv: Sequence[str], root: Path, environment: EnvironmentResult, scratch: Path, timeout_s: float | None
+    ) -> CommandResult:
+        assert environment.python is not None
+        env = {"PATH": self._path_with(environment.python)}
+        if environment.own:
+            # Plugins that happen to be installed beside us are none of the project's.
+            env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        limit = timeout_s or self._settings.timeout_s
+        return await self._runner.run(
+            argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=environment.access
+        )
 
     async def command(
         self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None
@@ -127,6 +162,8 @@ def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Pat
         *("-c", str(settings), f"--rootdir={root}", f"--confcutdir={root}", f"--junitxml={report}"),
         # What the project's own options choose by words or marks is no matter of tests that are named one by one.
         *(("-k", "", "-m", "", "--maxfail=0") if part.only else ()),
+        # One file that cannot be loaded must not keep the whole suite from running.
+        *(("--continue-on-collection-errors",) if part.whole else ()),
         *(f"--ignore={root / folder}" for folder in part.ignored),
         *("--", *(f"{root}/{one}" for one in chosen)),
     ]

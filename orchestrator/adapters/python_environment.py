@@ -35,6 +35,8 @@ class EnvironmentResult(Value):
     """What the installer printed."""
     note: str = ""
     """Why the project itself is not installed, though it says how it is built; its dependencies are."""
+    layer: Path | None = None
+    """Folder of the packages, named by their key; None where there are none."""
     access: Access = Access()
     """What the interpreter needs beyond what every command may read."""
 
@@ -107,7 +109,7 @@ class PythonEnvironments:
         venv = place / "venv"
         note = await self._installed(place, venv, layer, built)
         access = Access(readable=(venv, layer))
-        return EnvironmentResult(python=venv / "bin" / "python", access=access, note=note)
+        return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
     async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> str:
         """The environment with the layer's packages and the project, made when it is another one; what is missing."""

@@ -26,6 +26,11 @@ class Part(NamedTuple):
     ignored: tuple[str, ...] = ()
     """Folders of other parts."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is all that its folder holds."""
+        return not self.only and self.chosen in {(), (self.folder,)}
+
 
 def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase]) -> list[Part]:
     """The parts of a run; at least one.

@@ -169,6 +169,7 @@ class SimulatedRunner:
         stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """See the port."""
         await asyncio.sleep(self._latency_s)
@@ -180,6 +181,10 @@ class SimulatedRunner:
         waiting = self._wholes if files is None else self._stories
         passed = (*expected_names, "test_all") if files is None else expected_names
         return waiting.pop(0) if waiting else report(passed=passed)
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See the port; nothing is there that could be loaded."""
+        return 0
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See the port; what a simulation shows is believed."""

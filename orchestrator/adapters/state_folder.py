@@ -14,11 +14,14 @@ from orchestrator.adapters.atomic_file import replace_content, stage
 from orchestrator.adapters.private_files import narrow, private
 from orchestrator.domain.analysis import AnalysisRecord, Packed
 from orchestrator.domain.base import Value
+from orchestrator.domain.base_trial import TriedBase
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import ConfigError
 
 V = TypeVar("V", bound=Value)
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
+BASES_KEPT = 100
+"""Tried base commits whose results are kept."""
 RESTORING = ".restoring"
 """Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
 
@@ -196,6 +199,24 @@ class StateFolder:
     def save_analysis(self, record: AnalysisRecord) -> None:
         """Write a record whole or not at all."""
         self._save(self.analysis(record.analysis) / "analysis.json", record)
+
+    def base(self, key: str) -> TriedBase | None:
+        """What came of a base commit when it was tried; None where that is not kept, or cannot be read."""
+        try:
+            return _read(self._bases / f"{key}.json", TriedBase)
+        except ConfigError:
+            return None
+
+    def save_base(self, key: str, tried: TriedBase) -> None:
+        """Keep what came of a base commit, whole or not at all; the oldest are given up."""
+        self._save(self._bases / f"{key}.json", tried)
+        kept = sorted(self._bases.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in kept[:-BASES_KEPT]:
+            path.unlink(missing_ok=True)
+
+    @property
+    def _bases(self) -> Path:
+        return self.home / "bases"
 
     def save_packed(self, analysis: str, packed: Packed) -> None:
         """Keep what the prompts of an analysis hold of the repository."""

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import secrets
 import shutil
+import stat
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +19,10 @@ from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
+from orchestrator.domain.base_trial import OUTPUT_KEPT
+from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.project_environment import ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
@@ -53,6 +58,7 @@ class ProjectRunner:
         stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """See `ports.SuiteRunner.run`."""
         root = await asyncio.to_thread(root.resolve)
@@ -61,7 +67,7 @@ class ProjectRunner:
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         copies = await asyncio.to_thread(_copies, root, files)
         mark = await asyncio.to_thread(GitMark.of, root)
-        report = await self._by(kinds, root, files, expected_names, only, key)
+        report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
         if broken := await asyncio.to_thread(mark.broken):
             return _refuted(report, RunProblem.TAMPERED, f"while they ran, {broken}")
         changed = await asyncio.to_thread(copies.changed)
@@ -91,13 +97,14 @@ class ProjectRunner:
         expected: Sequence[str],
         only: Sequence[ReportedCase],
         key: str,
+        timeout_s: float | None,
     ) -> TestReport:
         if len(kinds) == 1:
             runner = self._runners[kinds[0]]
-            return await runner.run(root, files=files, expected_names=expected, only=only, key=key)
+            return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
         reports = [
             await self._runners[kind].run(
-                root, files=files, only=[case for case in only if _kind(case) == kind], key=key
+                root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
             )
             for kind in kinds
         ]
@@ -134,6 +141,15 @@ class ProjectRunner:
             told = f"in a second run, with tests changed so that they must fail, {why}\n{shown.output[-2000:]}"
         return _refuted(report, problem, told)
 
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See `ports.SuiteRunner.collect`."""
+        root = await asyncio.to_thread(root.resolve)
+        kinds = await self._kinds(root, None, (), ())
+        found = (
+            () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
+        )
+        return sum(found)
+
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
@@ -146,6 +162,25 @@ class ProjectRunner:
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
+
+    async def environment(self, root: Path, *, key: str) -> ProjectEnvironment:
+        """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
+        root = await asyncio.to_thread(root.resolve)
+        began = time.monotonic()
+        python = await self._pytest.environment(root, key)
+        node = await self._packages_for(root, key)
+        seconds = round(time.monotonic() - began, 1)
+        manifests = [name for name in await asyncio.to_thread(root_files, root) if is_manifest(name)]
+        layers = [layer for layer in (python.layer, node.modules) if layer is not None]
+        problems = [problem for problem in (python.problem, node.problem) if problem]
+        return ProjectEnvironment(
+            key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
+            seconds=seconds,
+            megabytes=await asyncio.to_thread(_megabytes, layers),
+            because=(*manifests, *([python.note] if python.note else []), *problems),
+            problem="; ".join(problems),
+            output_end=f"{python.output}\n{node.output}".strip()[-OUTPUT_KEPT:],
+        )
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
@@ -183,6 +218,11 @@ async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaita
     finally:
         with contextlib.suppress(WorkspaceError):
             await asyncio.to_thread(copies.put_back)
+
+
+def _megabytes(folders: Sequence[Path]) -> float:
+    files = (file.lstat() for folder in folders for file in folder.rglob("*"))
+    return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
 
 
 def _copies(root: Path, files: Sequence[str] | None) -> Copies:

@@ -20,7 +20,9 @@ from orchestrator.cli.common import (
     told,
 )
 from orchestrator.cli.logline import safe
+from orchestrator.cli.run import interruptible
 from orchestrator.cli.through import named_daemon
+from orchestrator.domain.base_trial import TRYING
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.errors import ConfigError
 
@@ -33,20 +35,31 @@ def doctor_command(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Try about a hundred harmless hostile actions in every tier as well.")
     ] = False,
+    repo: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Install and run what this repository's last commit holds as well; here."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
 
-    Nothing of a project is run, changed or sent; keys are told as present or absent. Exit code 1 when something would
-    stop a run, or a tier does not hold what it promises. A daemon looks where it is, if it is named (--url,
-    ORCHESTRATOR_URL); else this looks here, whatever is alive here.
+    Nothing is changed or sent, and of a project nothing is run but with --repo: that installs and runs a copy of its
+    last commit. Keys are told as present or absent. Exit code 1 when something would stop a run, or a tier does not
+    hold what it promises. A daemon looks where it is, if it is named (--url, ORCHESTRATOR_URL); else, and with --repo,
+    this looks here, whatever is alive here.
 
     Example: orchestrator doctor --sandbox
+
+    Example: orchestrator doctor --repo ./app --json
     """
-    rows = _rows(url, config, overrides or (), sandbox=sandbox)
+    more: dict[str, object] = {}
+    if repo is None:
+        rows = _rows(url, config, overrides or (), sandbox=sandbox)
+    else:
+        rows, more = _project(repo, config, overrides or (), sandbox=sandbox)
     wrong = sum(not row.ok for row in rows)
     if as_json:
-        print_json({"ok": not wrong, "rows": [row.model_dump(mode="json") for row in rows]})
+        print_json({"ok": not wrong, "rows": [row.model_dump(mode="json") for row in rows], **more})
         raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)
     width = max(len(row.name) for row in rows)
     for group, own in groupby(rows, key=lambda row: row.group):
@@ -59,6 +72,19 @@ def doctor_command(
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
     say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
     raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)
+
+
+def _project(
+    repo: Path, config: Path | None, overrides: Sequence[str], *, sandbox: bool
+) -> tuple[list[DoctorRow], dict[str, object]]:
+    """All rows, and what `--json` tells of the project besides."""
+    from orchestrator.wiring.doctor import examine_project
+
+    say(TRYING)
+    look = interruptible(examine_project(repo, config, overrides, sandbox=sandbox))
+    if look is None:
+        raise typer.Exit(Exit.INTERRUPTED)
+    return [*look.rows], look.model_dump(mode="json", exclude={"rows"})
 
 
 def _rows(url: str | None, config: Path | None, overrides: Sequence[str], *, sandbox: bool) -> list[DoctorRow]:

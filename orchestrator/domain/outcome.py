@@ -172,8 +172,8 @@ class FormOutcome(Value):
 
 
 class SprintReport(Value):
-    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome), and
-    `sandbox` (SandboxFacts) once a run has told it."""
+    """report.json. `totals` holds a count per status, `tokens`, `cost_usd`, `calls`, `forms` (each a FormOutcome), and,
+    once a run has told them, `sandbox` (SandboxFacts) and `base` (BaseTrial)."""
 
     sprint: str
     stories: tuple[StoryReport, ...]

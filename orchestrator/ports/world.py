@@ -48,6 +48,7 @@ class SuiteRunner(Protocol):
         stack: Sequence[str] = (),
         key: str,
         reset: Callable[[], Awaitable[None]] | None = None,
+        timeout_s: float | None = None,
     ) -> TestReport:
         """Run `files` (None: the whole suite) below `root`; names in `expected_names` must be in the report.
 
@@ -57,8 +58,12 @@ class SuiteRunner(Protocol):
 
         `stack` is what is recorded about the project's tech stack, the most telling text first, for choosing a runner.
         `key` names the dependency environment to use (one per story), `[A-Za-z0-9._-]+`. Installs what a manifest asks
-        for first. Never raises for what tests do.
+        for first. `timeout_s` replaces the configured limit. Never raises for what tests do.
         """
+        ...
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """How many tests below `root` can be found and loaded, without running any; 0 also where none can be."""
         ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:

@@ -34,7 +34,10 @@ async def readiness(request: Request, service: ServiceDep) -> Response:
     found = await service.readiness.components()
     ready = not any(found.values())
     told: dict[str, Any] = {"ready": ready, "components": found}
-    if not request.scope.get(AUTHORIZED):
+    if request.scope.get(AUTHORIZED):
+        # A sprint that waits is no reason to be unready: everything else goes on.
+        told["waiting"] = {one.sprint: one.reason for one in service.served.state().sprints if one.reason}
+    else:
         told["components"] = {name: "not ready" if why else "" for name, why in found.items()}
     return Response(dumped(told), HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE, media_type=JSON)
 

@@ -35,6 +35,8 @@ class Readiness(Value):
     ready: bool
     components: dict[str, str]
     """Component → "" while it is fine, else why it is not; without a token only that it is not."""
+    waiting: dict[str, str] = {}
+    """Sprint that is paused or cannot be worked on now → why; without a token it is not there."""
 
 
 class Reloaded(Value):

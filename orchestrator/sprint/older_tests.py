@@ -19,6 +19,14 @@ class OlderTests:
     def __init__(self) -> None:
         self._commit, self._tests = "", dict[str, str]()
         self._passed = frozenset[str]()
+        self.base: TestReport | None = None
+        """The whole suite's run at the sprint's base commit, once it is known."""
+
+    def know_base(self, commit: str, report: TestReport) -> None:
+        """`report` is the whole suite's at the sprint's base `commit`, where the result branch begins."""
+        self.base = report
+        if not self._commit and report.problem in {None, RunProblem.NO_TESTS}:
+            self.note(commit, report)
 
     def note(self, commit: str, report: TestReport) -> None:
         """`report` is the whole suite's at `commit`, which the result branch stands at now."""

@@ -9,6 +9,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from orchestrator.domain.base_trial import BASE_TRIED
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.outcome import StoryOutcome
@@ -40,7 +41,7 @@ def rests(events: Iterable[Event]) -> list[Rest]:
 
 def why_it_rests(events: Iterable[Event]) -> str:
     """Why no further story begins, "" unless the sprint paused and did not go on since; `events` as for `rests`."""
-    names = {"sprint_started", "sprint_continued", "sprint_stopped"}
+    names = {"sprint_started", "sprint_continued", "sprint_stopped", BASE_TRIED}
     return next((event.data.get("reason", "") for event in reversed([*events]) if event.name in names), "")
 
 

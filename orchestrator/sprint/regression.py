@@ -136,6 +136,8 @@ class Regression:
 
     async def _at_base(self) -> TestReport:
         stage = self._stage
+        if stage.older.base is not None:
+            return stage.older.base
 
         async def run(folder: Path) -> TestReport:
             return await stage.runner.run(folder, files=None, key=f"{stage.brief.sprint}-base")

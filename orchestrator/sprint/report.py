@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from orchestrator.domain.base import Value
 from orchestrator.domain.outcome import CriterionOutcome, JudgedCase, SprintReport, StoryOutcome, StoryReport, Tokens
-from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.coverage import Covered, coverage
@@ -29,11 +29,11 @@ def build_report(
     return SprintReport(sprint=record.sprint, stories=stories, totals=told)
 
 
-def with_sandbox(report: SprintReport, facts: SandboxFacts | None) -> SprintReport:
-    """The report, and in which tier the commands of the latest run were (`totals.sandbox`), where that is known."""
-    if facts is None:
-        return report
-    return report.model_copy(update={"totals": {**report.totals, "sandbox": facts.model_dump(mode="json")}})
+def with_facts(report: SprintReport, facts: Mapping[str, Value | None]) -> SprintReport:
+    """The report, with these facts of the whole sprint in `totals`, as far as they are known: in which tier the
+    commands of the latest run were (`sandbox`), what the tests did on the base commit (`base`)."""
+    known = {name: fact.model_dump(mode="json") for name, fact in facts.items() if fact is not None}
+    return report.model_copy(update={"totals": {**report.totals, **known}})
 
 
 def totals(stories: tuple[StoryReport, ...]) -> dict[str, object]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from orchestrator.domain.base_trial import BaseTrial
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.outcome import (
@@ -49,7 +50,7 @@ class Places(NamedTuple):
 
 def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
     """The whole document."""
-    whole = (*_forms(report), *_sandbox(report), _looking(places))
+    whole = (*_forms(report), *_base(report), *_sandbox(report), _looking(places))
     parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
     for story in report.stories:
         events = histories[story.id].events if story.id in histories else []
@@ -82,6 +83,15 @@ def _sandbox(report: SprintReport) -> Iterator[str]:
         parts = {"Held": facts.holds, "Missing": facts.missing, "Not tested": facts.untested}
         words = [f"{name}: {', '.join(held)}." for name, held in parts.items() if held]
         yield f"Commands ran in the sandbox tier `{facts.tier}`. {' '.join([*words, _cell(facts.note)])}".strip()
+
+
+def _base(report: SprintReport) -> Iterator[str]:
+    """What the tests did before anything was paid for."""
+    told = report.totals.get("base")
+    if told is not None:
+        trial = BaseTrial.model_validate(told)
+        failing = f" Failing there: {', '.join(_code(one) for one in trial.failing)}." if trial.failing else ""
+        yield f"{_cell(trial.told)}.{failing}"
 
 
 def _looking(places: Places) -> str:

@@ -45,16 +45,19 @@ class Supervisor:
         stop_after_failures: int,
         failed: Sequence[str] = (),
         stays: bool = False,
+        ready: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """`failed` are the stories that failed in a row before this process went on with the sprint.
 
+        No story begins before `ready` has returned; orders are obeyed meanwhile. What it raises, `run` raises.
         With `stays` a sprint that is paused is waited for; without, `run` returns once it has come to rest.
         """
         self._stories, self._histories = stories, histories
         self._runner, self._cells = runner, cells
         self._payload, self._slots, self._board = payload, slots, board
         self._brake = Brake(record, sink, clock, stop_after=stop_after_failures, failed=failed)
-        self._stays = stays
+        self._stays, self._ready = stays, ready
+        self._readying: asyncio.Task[None] | None = None
         self._standing = Standing(record, histories)
         self._books = Books(self._standing, sink, clock, cells)
         self._orders = OrderTaker(
@@ -84,18 +87,36 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until every story has an outcome, or the sprint is paused and what ran has ended."""
-        await self._cells.put(known_cells(self._record, self._histories))
         with self._slots.watched() as changed:
             try:
+                if self._ready is not None:
+                    self._readying = asyncio.create_task(_awaited(self._ready()), name=f"ready-{self._record.sprint}")
+                else:
+                    await self._put_cells()
                 await self._brake.look()
                 await self._drive(changed)
             except asyncio.CancelledError:
                 await self._brake.at_rest(self._standing.not_begun, interrupted=True)
                 raise
             finally:
-                for task in self._running:
+                tasks = [*self._running, *([self._readying] if self._readying is not None else [])]
+                for task in tasks:
                     task.cancel()
-                await asyncio.gather(*self._running, return_exceptions=True)
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _put_cells(self) -> None:
+        await self._cells.put(known_cells(self._record, self._histories))
+
+    async def _is_ready(self) -> bool:
+        """Whether stories may begin. Raises what kept the sprint from being ready."""
+        if self._readying is None:
+            return True
+        if not self._readying.done():
+            return False
+        readying, self._readying = self._readying, None
+        readying.result()
+        await self._put_cells()
+        return True
 
     @property
     def _record(self) -> SprintRecord:
@@ -117,8 +138,9 @@ class Supervisor:
                 return
             await self._brake.budget(self._board.budget)
             await self._block()
-            await self._start_ready()
-            if not self._running or (self.paused and self._all_wait()):
+            if ready := await self._is_ready():
+                await self._start_ready()
+            if (not self._running and (ready or not self._open())) or (self.paused and self._all_wait()):
                 await self._brake.at_rest(self._standing.not_begun, self.held or "")
                 if not self._stays or not (self._running or self._standing.not_begun):
                     return
@@ -133,7 +155,8 @@ class Supervisor:
         moved = asyncio.create_task(self._board.moved(version), name="board-moved")
         freed = asyncio.create_task(changed.wait(), name="slots-changed")
         try:
-            await asyncio.wait({*self._running, moved, freed}, return_when=asyncio.FIRST_COMPLETED)
+            readying = {self._readying} if self._readying is not None else set()
+            await asyncio.wait({*self._running, *readying, moved, freed}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             moved.cancel()
             freed.cancel()
@@ -209,6 +232,10 @@ class Supervisor:
             outcome = StoryOutcome(id=story_id, status=StoryStatus.FAILED, findings=(finding,))
         await self._books.ended(outcome)
         await self._brake.after(outcome)
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work
 
 
 def _done(status: StoryStatus) -> bool:

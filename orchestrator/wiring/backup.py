@@ -33,7 +33,8 @@ from orchestrator.wiring.sprints import finished
 
 _SCRATCH = ".backup-"
 _APART = frozenset(
-    {"sprints", "mirrors", "replies", "analyses", "daemon", "repositories", "environments", ".restoring", ".gitignore"}
+    {"sprints", "mirrors", "replies", "analyses", "daemon", "repositories", "environments", "bases", ".restoring"}
+    | {".gitignore"}
 )
 """What is not copied as it stands: it is looked at on its own, or made again."""
 

@@ -12,6 +12,7 @@ from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.redaction import redact, secrets_of
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, Settings, load
+from orchestrator.wiring.doctor_project import ProjectLook, look_at_project
 from orchestrator.wiring.doctor_sandbox import battery_rows, tier_rows
 from orchestrator.wiring.providers import PROVIDERS, key_problem, key_variable, policies_of, seats_of, stronger_of
 from orchestrator.wiring.routed_provider import Seat
@@ -30,6 +31,19 @@ async def examine(config: Path | None, overrides: Sequence[str], *, sandbox: boo
         todo = "correct it; nothing else can be looked at before"
         return [_row("settings", "configuration", "a configuration that can be read", error.message, todo)]
     return await rows_of(settings, environment, sandbox=sandbox)
+
+
+async def examine_project(
+    repo: Path, config: Path | None, overrides: Sequence[str], *, sandbox: bool = False
+) -> ProjectLook:
+    """`examine`, and what the repository's last commit comes to here: its dependencies are installed, its tests run."""
+    rows = await examine(config, overrides, sandbox=sandbox)
+    try:
+        settings, environment = await asyncio.to_thread(load, config, overrides)
+    except ConfigError:  # `examine` has a row for it
+        return ProjectLook(rows=tuple(rows))
+    look = await look_at_project(repo, settings, environment)
+    return look.model_copy(update={"rows": (*rows, *look.rows)})
 
 
 async def rows_of(settings: Settings, environment: Environment, *, sandbox: bool = False) -> list[DoctorRow]:

@@ -57,7 +57,7 @@ class Fleet:
 
     def states(self) -> tuple[SprintState, ...]:
         """How each sprint is."""
-        return tuple(_state(served) for served in self.served)
+        return tuple(_state(served, self.why_waiting(served.record.sprint)) for served in self.served)
 
     def is_free(self, sprint: str) -> bool:
         """Whether a sprint is not at work and may be tried now."""
@@ -128,8 +128,9 @@ class Fleet:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-def _state(served: ServedSprint) -> SprintState:
-    reason = served.site.held if served.site is not None else ""
+def _state(served: ServedSprint, waited: str) -> SprintState:
+    """`waited` is why it could not be worked on before: that stays until it has its site."""
+    reason = served.site.held if served.site is not None else waited
     return SprintState(
         sprint=served.record.sprint,
         backlog=served.record.backlog,

@@ -21,10 +21,9 @@ from orchestrator.settings import Environment
 from orchestrator.sprint.board import Board
 from orchestrator.sprint.history import StoryHistory
 from orchestrator.sprint.pause import why_it_rests
-from orchestrator.sprint.report import build_report, with_sandbox
+from orchestrator.sprint.report import build_report, with_facts
 from orchestrator.sprint.report_markdown import render_report
-from orchestrator.wiring.reports import places_of
-from orchestrator.wiring.sandboxes import sandbox_told
+from orchestrator.wiring.reports import facts_told, places_of
 from orchestrator.wiring.sprints import event_url, histories_of, saved_report, sprint_events
 
 
@@ -147,7 +146,7 @@ class Reader:
         return SprintView(
             record=record,
             histories=histories,
-            report=with_sandbox(report, sandbox_told(events)),
+            report=with_facts(report, facts_told(events)),
             running_pid=holder(self._folder.lock(record.sprint)),
             paused=board.reason or rests,
             held={story: why for story in record.story_ids if (why := board.held(story))},

@@ -8,15 +8,18 @@ from pathlib import Path
 
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.base import Value
+from orchestrator.domain.base_trial import BASE_TRIED, BaseTrial
+from orchestrator.domain.events import Event
 from orchestrator.domain.outcome import SprintReport
 from orchestrator.domain.redaction import redact, redacted
-from orchestrator.domain.sandbox import SandboxFacts
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import Story
 from orchestrator.errors import RepositoryError, WorkspaceError
 from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.report import build_report, with_sandbox
+from orchestrator.sprint.report import build_report, with_facts
 from orchestrator.sprint.report_markdown import Places, render_report
+from orchestrator.wiring.sandboxes import sandbox_told
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ def save_report(
     stories: Iterable[Story],
     paused: str | None = None,
     secrets: Sequence[str] = (),
-    sandbox: SandboxFacts | None = None,
+    facts: Mapping[str, Value | None] | None = None,
 ) -> tuple[SprintReport, Path]:
     """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
 
@@ -64,7 +67,7 @@ def save_report(
     titles = {name: row.title for name, row in rows.items()} | record.titles
     criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
     told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
-    told = with_sandbox(told, sandbox)
+    told = with_facts(told, facts or {})
     # Of a thousand stories each form takes room: none is held longer than the next one needs it.
     plain = redacted(told.model_dump(mode="json"), secrets)
     del told
@@ -73,6 +76,17 @@ def save_report(
     del plain
     markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
     return report, folder.save_report(record.sprint, text, markdown)
+
+
+def facts_told(events: Sequence[Event]) -> dict[str, Value | None]:
+    """What `with_facts` takes, as the events of the sprint itself tell it; None for what none of them tells."""
+    return {"sandbox": sandbox_told(events), "base": _base_told(events)}
+
+
+def _base_told(events: Iterable[Event]) -> BaseTrial | None:
+    """What came of the base, as the sprint's events tell it; None where it was not tried."""
+    told = [event.data["base"] for event in events if event.name == BASE_TRIED]
+    return BaseTrial.model_validate(told[-1]) if told else None
 
 
 def places_of(folder: StateFolder, record: SprintRecord) -> Places:

@@ -25,7 +25,7 @@ from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import BacklogContent
 from orchestrator.domain.words import counted
 from orchestrator.engine.durable import DurableEngine
-from orchestrator.errors import ConfigError, RepositoryError
+from orchestrator.errors import BaseUnusable, ConfigError, RepositoryError
 from orchestrator.ports import Backlog, Clock, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Policies, Settings, forget_secrets
@@ -36,10 +36,10 @@ from orchestrator.wiring.brought import brought, with_plans
 from orchestrator.wiring.given_plans import read_plans, require_valid, to_read_again
 from orchestrator.wiring.options import RunOptions, default_repository
 from orchestrator.wiring.providers import open_providers, policies_of
-from orchestrator.wiring.reports import RunResult, push, save_report
+from orchestrator.wiring.reports import RunResult, facts_told, push, save_report
 from orchestrator.wiring.routed_provider import RoutedProvider
 from orchestrator.wiring.runners import project_runner
-from orchestrator.wiring.sandboxes import begun_events, sandbox_for, sandbox_told
+from orchestrator.wiring.sandboxes import begun_events, sandbox_for
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
 from orchestrator.wiring.sprints import (
@@ -116,7 +116,7 @@ class Run:
                 self._secrets = await known_secrets(workspace, self._secrets, self._tell)
                 if options.push_to:
                     await self._check_push(chosen, workspace, repository.path, options.push_to)
-                record, paused = await self._work(chosen, provider, library, workspace, lock.fd)
+                record, paused = await self._begun(chosen, provider, library, workspace, lock.fd)
                 chosen = replace(chosen, record=record)
                 unpushed = await push(workspace, repository.path, options.push_to)
                 return await asyncio.to_thread(self._result, chosen, workspace, paused, unpushed)
@@ -173,6 +173,18 @@ class Run:
         self._tell(f"sprint {record.sprint}: {counted(len(record.story_ids), 'story', 'stories')}")
         return Chosen(record=record, continued=False, content=content)
 
+    async def _begun(
+        self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
+    ) -> tuple[SprintRecord, str | None]:
+        """`_work`. Raises BaseUnusable, and the sprint has then not begun: the next one starts from a better base."""
+        try:
+            return await self._work(chosen, provider, library, workspace, lock_fd)
+        except BaseUnusable:
+            histories = await asyncio.to_thread(histories_of, self._environment, self._folder, chosen.record)
+            if all(history.outcome is None for history in histories.values()):  # nobody cancelled one meanwhile
+                await self._not_begun(chosen.record, workspace)
+            raise
+
     async def _work(
         self, chosen: Chosen, provider: RoutedProvider, library: PromptLibrary, workspace: GitWorkspace, lock_fd: int
     ) -> tuple[SprintRecord, str | None]:
@@ -192,6 +204,8 @@ class Run:
                 await works.sink.emit(event)
             site = await asyncio.to_thread(self._site, works, chosen, workspace, library, lock_fd)
             async with site:
+                if record.plans and all(history.started is None for history in histories.values()):
+                    await site.require_base()  # reading a person's plan is paid for
                 policies = policies_of(settings, self._options.provider)
                 site.plans.update(await self._plans(chosen, histories, works.engine, policies, workspace))
                 backlog = await self._backlog()
@@ -261,7 +275,7 @@ class Run:
     def _result(self, chosen: Chosen, workspace: GitWorkspace, paused: str | None, unpushed: str | None) -> RunResult:
         place = (self._environment, self._folder, chosen.record)
         histories = histories_of(*place, patience_s=PATIENCE_S)
-        facts = sandbox_told(sprint_events(*place, patience_s=PATIENCE_S))
+        facts = facts_told(sprint_events(*place, patience_s=PATIENCE_S))
         told = (chosen.content.stories, paused, self._secrets, facts)
         report, path = save_report(self._folder, chosen.record, histories, *told)
         return RunResult(

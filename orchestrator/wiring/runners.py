@@ -11,7 +11,6 @@ from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.suite_runner import ProjectRunner
-from orchestrator.ports import SuiteRunner
 from orchestrator.settings import Environment, Settings
 
 
@@ -24,7 +23,7 @@ def project_runner(
     slots: AbstractAsyncContextManager[object] | None = None,
     lock_fds: tuple[int, ...] = (),
     base: BaseCommit | None = None,
-) -> SuiteRunner:
+) -> ProjectRunner:
     """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
 
     Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit

@@ -12,14 +12,15 @@ from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.story import BacklogContent
+from orchestrator.errors import BaseUnusable
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.report import exit_code
 from orchestrator.wiring.backlogs import open_backlog
-from orchestrator.wiring.reports import save_report
+from orchestrator.wiring.reports import facts_told, save_report
 from orchestrator.wiring.repositories import SharedRepository
 from orchestrator.wiring.runners import project_runner
-from orchestrator.wiring.sandboxes import begun_events, sandbox_told
+from orchestrator.wiring.sandboxes import begun_events
 from orchestrator.wiring.secrecy import known_secrets
 from orchestrator.wiring.site import Site
 from orchestrator.wiring.sprints import (
@@ -65,12 +66,13 @@ class ServedSprint:
 
     async def drive(self, repository: SharedRepository) -> None:
         """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
-        WorkspaceError, ConfigError before anything is done when it cannot be worked on now."""
+        WorkspaceError, ConfigError before anything is done when it cannot be worked on now; BaseUnusable also when
+        nothing has changed since its base could not be run."""
         folder, record = self._works.folder, self.record
         async with SprintLock(folder.lock(record.sprint)) as lock:
             source = Path(record.repo)
-            if not await asyncio.to_thread(source.exists):
-                await repository.now()  # the copy of a remote one is in no backup
+            if record.sprint in self._works.refused or not await asyncio.to_thread(source.exists):
+                await repository.now()  # it may hold something better now; and the copy of a remote one is in no backup
             if record.base:
                 await asyncio.to_thread(expect_there, source)
             found = await open_repository(source)
@@ -84,15 +86,44 @@ class ServedSprint:
             )
             try:
                 await workspace.prepare(source)
+                if await self._moved(workspace, found.base):
+                    return
                 await repository.check_push(workspace, record)
                 secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
                 self._works.sink.hide(secrets)
-                await self._work(workspace, secrets, lock.fd)
+                try:
+                    await self._work(workspace, secrets, lock.fd)
+                except BaseUnusable as error:
+                    self._works.refused[record.sprint] = (self._looked_at(found.base), error.message)
+                    raise
                 if not self.record.cleared:
                     await self._conclude(workspace, secrets, repository)
             finally:
                 self.site = None
                 workspace.close()
+
+    def _looked_at(self, head: str) -> object:
+        """What a sprint whose base cannot be run waits for another one of."""
+        return head, self._content, self.settings
+
+    async def _moved(self, workspace: GitWorkspace, head: str) -> bool:
+        """Whether the sprint starts from another commit, as its base could not be run and the repository has gone on.
+
+        The record is another one then, and the daemon begins with that. Raises BaseUnusable when nothing has changed.
+        """
+        record, refused = self.record, self._works.refused.get(self.record.sprint)
+        if refused is None:
+            return False
+        if head != record.base:
+            await workspace.remove_result()
+            moved = record.model_copy(update={"base": head})
+            await asyncio.to_thread(self._works.folder.save, moved)
+            del self._works.refused[record.sprint]
+            return True
+        looked_at, why = refused
+        if looked_at == self._looked_at(head):
+            raise BaseUnusable(why)
+        return False
 
     async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
         folder, environment, record = self._works.folder, self._environment, self.record
@@ -138,7 +169,7 @@ class ServedSprint:
     async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
         folder, record, environment = self._works.folder, self.record, self._environment
         histories = await asyncio.to_thread(histories_of, environment, folder, record)
-        facts = sandbox_told(await asyncio.to_thread(sprint_events, environment, folder, record))
+        facts = facts_told(await asyncio.to_thread(sprint_events, environment, folder, record))
         # In this order: a sprint with a report and this event is not looked at again.
         unpushed = await repository.push(workspace, record)
         report, path = await asyncio.to_thread(

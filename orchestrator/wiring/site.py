@@ -18,8 +18,10 @@ from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.board import Board
 from orchestrator.sprint.history import FINISHED, StoryHistory
+from orchestrator.sprint.older_tests import OlderTests
 from orchestrator.sprint.spending import Spending
 from orchestrator.sprint.supervisor import Supervisor
+from orchestrator.wiring.base import SprintBase
 from orchestrator.wiring.briefs import Briefs
 from orchestrator.wiring.given_plans import is_current
 from orchestrator.wiring.providers import policies_of
@@ -50,7 +52,10 @@ class Site:
         self._works, self._chosen = works, chosen
         self._settings, self._environment, self._provider = settings, environment, provider
         masks = masks_of(works.folder, secrets)
-        self.story_body, self.plan_body = story_body(library, workspace, runner, masks), plan_body(library, masks)
+        older = OlderTests()
+        self.story_body = story_body(library, workspace, runner, masks, older)
+        self.plan_body = plan_body(library, masks)
+        self._base = SprintBase(works, chosen.record.sprint, workspace, runner, older)
         self.plans: dict[str, GivenPlan] = {}
         self._spending = Spending()
         self.board = Board(chosen.record.sprint, lambda: works.hold or self._spending.over(self._settings.budget))
@@ -108,8 +113,11 @@ class Site:
     ) -> str | None:
         """Until every story has its outcome, or the sprint rests (with `stays`: until it goes on and ends).
 
-        Why it rests, or None.
+        Why it rests, or None. Raises BaseUnusable before anything is paid for.
         """
+        begun = any(history.started for history in histories.values())
+        if begun:
+            await self._base.recall(self._settings)
         async with BacklogWriter(backlog, warn) as cells:
             supervisor = Supervisor(
                 record=self.record,
@@ -126,10 +134,15 @@ class Site:
                 stop_after_failures=self._settings.sprint.stop_after_failures,
                 failed=failed,
                 stays=stays,
+                ready=None if begun else self.require_base,
             )
             self._supervisor = supervisor
             await supervisor.run()
             return "the sprint was reset" if supervisor.cleared else supervisor.held
+
+    async def require_base(self) -> None:
+        """Try the base commit, unless that was done. Raises BaseUnusable."""
+        await self._base.require(self._settings)
 
     async def _payload(self, story: Story) -> dict[str, object]:
         return await self._briefs.payload(story)

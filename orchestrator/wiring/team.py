@@ -45,9 +45,16 @@ def schema_texts() -> Mapping[str, str]:
     return {name: json.dumps(model.model_json_schema(), ensure_ascii=False) for name, model in WIRE_SCHEMAS.items()}
 
 
-def story_body(library: PromptLibrary, workspace: Workspace, runner: SuiteRunner, masks: Masks = NO_KEY) -> StoryBody:
-    """What the engine runs for each story; its payload is `story_payload`'s."""
-    schemas, older, scans = schema_texts(), OlderTests(), asyncio.Semaphore(SCANS_AT_ONCE)
+def story_body(
+    library: PromptLibrary,
+    workspace: Workspace,
+    runner: SuiteRunner,
+    masks: Masks = NO_KEY,
+    older: OlderTests | None = None,
+) -> StoryBody:
+    """What the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
+    older = OlderTests() if older is None else older
+    schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
 
     async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
         brief = StoryBrief.model_validate(payload["brief"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
@@ -76,6 +77,10 @@ class Works:
         self.engine = self._engine()
         self.hold = ""
         """Why no sprint of this process pays for anything now; "" when they do."""
+        self.bases: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Who tries a base commit holds the lock of its key."""
+        self.refused: dict[str, tuple[object, str]] = {}
+        """Sprint whose base cannot be run → what was looked at then, and why."""
         self._places: dict[str, asyncio.Future[Place]] = {}
         self._stack, self._running = AsyncExitStack(), AsyncExitStack()
 
@@ -120,6 +125,7 @@ class Works:
 
     def change(self, settings: Settings, provider: RoutedProvider) -> None:
         """What begins from now on goes by these."""
+        self.refused.clear()
         self.slots.resize(settings.concurrency.stories)
         self._lanes.resize(settings.concurrency.turns)
         self.commands.resize(settings.concurrency.commands)

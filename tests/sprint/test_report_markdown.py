@@ -10,7 +10,7 @@ from orchestrator.domain.sandbox import SandboxFacts, Tier
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.sprint.history import fold
-from orchestrator.sprint.report import build_report, with_sandbox
+from orchestrator.sprint.report import build_report, with_facts
 from orchestrator.sprint.report_facts import REST, STAGES
 from orchestrator.sprint.report_markdown import Places, render_report
 
@@ -192,8 +192,8 @@ def test_what_the_answer_loop_tells_stands_in_both_reports() -> None:
 def test_the_tier_of_the_commands_is_told() -> None:
     histories = fold(RECORD, EVENTS)
     facts = SandboxFacts(tier=Tier.PLAIN, holds=("limits",), missing=("files", "network"), note="bubblewrap | none")
-    report = with_sandbox(build_report(RECORD, histories, {}), facts)
+    report = with_facts(build_report(RECORD, histories, {}), {"sandbox": facts})
     assert report.model_dump(mode="json")["totals"]["sandbox"] == facts.model_dump(mode="json")
     told = "Commands ran in the sandbox tier `plain`. Held: limits. Missing: files, network. bubblewrap \\| none"
     assert f"\n\n{told}\n\n" in render_report(report, histories, PLACES)
-    assert with_sandbox(report, None) is report
+    assert with_facts(report, {"sandbox": None}) == report

@@ -17,18 +17,28 @@ from orchestrator.adapters.simulated import SimulatedRunner
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.control import Verb
 from orchestrator.domain.events import Event
-from orchestrator.domain.testing import TestReport
+from orchestrator.domain.testing import RunProblem, TestReport
 from orchestrator.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.settings import load
 from orchestrator.sprint import story as story_module
-from orchestrator.wiring import ending, serving
+from orchestrator.wiring import ending, fleet, serving
 from orchestrator.wiring.control import order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.renewal import Renewal
 from orchestrator.wiring.replanning import replan
 from orchestrator.wiring.serve import Daemon
-from tests.support import APPROVED, Team, breakdown, make_repo, module_of, plain_environment, suite_text, write_backlog
+from tests.support import (
+    APPROVED,
+    Team,
+    breakdown,
+    git,
+    make_repo,
+    module_of,
+    plain_environment,
+    suite_text,
+    write_backlog,
+)
 
 
 class Field:
@@ -124,6 +134,70 @@ class Green(SimulatedRunner):
     def _names(self, root: Path) -> list[str]:
         texts = [path.read_text() for path in sorted(root.glob("tests/test_*.py"))]
         return [name for text in texts for name in re.findall(r"^def (test_\w+)", text, re.M)]
+
+
+class Rooms(Green):
+    """A base with a file `broken` cannot be installed; `lasts_s` is how long it takes to try one."""
+
+    lasts_s = 0.0
+
+    async def run(self, root: Path, *, files: Sequence[str] | None = None, **more: Any) -> TestReport:
+        if more["key"].endswith("-base") and files is None:
+            await asyncio.sleep(self.lasts_s)
+            if await asyncio.to_thread((root / "broken").exists):
+                return TestReport(problem=RunProblem.INSTALL_FAILED, output="there is no wheel of nosuch")
+        return await super().run(root, files=files, **more)
+
+
+OLD_TESTS = {"tests/test_old.py": "def test_old():\n    assert True is not None\n"}
+
+
+@pytest.mark.parametrize("mended_by", ["repository", "configuration"])
+async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
+    field: Field, monkeypatch: pytest.MonkeyPatch, mended_by: str
+) -> None:
+    monkeypatch.setattr(serving, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(fleet, "AGAIN_S", 0.3)
+    repo = await asyncio.to_thread(make_repo, field.folder / "repo", {**OLD_TESTS, "broken": "x"})
+    field.team.good("US-001")
+    field.rows("US-001")
+    async with field.daemon() as daemon:
+        await field.until(lambda: field.named("sprint_waits"))
+        await asyncio.sleep(1.2)
+        assert (len(field.named("sprint_waits")), len(field.named("base_begun"))) == (1, 1), "told and tried once"
+        assert "there is no wheel of nosuch" in field.named("sprint_waits")[0].message
+        (state,) = daemon.state().sprints
+        assert (state.phase, "its dependencies cannot be installed" in state.reason) == ("paused", True)
+        assert not any((await daemon.readiness()).values())
+        assert field.calls() == []
+        if mended_by == "repository":
+            await asyncio.to_thread(git, repo, "rm", "--quiet", "broken")
+            await asyncio.to_thread(git, repo, "commit", "--quiet", "--message", "Mended")
+        else:
+            field.overrides.append("environment.base=warn")
+            await daemon.reload()
+        await field.until(lambda: field.named("sprint_ended"))
+    assert field.report("SP-001") == {"US-001": "done"}
+    assert len(field.named("base_begun")) == 2
+
+
+async def test_orders_and_the_end_of_the_daemon_do_not_wait_for_the_base(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(Rooms, "lasts_s", 60.0)
+    await asyncio.to_thread(make_repo, field.folder / "repo", OLD_TESTS)
+    for story in ("US-001", "US-002"):
+        field.team.good(story)
+    field.rows("US-001", "US-002")
+    async with field.daemon():
+        await field.until(lambda: field.named("base_begun"))
+        assert (await field.order(Verb.CANCEL, story="US-001")).done
+    monkeypatch.setattr(Rooms, "lasts_s", 0.0)
+    async with field.daemon():
+        await field.until(lambda: field.named("sprint_ended"))
+    assert field.report("SP-001") == {"US-001": "cancelled", "US-002": "done"}
+    assert len(field.named("base_begun")) == 2, "what was cut is tried again"
 
 
 @pytest.fixture
