@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
@@ -28,8 +29,11 @@ def project_runner(
     Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run.
     """
     path = command_path(environment)
-    commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
+    network = FetchNetwork(variables, settings.environment.hosts)
+    commands = LimitedCommandRunner(
+        settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox, network=network
+    )
     layers = environment.home / "environments" / "python"
     venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox)
     node = folder.with_name(f"{folder.name}-node")
