@@ -139,7 +139,7 @@ def read_sources(variables: Mapping[str, str], machine: Mapping[str, str], hosts
 
 
 def place_at(url: SplitResult) -> Place:
-    """Raises ValueError for a port that is none."""
+    """Of an address with http or https. Raises ValueError for a port that is none."""
     return Place((url.hostname or "").rstrip("."), url.port or _PORTS.get(url.scheme, 443))
 
 
@@ -163,8 +163,8 @@ def _addresses(name: str, value: str) -> Iterator[SplitResult]:
         try:
             url = urlsplit(text)
             place_at(url)
-        except ValueError as error:
-            raise ConfigError(f"{name} holds an address that is none: {error}") from error
+        except ValueError:
+            raise ConfigError(f"{name} holds an address that is none") from None  # it may hold a password
         yield url
 
 
@@ -249,12 +249,10 @@ def _upstreams(variables: Mapping[str, str], machine: Mapping[str, str]) -> dict
 
 def _upstream(text: str) -> Upstream:
     url = urlsplit(text if "://" in text else f"http://{text}")
-    try:
-        place = Place(url.hostname or "", url.port or _PORTS[url.scheme])
-    except (ValueError, KeyError):
-        raise ConfigError(f"the proxy of this machine is none of http or https: {url.scheme}") from None
+    if url.scheme not in _PORTS:
+        raise ConfigError(f"the proxy of this machine is one of {url.scheme}: only those of http and https serve")
     shown = None if url.username is None else basic(unquote(url.username), unquote(url.password or ""))
-    return Upstream(place=place, tls=url.scheme == "https", authorization=shown)
+    return Upstream(place=place_at(url), tls=url.scheme == "https", authorization=shown)
 
 
 def _paths(variables: Mapping[str, str]) -> Iterator[Path]:
