@@ -212,7 +212,7 @@ async def test_the_machines_own_proxy_is_gone_through_with_its_credentials(tier:
         spared = read_sources({}, {**machine, "no_proxy": "localhost, .example"})
         assert spared.upstream("http", Place("packages.example", 80)) is None
         assert spared.upstream("https", Place("pypi.org", 443)) is not None
-    with pytest.raises(ConfigError, match="one of socks5: only http"):
+    with pytest.raises(ConfigError, match="one of socks5: only those"):
         read_sources({"ALL_PROXY": "socks5://127.0.0.1:9"}, {})
 
 

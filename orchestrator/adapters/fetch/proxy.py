@@ -26,8 +26,6 @@ _PAGE_BYTES = 64 << 20
 _HOP = {b"connection", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te", b"upgrade"}
 _METHODS = {b"GET", b"HEAD", b"POST"}
 
-Headers = list[tuple[bytes, bytes]]
-
 
 class FetchProxy:
     """Serves one step, who shows `token`; `told` fills with sentences about what it could not have."""
@@ -51,7 +49,7 @@ class FetchProxy:
                 group.create_task(self._serve(accepted))
 
     async def _serve(self, accepted: socket.socket) -> None:
-        with contextlib.suppress(OSError, EOFError, TimeoutError):
+        with contextlib.suppress(OSError, h11.ProtocolError):  # the step hung up, or spoke nonsense to the end
             reader, writer = await asyncio.open_connection(sock=accepted)
             async with _closing(writer):
                 await _Client(reader, writer).serve(self)
@@ -102,9 +100,11 @@ class FetchProxy:
 
     def _request(self, request: h11.Request, place: Place, path: str, upstream: Upstream | None) -> h11.Request:
         """As the registry, or the machine's own proxy, is to get it."""
-        authorization = self._sources.authorization(place, path)
+        # Only for what is read: who shows credentials may often publish as well.
+        authorization = None if request.method == b"POST" else self._sources.authorization(place, path)
         own = {b"host", *((b"authorization",) if authorization else ())}
-        named = place.host if place.port == (443 if place in self._sources.spoken else 80) else str(place)
+        usual = place.port == (443 if place in self._sources.spoken else 80)
+        named = str(place).rpartition(":")[0] if usual else str(place)
         headers = [(b"Host", named.encode()), (b"Connection", b"close")]
         headers += [one for one in request.headers if one[0] not in _HOP | own]
         if authorization:

@@ -4,11 +4,11 @@ import contextlib
 import importlib
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.adapters.sandbox.door import through
 from orchestrator.adapters.sandbox.places import etc, outermost, private_repository, system, tools
 from orchestrator.adapters.sandbox.seccomp import Sockets, program
 from orchestrator.adapters.sandbox.tier import Command, Confined
@@ -27,6 +27,14 @@ _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
 _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
 """The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
+_OPEN_DOOR = """\
+import os, socket, sys
+with socket.socket(fileno=int(sys.argv[1])) as door, socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
+    socket.send_fds(door, [b"."], [listener.fileno()])
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Opens the proxy's port on the command's loopback and sends it out to us. A socket belongs to the network that it was
+made in, whoever holds it, so nothing has to run inside beside the command."""
 
 
 class Form(NamedTuple):
@@ -148,11 +156,12 @@ class NamespaceSandbox:
 
 def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     """The environment comes last: whatever it does to programs that start is done to the command alone."""
-    door = () if command.door is None else through(command.door)
+    door = command.door
+    opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), str(door.port))
     variables = [f"{name}={value}" for name, value in command.env.items()]
     if own is None:
-        return (*door, _ENV, "-i", *variables, *_START, *command.argv)
-    inner = (*door, _ENV, "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
+        return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
+    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
     user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
     kept = ",+dac_read_search" if look else ""
     rights = (
