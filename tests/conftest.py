@@ -86,6 +86,12 @@ def no_network() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def open_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that fetch from the public registries, by a proxy in this process."""
+    monkeypatch.setattr("tests.conftest.is_local", lambda _: True)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_blocking(no_network: None) -> Iterator[None]:
     """A blocking call of our code on a running event loop raises BlockingError."""

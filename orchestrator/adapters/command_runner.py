@@ -13,12 +13,14 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.sandbox.disk import DiskWatch
 from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox, Sandbox
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
+from orchestrator.errors import ConfigError
 from orchestrator.settings.model import CommandSettings
 
 T = TypeVar("T")
@@ -36,7 +38,8 @@ class LimitedCommandRunner:
 
     Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
     that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
-    once. Several may run at once; cancelling a run ends its whole tree before the cancellation goes on.
+    once. `network` is the way of what fetches. Several may run at once; cancelling a run ends its whole tree before the
+    cancellation goes on.
     """
 
     def __init__(
@@ -46,12 +49,14 @@ class LimitedCommandRunner:
         lock_fds: tuple[int, ...] = (),
         slots: AbstractAsyncContextManager[object] | None = None,
         sandbox: Sandbox | None = None,
+        network: FetchNetwork | None = None,
     ) -> None:
         self._settings = settings
         self._path = path
         self._lock_fds = lock_fds
         self._slots = slots
         self._sandbox = sandbox or PlainSandbox()
+        self._network = network or FetchNetwork({})
 
     async def run(
         self,
@@ -111,9 +116,12 @@ class LimitedCommandRunner:
         started = time.monotonic()
         watch = DiskWatch((command.tree, command.scratch), self._settings.disk_mb * MB, stop)
         try:
-            async with in_threads(self._sandbox.confined(command)) as confined, watch.running():
-                ended = await run_launched(self._launch(command, confined, timeout_s), stop)
-        except (OSError, ValueError) as error:
+            async with self._with_network(command) as (joined, told):
+                async with in_threads(self._sandbox.confined(joined)) as confined, watch.running():
+                    ended = await run_launched(self._launch(joined, confined, timeout_s), stop)
+                if ended.exit_code != 0 and told:
+                    ended = ended._replace(note="\n".join(filter(None, (ended.note, *told))))
+        except (OSError, ValueError, ConfigError) as error:
             reason = getattr(error, "strerror", None) or error
             ended = Ended(NOT_STARTED, None, None, "", f"{command.argv[0][:500]!r} could not be started: {reason}")
         if watch.told and ended.limit is None:
@@ -125,6 +133,12 @@ class LimitedCommandRunner:
             limit=ended.limit,
             duration_s=round(time.monotonic() - started, 3),
         )
+
+    def _with_network(self, command: Command) -> AbstractAsyncContextManager[tuple[Command, list[str]]]:
+        """The command, and a list that fills with what it could not fetch."""
+        if not command.access.fetch:
+            return contextlib.nullcontext((command, []))
+        return self._network.joined(command, own_loopback=self._sandbox.own_loopback)
 
     def _launch(self, command: Command, confined: Confined, timeout_s: float | None) -> Launch:
         settings = self._settings

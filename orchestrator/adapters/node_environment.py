@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.fetch.npm_settings import npm_variables
 from orchestrator.adapters.npm_requirements import MANIFEST, REGISTRY, NpmRequirements, gather
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.tree_reading import read_text, root_files
@@ -62,11 +63,12 @@ class NodeEnvironments:
     ) -> None:
         rules = rules or SandboxSettings()
         self._registry = rules.registries.npm
+        self._variables = variables
         self._packages = rules.packages
         self._folder = folder.absolute()
         self._runner = runner
         self._timeout_s = settings.install_timeout_s
-        self._env = {name: variables[name] for name in settings.install_env if name in variables}
+        self._handed_on = {name: variables[name] for name in settings.install_env if name in variables}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str) -> NodePackages:
@@ -78,7 +80,8 @@ class NodeEnvironments:
         if not _KEY.match(key):
             raise ValueError(f"{key!r} cannot name an environment")
         async with self._locks.setdefault(key, asyncio.Lock()):
-            wanted = await asyncio.to_thread(_wanted, root, self._hosts())
+            env = await asyncio.to_thread(self._environment)
+            wanted = await asyncio.to_thread(_wanted, root, _hosts(env))
             refusals = (*wanted.refusals, *refused_packages(wanted.names, self._packages))
             if refusals:
                 return NodePackages(problem="Packages were not installed. " + "; ".join(refusals))
@@ -86,30 +89,33 @@ class NodeEnvironments:
                 return NodePackages()
             home, digest = self._folder / key, _digest(wanted)
             if not await asyncio.to_thread(_is_ready, home, digest):
-                failed = await self._install(home, wanted)
+                failed = await self._install(home, wanted, env)
                 if failed is not None:
                     return failed
                 # Written last: an installation that was cut half-way has no marker and starts again.
                 await asyncio.to_thread(_write_marker, home, digest)
             return NodePackages(modules=home / MODULES, key=digest[:32])
 
-    async def _install(self, home: Path, wanted: NpmRequirements) -> NodePackages | None:
+    async def _install(self, home: Path, wanted: NpmRequirements, env: dict[str, str]) -> NodePackages | None:
         await asyncio.to_thread(_prepare, home, wanted)
         verb = "install" if wanted.lock_name is None else "ci"
-        registry = () if self._registry is None else (f"--registry={self._registry}",)
-        argv = ["npm", verb, *_OPTIONS, *registry]
-        access = Access(fetch=True)
-        result = await self._runner.run(argv, cwd=home, env=self._env, timeout_s=self._timeout_s, access=access)
+        argv, access = ["npm", verb, *_OPTIONS], Access(fetch=True)
+        result = await self._runner.run(argv, cwd=home, env=env, timeout_s=self._timeout_s, access=access)
         if result.ok:
             return None
         how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
         return NodePackages(problem=f"`npm {verb}` could not install the packages ({how}).", output=result.output)
 
-    def _hosts(self) -> frozenset[str]:
-        """Hosts that a lock file may name: the public registry's and those of the registry that is configured."""
-        configured = (value for name, value in self._env.items() if name.lower() == "npm_config_registry")
-        own = () if self._registry is None else (self._registry,)
-        return frozenset({REGISTRY, *(urlsplit(value).netloc for value in (*configured, *own))})
+    def _environment(self) -> dict[str, str]:
+        """npm's variables. Blocks."""
+        registry = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
+        return {**npm_variables(self._variables), **self._handed_on, **registry}
+
+
+def _hosts(env: Mapping[str, str]) -> frozenset[str]:
+    """Hosts that a lock file may name: the public registry's and those of the registries that are configured."""
+    configured = (urlsplit(value) for name, value in env.items() if name.upper().endswith("REGISTRY"))
+    return frozenset({REGISTRY, *(url.netloc.rpartition("@")[2] for url in configured)})
 
 
 @contextlib.asynccontextmanager

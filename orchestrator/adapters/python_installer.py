@@ -22,7 +22,6 @@ _AS_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
-    "no-index": "UV_NO_INDEX",
     "trusted-host": "UV_INSECURE_HOST",
     "cert": "SSL_CERT_FILE",
     "client-cert": "SSL_CLIENT_CERT",
@@ -34,6 +33,9 @@ _AS_UV = {
     "timeout": "UV_HTTP_TIMEOUT",
     "default-timeout": "UV_HTTP_TIMEOUT",
 }
+_NO_INDEX = {"UV_DEFAULT_INDEX": "file:///nonexistent"}
+"""uv has an option for it and no variable, and goes to the public index where no other one is named."""
+_ON = {"1", "true", "yes", "on"}
 _REFUSED = frozenset({"requirement", "editable", "no-deps", "platform", "python-version", "implementation", "abi"})
 """What changes which packages are installed."""
 
@@ -68,13 +70,11 @@ class Installer:
 
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
-        if self._uv is None:
-            registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
-            return {**self._pip_variables(), **self._handed_on, **registry}
         if self._told is None:
             self._told = pip_settings(self._pip_variables())
-        found = as_uv(self._told)
-        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        uv = self._uv is not None
+        found, index = (as_uv(self._told), "UV_DEFAULT_INDEX") if uv else (_as_pip(self._told), "PIP_INDEX_URL")
+        registry = {} if self._registry is None else {index: self._registry}
         return {**found, **self._handed_on, **registry, **self.alone()}
 
     def alone(self) -> dict[str, str]:
@@ -108,9 +108,16 @@ def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
     for name, joint in (("UV_INDEX", " "), ("UV_FIND_LINKS", ","), ("UV_INSECURE_HOST", " ")):
         if name in found:
             found[name] = joint.join(found[name].split())
-    if settings.get("pre", "").lower() in {"1", "true", "yes", "on"}:
+    if settings.get("pre", "").lower() in _ON:
         found["UV_PRERELEASE"] = "allow"
+    if settings.get("no-index", "").lower() in _ON:
+        found = {name: value for name, value in found.items() if name != "UV_INDEX"} | _NO_INDEX
     return found
+
+
+def _as_pip(settings: Mapping[str, str]) -> dict[str, str]:
+    """As variables, for where pip's files cannot be read."""
+    return {f"PIP_{name.upper().replace('-', '_')}": " ".join(value.split("\n")) for name, value in settings.items()}
 
 
 def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -51,8 +51,11 @@ class Access(Value):
     readable: tuple[Path, ...] = ()
     """Files and folders that it may read."""
     fetch: bool = False
-    """For command lines that are built by us and run nothing of a project: the network is on and every file readable;
-    its own folder and its scratch are all it may change."""
+    """It reaches the registries that its variables name and `environment.hosts`, by a proxy of ours and no other way.
+
+    Of its variables it gets neither credentials nor the machine's proxies; certificates and folders of packages that
+    they name it may read.
+    """
 
     def also(self, *paths: Path) -> "Access":
         """With these to read as well."""

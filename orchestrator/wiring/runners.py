@@ -5,6 +5,7 @@ from pathlib import Path
 
 from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
@@ -30,8 +31,11 @@ def project_runner(
     whose tox, nox, hatch and pipeline files count.
     """
     path = command_path(environment)
-    commands = LimitedCommandRunner(settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox)
     variables = environment.variables
+    network = FetchNetwork(variables, settings.environment.hosts)
+    commands = LimitedCommandRunner(
+        settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox, network=network
+    )
     layers = environment.home / "environments" / "python"
     venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox, base)
     node = folder.with_name(f"{folder.name}-node")

@@ -122,6 +122,7 @@ async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.usefixtures("open_network")
 @pytest.mark.parametrize("tier", CONFINED)
 async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_path: Path) -> None:
     settings = CommandSettings()

@@ -41,6 +41,8 @@ def test_what_uv_does_not_know_is_refused_and_what_decides_nothing_is_left() -> 
     with pytest.raises(ConfigError, match="pip is set up with no-deps here"):
         as_uv({"no-deps": "true"})
     assert as_uv({"progress-bar": "off", "pre": "1"}) == {"UV_PRERELEASE": "allow"}
+    without = as_uv({"no-index": "1", "extra-index-url": "https://one.example/simple"})
+    assert without == {"UV_DEFAULT_INDEX": "file:///nonexistent"}, "uv knows no variable for it"
 
 
 def test_options_of_requirements_files_become_words() -> None:

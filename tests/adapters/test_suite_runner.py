@@ -220,6 +220,7 @@ async def test_refused_packages_stop_suite_and_command(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @needs_node
+@pytest.mark.usefixtures("open_network")
 @pytest.mark.parametrize("tier", CONFINED)
 async def test_a_suite_with_packages_from_the_registry(tier: Tier, tmp_path: Path) -> None:
     manifest = json.dumps({"type": "module", "dependencies": {"is-odd": "^3.0.0"}})

@@ -4,9 +4,9 @@ Part of the launcher's program: standard library only, imported by file. Everyth
 done; a command that could not be confined is never run.
 
 `confine` takes what the daemon worked out: `read`, `write`, `devices` (paths; one that is gone is left out), `abi`,
-`tcp` (whether TCP stays open), `uid` (become this user and group; None: stay), `groups` (further ones of that user),
-`look` (keep the right to pass closed folders, within what Landlock allows), `seccomp` (the program as hexadecimal
-digits).
+`tcp` (whether TCP stays open), `ports` (where it does not, those that can be connected to, of any host), `uid` (become
+this user and group; None: stay), `groups` (further ones of that user), `look` (keep the right to pass closed folders,
+within what Landlock allows), `seccomp` (the program as hexadecimal digits).
 """
 
 import ctypes
@@ -17,6 +17,7 @@ from typing import Any
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 READ = 1 << 0 | 1 << 2 | 1 << 3  # execute, read a file, list a folder
 _FIRST = (1 << 13) - 1
+_PATH_BENEATH, _NET_PORT, _CONNECT_TCP = 1, 2, 1 << 1
 _DEVICE_NODES = 1 << 6 | 1 << 11
 DAC_READ_SEARCH, LAST_CAP = 2, 63
 PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 8, 24, 22, 38, 47
@@ -69,7 +70,13 @@ def _ruleset(policy: Mapping[str, Any]) -> int:
     _allow(ruleset, policy["read"], READ, abi)
     _allow(ruleset, policy["write"], everything, abi)
     _allow(ruleset, policy["devices"], everything & ~(1 << 13), abi)
+    for port in policy["ports"] if abi >= 4 else ():
+        _add(ruleset, _NET_PORT, _PortRule(_CONNECT_TCP, port), f"port {port}")
     return ruleset
+
+
+class _PortRule(ctypes.Structure):
+    _fields_ = [("allowed", ctypes.c_uint64), ("port", ctypes.c_uint64)]
 
 
 class _PathRule(ctypes.Structure):
@@ -87,15 +94,14 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int, abi: int) -> None:
         try:
             folder = os.path.isdir(f"/proc/self/fd/{fd}") if os.path.exists("/proc/self/fd") else os.path.isdir(path)
             rule = _PathRule(rights if folder else rights & on_files, fd)
-            _checked(
-                _libc.syscall(
-                    *(ctypes.c_long(ADD_RULE), ctypes.c_int(ruleset), ctypes.c_int(1)),
-                    *(ctypes.byref(rule), ctypes.c_uint(0)),
-                ),
-                f"landlock rule for {path}",
-            )
+            _add(ruleset, _PATH_BENEATH, rule, path)
         finally:
             os.close(fd)
+
+
+def _add(ruleset: int, kind: int, rule: ctypes.Structure, what: str) -> None:
+    words = (ctypes.c_long(ADD_RULE), ctypes.c_int(ruleset), ctypes.c_int(kind), ctypes.byref(rule), ctypes.c_uint(0))
+    _checked(_libc.syscall(*words), f"landlock rule for {what}")
 
 
 def _become(uid: int | None, groups: list[int], look: bool) -> None:

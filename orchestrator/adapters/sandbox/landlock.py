@@ -25,6 +25,8 @@ from orchestrator.domain.sandbox import SandboxFacts, Tier
 
 OLDEST_ABI = 3
 """Before it, a file that may not be written may still be emptied."""
+_NET_ABI = 4
+"""From which it knows ports: of any host, so the proxy's number can be connected to elsewhere as well."""
 _SHARED_MEMORY = "/dev/shm"
 _MACHINE = tuple(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version"))
 """What this machine is and does as a whole: programs ask how many workers they may have. Nothing of a process."""
@@ -37,6 +39,8 @@ class LandlockSandbox:
     `places` are folders in which trees lie, and what is ours: closed wherever they are. `as_user` None: commands get a
     user of their own where the machine allows it, and where that user can come to them.
     """
+
+    own_loopback = False
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class LandlockSandbox:
         self._as_user = (can_change_user() and reachable) if as_user is None else as_user
         self._owners = Owners()
         self._closed = program(Sockets.TCP if shared else Sockets.NONE, shared_processes=True)
-        self._open = program(Sockets.USUAL, shared_processes=True)
+        self._fetching = program(Sockets.TCP, shared_processes=True)
 
     @property
     def facts(self) -> SandboxFacts:
@@ -67,6 +71,7 @@ class LandlockSandbox:
             "name of its user": True,
             "names of files elsewhere": True,
             "network (TCP is open: sandbox.loopback is shared)": self._shared,
+            f"network of what fetches packages (Landlock's ABI is {self._abi}, and 4 is needed)": self._abi < _NET_ABI,
             "own user": not own,
             ".git": not own,
             "attributes of our user's files": not own,
@@ -90,23 +95,24 @@ class LandlockSandbox:
     @contextlib.contextmanager
     def confined(self, command: Command) -> Iterator[Confined]:
         """See the protocol."""
-        fetch = command.access.fetch
+        door = command.door
         with contextlib.ExitStack() as stack:
             own: Slot | None = None
-            if self._as_user and not fetch:
+            if self._as_user:
                 own = stack.enter_context(self._owners.of(command.tree, command.scratch))
-            write = [str(command.tree), str(command.scratch), *([_SHARED_MEMORY] if own or fetch else [])]
+            write = [str(command.tree), str(command.scratch), *([_SHARED_MEMORY] if own else [])]
             readable = (*self._readable, *command.access.readable, *private_repository(command.tree))
             policy = {
-                "read": ["/"] if fetch else [str(path) for path in readable],
+                "read": [str(path) for path in readable],
                 "write": write,
                 "devices": list(DEVICES),
                 "abi": self._abi,
-                "tcp": fetch or self._shared,
+                "tcp": self._shared and door is None,
+                "ports": [] if door is None else [door.port],
                 "uid": None if own is None else own.uid,
                 "groups": [COMMANDS],
                 "look": self._looks(command, own),
-                "seccomp": (self._open if fetch else self._closed).hex(),
+                "seccomp": (self._closed if door is None else self._fetching).hex(),
             }
             held = () if own is None else (own.lock_fd,)
             yield Confined(command.argv, command.env, {"landlock": policy, "own_user": own is not None}, held=held)

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,14 +18,23 @@ from orchestrator.domain.sandbox import SandboxFacts, Tier
 _TMP_MB, _SHM_MB = 512, 512
 _KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
 _MAPPED_UID = 1000
-_APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
+_APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
 _LOOK = "CAP_DAC_READ_SEARCH"
 """To read what root keeps from other users, among what the command can see at all."""
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ENV = "/usr/bin/env"
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
 _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
 """The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
+_OPEN_DOOR = """\
+import os, socket, sys
+with socket.socket(fileno=int(sys.argv[1])) as door, socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
+    socket.send_fds(door, [b"."], [listener.fileno()])
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Opens the proxy's port on the command's loopback and sends it out to us. A socket belongs to the network that it was
+made in, whoever holds it, so nothing has to run inside beside the command."""
 
 
 class Form(NamedTuple):
@@ -61,6 +71,8 @@ class NamespaceSandbox:
     `places` are folders in which trees lie, and what is ours: closed wherever they are.
     """
 
+    own_loopback = True
+
     def __init__(
         self, form: Form, path: str, readable: tuple[Path, ...] = (), *, places: tuple[Path, ...] = ()
     ) -> None:
@@ -90,22 +102,23 @@ class NamespaceSandbox:
         """See the protocol."""
         with contextlib.ExitStack() as stack:
             own: Slot | None = None
-            if not self._form.mapped and not command.access.fetch:
+            if not self._form.mapped:
                 own = stack.enter_context(self._owners.of(command.tree, command.scratch, guarded=_guards(command.tree)))
             user = _MAPPED_UID if own is None else own.uid
             texts = {"filter": self._filter, **_accounts(user, command.scratch)}
             fds = {name: _memory(stack, text) for name, text in texts.items()}
             look = own is not None and any(map(is_closed, (*self._readable, *command.access.readable)))
+            door = () if command.door is None or command.door.fd is None else (command.door.fd,)
             yield Confined(
                 argv=[self._form.bwrap, *self._options(command, fds, look), "--", *_inner(command, own, look)],
-                env={**command.env, "PATH": _OUTER_PATH} if command.access.fetch else {"PATH": _OUTER_PATH},
+                env={"PATH": _OUTER_PATH},
                 policy={"own_user": own is not None, "signals_as_codes": True},
-                fds=tuple(fds.values()),
+                fds=(*fds.values(), *door),
                 held=() if own is None else (own.lock_fd,),
             )
 
     def _options(self, command: Command, fds: dict[str, int], look: bool) -> list[str]:
-        changes = not self._form.mapped and not command.access.fetch
+        changes = not self._form.mapped
         kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", *((_LOOK,) if look else ())) if changes else ()
         ids = ("--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID))
         mapped = ("--unshare-user", *ids) if self._form.mapped else ()
@@ -113,16 +126,11 @@ class NamespaceSandbox:
             *_APART,
             *mapped,
             *("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name))),
-            *(() if command.access.fetch else ("--unshare-net",)),
             *("--seccomp", str(fds["filter"])),
-            *(self._everything() if command.access.fetch else self._little(command, fds)),
+            *self._little(command, fds),
             *self._own(command),
             *("--chdir", str(command.tree if changes else command.cwd)),
         ]
-
-    def _everything(self) -> list[str]:
-        proc = _proc() if self._form.proc else ("--tmpfs", "/proc")
-        return ["--ro-bind", "/", "/", "--dev", "/dev", *proc]
 
     def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
         proc = _proc() if self._form.proc else ()
@@ -139,22 +147,21 @@ class NamespaceSandbox:
 
     def _own(self, command: Command) -> list[str]:
         git = command.tree / ".git"
-        protected = _guards(command.tree) and not command.access.fetch
         return [
             *_mounts("--bind", dict.fromkeys((command.tree, command.scratch))),
-            *(("--ro-bind", str(git), str(git)) if protected else ()),
-            *(() if command.access.fetch else ("--remount-ro", "/")),
+            *(("--ro-bind", str(git), str(git)) if _guards(command.tree) else ()),
+            *("--remount-ro", "/"),
         ]
 
 
 def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     """The environment comes last: whatever it does to programs that start is done to the command alone."""
-    if command.access.fetch:
-        return ("/usr/bin/env", f"PATH={command.env.get('PATH', '')}", *_START, *command.argv)
+    door = command.door
+    opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), str(door.port))
     variables = [f"{name}={value}" for name, value in command.env.items()]
     if own is None:
-        return ("/usr/bin/env", "-i", *variables, *_START, *command.argv)
-    inner = ("/usr/bin/env", "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
+        return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
+    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
     user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
     kept = ",+dac_read_search" if look else ""
     rights = (

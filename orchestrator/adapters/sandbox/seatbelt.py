@@ -25,6 +25,8 @@ def is_there() -> bool:
 class SeatbeltSandbox:
     """`path` is the PATH that commands get; `readable` what the user opens to them beside the usual."""
 
+    own_loopback = False
+
     def __init__(self, path: str, readable: tuple[Path, ...] = ()) -> None:
         self._readable = (*map(Path, _READABLE), *tools(path), *readable)
 
@@ -50,18 +52,16 @@ def profile(command: Command, readable: tuple[Path, ...]) -> str:
     """Everything is denied but what is named; the last rule that fits decides. Paths are the real ones."""
     own = [folder.resolve() for folder in dict.fromkeys((command.tree, command.scratch))]
     reads = [path.resolve() for path in (*readable, *command.access.readable, *own)]
-    read = "(allow file-read*)" if command.access.fetch else f"(allow file-read* {_subpaths(reads)})"
     rules = [
         *("(version 1)", "(deny default)", "(allow process-exec process-fork)", "(allow signal (target same-sandbox))"),
         *("(allow process-info* (target same-sandbox))", "(allow sysctl-read)", "(allow file-read-metadata)"),
         f"(allow mach-lookup {' '.join(f'(global-name {_quoted(name)})' for name in _SERVICES)})",
-        *(read, f"(allow file-write* {_subpaths(own)})"),
+        *(f"(allow file-read* {_subpaths(reads)})", f"(allow file-write* {_subpaths(own)})"),
         '(allow file-write* (literal "/dev/null") (literal "/dev/zero"))',
     ]
-    if command.access.fetch:
-        rules.append("(allow network-outbound) (allow system-socket)")
-    else:
-        rules += ["(deny network*)", f"(deny file-write* {_subpaths([command.tree.resolve() / '.git'])})"]
+    rules += ["(deny network*)", f"(deny file-write* {_subpaths([command.tree.resolve() / '.git'])})"]
+    if command.door is not None:
+        rules.append(f'(allow network-outbound (remote ip "localhost:{command.door.port}")) (allow system-socket)')
     return "\n".join(rules)
 
 

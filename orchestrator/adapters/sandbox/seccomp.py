@@ -27,6 +27,9 @@ _OF_OTHERS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_set
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _DGRAM, _TYPES = 2, 0xF
+_TCP = 6
+_FAST_OPEN = 0x20000000
+_SENDS = (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))
 
 
 class Sockets(StrEnum):
@@ -86,6 +89,11 @@ def _sockets(build: "_Build", sockets: Sockets) -> None:
         build.deny(errno.EACCES, "socket", build.more_than(0, _NETLINK))
     if sockets is Sockets.TCP:
         build.deny(errno.EACCES, "socket", build.masked(1, _TYPES, _DGRAM))
+        # Landlock's ports hold for `connect` of plain TCP: neither for its successors, nor for a first message that
+        # connects as well.
+        build.deny(errno.EPROTONOSUPPORT, "socket", build.more_than(2, _TCP))
+        for name, place in _SENDS:
+            build.deny(errno.EOPNOTSUPP, name, build.masked(place, _FAST_OPEN, _FAST_OPEN))
     if sockets is not Sockets.USUAL:
         # A datagram pair can be sent elsewhere afterwards: to the system's log, to a service that listens on a path.
         build.deny(errno.EACCES, "socketpair", build.masked(1, _TYPES, _DGRAM))

@@ -8,6 +8,15 @@ from typing import Any, NamedTuple, Protocol
 from orchestrator.domain.sandbox import Access, SandboxFacts, Tier
 
 
+class Door(NamedTuple):
+    """Where a command finds the proxy that is its way to the network."""
+
+    port: int
+    """On loopback."""
+    fd: int | None
+    """By which the listening socket is sent to us, for a command with a loopback of its own."""
+
+
 class Command(NamedTuple):
     """What is to be run."""
 
@@ -17,6 +26,8 @@ class Command(NamedTuple):
     """A folder of the command's own, outside the tree."""
     env: Mapping[str, str]
     access: Access
+    door: Door | None = None
+    """None: no network."""
 
     @property
     def tree(self) -> Path:
@@ -41,6 +52,9 @@ class Confined(NamedTuple):
 class Sandbox(Protocol):
     """One tier on this machine."""
 
+    own_loopback: bool
+    """Whether a command's loopback is its own."""
+
     @property
     def facts(self) -> SandboxFacts:
         """What it holds."""
@@ -53,6 +67,8 @@ class Sandbox(Protocol):
 
 class PlainSandbox:
     """Limits and a clean environment only."""
+
+    own_loopback = False
 
     def __init__(self, note: str = "") -> None:
         self._note = note

@@ -1,0 +1,74 @@
+"""The way of a fetch step to the network: a proxy for as long as the step runs, and a place where it finds it."""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterable, Mapping
+
+from orchestrator.adapters.fetch.proxy import FetchProxy
+from orchestrator.adapters.fetch.sources import read_sources
+from orchestrator.adapters.sandbox.tier import Command, Door
+
+_PORT = 3128
+"""On a loopback of the step's own, where no other port is in use."""
+_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+class FetchNetwork:
+    """`variables` are the machine's, for its own proxy; `hosts` are open beside the registries of a step."""
+
+    def __init__(self, variables: Mapping[str, str], hosts: Iterable[str] = ()) -> None:
+        self._variables, self._hosts = variables, tuple(hosts)
+
+    @contextlib.asynccontextmanager
+    async def joined(self, command: Command, *, own_loopback: bool) -> AsyncIterator[tuple[Command, list[str]]]:
+        """The command with its proxy, for as long as the block runs; and what it could not have, as that gets known.
+
+        `own_loopback`: it will run where only what is within reaches loopback. Raises ConfigError, OSError.
+        """
+        sources = await asyncio.to_thread(read_sources, command.env, self._variables, self._hosts)
+        token = secrets.token_hex(16)  # without one, other users of this machine could fetch by it
+        proxy = FetchProxy(sources, token)
+        async with _served(proxy, own_loopback) as door:
+            address = f"http://step:{token}@127.0.0.1:{door.port}"
+            env = {**sources.variables, **dict.fromkeys(_NAMES, address), "no_proxy": "", "NO_PROXY": ""}
+            yield command._replace(env=env, access=command.access.also(*sources.readable), door=door), proxy.told
+
+
+@contextlib.asynccontextmanager
+async def _served(proxy: FetchProxy, own_loopback: bool) -> AsyncIterator[Door]:
+    with contextlib.ExitStack() as stack:
+        if own_loopback:
+            ours, theirs = map(stack.enter_context, socket.socketpair())
+            door, serve = Door(_PORT, theirs.fileno()), _serve_sent(proxy, ours)
+        else:
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            door, serve = Door(listener.getsockname()[1], None), _serve(proxy, listener)
+        serving = asyncio.create_task(serve)
+        try:
+            yield door
+        finally:
+            serving.cancel()
+            await asyncio.wait({serving})
+            if not serving.cancelled():
+                serving.result()
+
+
+async def _serve_sent(proxy: FetchProxy, ours: socket.socket) -> None:
+    """By the listener that the command sends before it starts: it listens on the command's own loopback."""
+    ours.setblocking(False)
+    loop, sent = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(ours, sent.set)
+    try:
+        await sent.wait()
+    finally:
+        loop.remove_reader(ours)
+    _, fds, _, _ = socket.recv_fds(ours, 1, 1)
+    await _serve(proxy, socket.socket(fileno=fds[0]))
+
+
+async def _serve(proxy: FetchProxy, listener: socket.socket) -> None:
+    with listener:  # closed when this ends: whoever still connects is told at once
+        listener.setblocking(False)
+        await proxy.serve(listener)
