@@ -51,6 +51,7 @@ TOLD = {
     "review": ("Review", "Said of a reviewer's answer, and of the diff that was reviewed."),
     "command": ("Commands and tests", "Said of what was run."),
     "test": ("Commands and tests", ""),
+    "environment": ("Commands and tests", ""),
     "stage": ("Analysis of a repository", "Said of a stage's answer, and of stages, in the plan and in plan.json."),
     "triage": ("Analysis of a repository", ""),
     "improve": ("Analysis of a repository", ""),

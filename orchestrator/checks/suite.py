@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from posixpath import basename
 
 from orchestrator.checks.file_paths import tidy
@@ -75,7 +76,7 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
     """The instructions of a failure analysis; a major finding for each entry that is none, and for an empty answer."""
     held = value.get("failure_analysis") if isinstance(value, Mapping) else value
     where = Where(field="failure_analysis")
-    if held == [] and suite_fault(value):
+    if held == [] and any(map(partial(reason_of, value), ("suite_fault", "environment"))):
         return (), []
     if not isinstance(held, list) or not held:
         return (), [major("analysis.shape", "failure_analysis is no filled list", where=where, fix=_ANALYSIS_FIX)]
@@ -98,9 +99,9 @@ def is_suite(path: str) -> bool:
     return bool(_PYTHON_TEST.match(basename(path)) or _NODE_TEST.match(basename(path)))
 
 
-def suite_fault(value: object) -> str:
-    """Why the suite itself is wrong, "" when the analysis does not say so."""
-    held = value.get("suite_fault") if isinstance(value, Mapping) else None
+def reason_of(value: object, name: str) -> str:
+    """What the analysis says under `suite_fault` or `environment`, "" when it does not."""
+    held = value.get(name) if isinstance(value, Mapping) else None
     return _texts(held, ("reason",)).get("reason", "")
 
 

@@ -125,7 +125,7 @@ class StoryOutcome(Value):
     """Head of the story's branch; the merge commit when it was merged."""
     blocked_by: tuple[str, ...] = ()
     stop_sprint: bool = False
-    """True when the cause concerns every story (authentication): the sprint pauses."""
+    """True when the cause concerns every story (credentials, the environment): the sprint pauses."""
 
 
 class StoryReport(Value):

@@ -192,6 +192,8 @@ class FailureBrief(Value):
     """All earlier attempts of the story."""
     older: dict[str, str] = {}
     """Texts of older test files that fail now: the story's own suite is green."""
+    environment: str = ""
+    """What the environment lacks, where the story's files may do without it."""
 
 
 class Analysed(Value):
@@ -200,4 +202,6 @@ class Analysed(Value):
     instructions: tuple[FailureInstruction, ...] = ()
     suite_fault: str = ""
     """Why the suite itself is wrong, if the tester says so."""
+    environment: str = ""
+    """What the environment lacks, if the tester says so."""
     findings: tuple[Finding, ...] = ()

@@ -141,8 +141,8 @@ class WireInstruction(AnswerValue):
     function: str | None = ""
 
 
-class WireSuiteFault(AnswerValue):
-    """Why the suite itself is wrong."""
+class WireReason(AnswerValue):
+    """Why the suite itself is wrong, or what the environment lacks."""
 
     reason: str
 
@@ -151,7 +151,8 @@ class AnalysisAnswer(AnswerValue):
     """The tester's answer to purpose `analysis`."""
 
     failure_analysis: list[WireInstruction]
-    suite_fault: WireSuiteFault | None = None
+    suite_fault: WireReason | None = None
+    environment: WireReason | None = None
     story_id: str | None = None
 
 

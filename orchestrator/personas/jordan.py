@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 from orchestrator.answers.plan_answer import plan_in
 from orchestrator.checks.plan_delivery import suite_value
 from orchestrator.checks.prompt_example import copied_analysis, copied_suite
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite, suite_fault
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite, reason_of
 from orchestrator.checks.suite_older import check_changed
 from orchestrator.checks.suite_project import Project
 from orchestrator.domain.breakdown import Breakdown
@@ -29,7 +29,8 @@ NAME = "jordan"
 
 class _Analysis(NamedTuple):
     instructions: tuple[FailureInstruction, ...]
-    suite_fault: str
+    suite_fault: str = ""
+    environment: str = ""
 
 
 class Jordan:
@@ -95,6 +96,7 @@ class Jordan:
                 "suite": context.render_suite(brief.suite),
                 "files": context.render_files(brief.files),
                 "report": context.render_report(brief.report),
+                "environment": brief.environment,
                 "older_tests": context.render_files(brief.older),
                 "history": _history(brief.history),
             },
@@ -103,8 +105,8 @@ class Jordan:
             asked = await ask(self._desk, request, read=self._read_analysis)
         except SchemaValidationError as error:
             return Analysed(findings=error.findings)
-        found = asked.value if asked.accepted else _Analysis((), "")
-        return Analysed(instructions=found.instructions, suite_fault=found.suite_fault, findings=asked.findings)
+        found = asked.value if asked.accepted else _Analysis(())
+        return Analysed(**found._asdict(), findings=asked.findings)
 
     def _required_tests(self, breakdown: Breakdown) -> int | None:
         """Number of criteria that need a test of their own; None asks for a smoke test."""
@@ -116,7 +118,7 @@ class Jordan:
     def _read_analysis(self, value: object) -> tuple[_Analysis | None, Sequence[Finding]]:
         instructions, findings = read_analysis(value)
         copied = copied_analysis(instructions, self._desk.library.worked("tester/analysis"))
-        found = _Analysis(instructions, suite_fault(value))
+        found = _Analysis(instructions, reason_of(value, "suite_fault"), reason_of(value, "environment"))
         return (found if any(found) and not copied else None), [*findings, *copied]
 
     def _rule(self, wanted: int | None) -> str:

@@ -54,7 +54,9 @@ PROMPT_SLOTS: Mapping[str, frozenset[str]] = {
     "developer/merge_plan": _BUILD | _MERGE,
     "tester/suite": _SUITE | {"schema"},
     "tester/suite_plan": _SUITE,
-    "tester/analysis": frozenset({"schema", "story", "suite", "files", "report", "older_tests", "history", "feedback"}),
+    "tester/analysis": frozenset(
+        {"schema", "story", "suite", "files", "report", "environment", "older_tests", "history", "feedback"}
+    ),
     "reviewer/review": frozenset(
         {"task_files", "allowed_dependencies", "story", "task", "diff", "previous", "feedback"}
     ),

@@ -68,6 +68,12 @@ def not_begun(reason: str) -> Finding:
     )
 
 
+def _why(outcome: StoryOutcome) -> str:
+    """What concerns every story."""
+    lacks = (finding.message for finding in outcome.findings if finding.code.startswith("environment."))
+    return next(lacks, "the provider refuses our credentials")
+
+
 class Brake:
     """Whether further stories begin; `failed` are those that failed in a row up to now."""
 
@@ -93,7 +99,7 @@ class Brake:
         """A story ended."""
         self._failed = [*self._failed, outcome.id] if outcome.status is StoryStatus.FAILED else []
         if outcome.stop_sprint:
-            await self._pause("the provider refuses our credentials", outcome.id)
+            await self._pause(_why(outcome), outcome.id)
         await self.look()
 
     async def at_rest(self, left: Sequence[str], why: str = "", *, interrupted: bool = False) -> None:

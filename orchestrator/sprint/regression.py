@@ -48,7 +48,7 @@ class Regression:
             report = await self._run(stage.workspace.root(stage.story_id), (), stage.environment_key)
             if report.green or report.problem is not None:
                 return report
-            known = self._not_own((await self._at_base()).failing_ids, report)
+            known = self._not_own((await self.at_base()).failing_ids, report)
             return await self._settled(stage.workspace.root(stage.story_id), stage.environment_key, report, known)
 
         report = await stage.step.step("older_tests", work, TestReport)
@@ -102,7 +102,7 @@ class Regression:
         """
         if report.problem is not None:
             return f"{summary(report)}\n{report.output[-4000:]}"
-        base = await self._at_base()
+        base = await self.at_base()
         if base.problem not in {None, RunProblem.NO_TESTS}:
             return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
         known = self._not_own(base.failing_ids, report)
@@ -134,7 +134,8 @@ class Regression:
     async def _again(self, folder: Path, key: str, only: Sequence[ReportedCase]) -> TestReport:
         return await self._run(folder, only, key)
 
-    async def _at_base(self) -> TestReport:
+    async def at_base(self) -> TestReport:
+        """The whole suite at the sprint's base commit."""
         stage = self._stage
         if stage.older.base is not None:
             return stage.older.base

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+from orchestrator.checks.environment import BASE, PREFIX
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding, critical, major, minor
@@ -55,7 +56,13 @@ async def work_through(stage: Stage) -> StoryOutcome:
         stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files)))
         return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
-        return outcome(stage, progress, StoryStatus(stopped.status), extra=stopped.findings)
+        return outcome(
+            stage,
+            progress,
+            StoryStatus(stopped.status),
+            extra=stopped.findings,
+            stop_sprint=_concerns_all(stage, stopped.findings),
+        )
     except OrchestratorError as error:
         return outcome(
             stage,
@@ -116,6 +123,12 @@ async def conclude(
     except OrchestratorError as error:  # the story is in the result, whatever else goes wrong
         progress.note_findings([_untold(error)])
     return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
+
+
+def _concerns_all(stage: Stage, findings: Sequence[Finding]) -> bool:
+    """Whether the environment lacks what no story can do without."""
+    codes = {finding.code for finding in findings if finding.code.startswith(PREFIX)}
+    return bool(codes) and (stage.brief.story.foundation or BASE in codes)
 
 
 def _untold(error: OrchestratorError) -> Finding:

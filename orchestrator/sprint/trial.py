@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.stages import Analysed, FailureBrief, Faulty, PastAttempt
-from orchestrator.domain.testing import NO_RUNNER, TestReport, TestSuite
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.testing import NO_RUNNER, RunProblem, TestReport, TestSuite
 from orchestrator.domain.words import counted
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend_for_fixes
-from orchestrator.sprint.context import Progress, Stage, Trial
+from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.coverage import Covered
 from orchestrator.sprint.fail_before import reason_to_ask, run_before, tell_not_stronger, unnoticed, unnoticed_findings
 from orchestrator.sprint.flaky import flaky_findings
@@ -42,6 +44,7 @@ class _Attempts:
         self._seen: list[Signature] = []
         self._came_back = ""
         self._before: dict[str, str] = {}
+        self._lacking: set[str] = set()
 
     @property
     def _owned(self) -> Owned:
@@ -70,14 +73,17 @@ class _Attempts:
             if trial.red is None:
                 return trial
             came_back = self._note(trial.red)
-            left = self._left(trial.red)
+            lacks, in_vain = self._environment(trial.red)
+            left = 0 if in_vain else self._left(trial.red)
             route = route_test(False, self._attempt, self._attempt + left, self._repeats)
             await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
+            if in_vain:
+                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
             if came_back:
                 await self._tell_again(route, left)
             if route is not TestRoute.MEND:
                 return trial
-            await self._mend(trial.red, of_older=broken is not None)
+            await self._mend(trial.red, lacks, of_older=broken is not None)
 
     async def _noticed(self, report: TestReport) -> TestReport:
         """The green run, or that of a suite with tests that fail without the story's change.
@@ -126,10 +132,21 @@ class _Attempts:
     def _times(self) -> int:
         return sum(seen.id == self._seen[-1].id for seen in self._seen)
 
-    async def _mend(self, red: TestReport, *, of_older: bool) -> None:
+    def _environment(self, red: TestReport) -> tuple[Sequence[Finding], bool]:
+        """What the environment lacks, and whether another delivery would be in vain: then, or when it was told once."""
+        own = {*self._suite.files, *(path for files in self._owned.values() for path in files)}
+        cause = environment_cause(red, Place(before=self._progress.surface.files, own=own))
+        if cause is None:
+            return (), False
+        told, self._lacking = cause.code in self._lacking, {*self._lacking, cause.code}
+        return (cause,), told or not avoidable(cause)
+
+    async def _mend(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> None:
         """Have the failure analysed, and the tasks asked for again that it concerns."""
-        analysed = await self._analyse(red, of_older=of_older)
+        analysed = await self._analyse(red, lacks, of_older=of_older)
         await self._tell_analysed(analysed, self._left(red))
+        if analysed.environment and (broken := await self._broken_base()):
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [broken_base(analysed.environment, broken)])
         await self._amended(analysed)
         if analysed.suite_fault and not self._progress.suite_replaced:
             self._progress.suite_replaced = True
@@ -176,7 +193,7 @@ class _Attempts:
             self._tasks.contract = longer
         self._progress.note_findings(unassigned(self._owned, analysed.instructions))
 
-    async def _analyse(self, red: TestReport, *, of_older: bool) -> Analysed:
+    async def _analyse(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> Analysed:
         stage = self._stage
         owned = (path for files in self._owned.values() for path in files)
         tests = sorted(_files_of(red)) if of_older else []
@@ -194,8 +211,19 @@ class _Attempts:
                 task_files={task: tuple(files) for task, files in self._owned.items()},
                 history=tuple(self._history),
                 older={path: texts[path] for path in tests if path in texts},
+                environment="; ".join(finding.message for finding in lacks),
             )
         )
+
+    async def _broken_base(self) -> str:
+        """Why nothing can be run without the story's change either, "" when something can."""
+
+        async def work(_step_id: str) -> str:
+            base = await Regression(self._stage, self._progress, self._plan, self._suite).at_base()
+            nothing = base.problem not in {None, RunProblem.NO_TESTS} or (base.failed and not base.passed)
+            return summary(base) if nothing else ""
+
+        return await self._stage.step.step("base", work, str)
 
     async def _tell_again(self, route: TestRoute, left: int) -> None:
         """The same failure once more: another way is tried, or a person is needed."""
@@ -220,12 +248,14 @@ class _Attempts:
 
     async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
         faulty = [f"the suite is wrong: {analysed.suite_fault}"] if analysed.suite_fault else []
+        faulty += [f"the environment is at fault: {analysed.environment}"] if analysed.environment else []
         told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
         verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
         await self._stage.step.emit(
             "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}",
             instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
             suite_fault=analysed.suite_fault,
+            environment=analysed.environment,
             **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
         )  # fmt: skip
 

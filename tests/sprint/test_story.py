@@ -44,10 +44,11 @@ class Stand:
         self.given: GivenPlan | None = None
 
         self.criteria: tuple[str, ...] = ()
+        self.foundation = False
 
     async def run(self, replies: ScriptedProvider, story: str = A, **policies: Any) -> StoryOutcome:
         self.step = SimulatedStep(replies, self.sink, sprint="sprint", story=story, person=self.person)
-        told = Story(id=story, title="A value", acceptance_criteria=self.criteria)
+        told = Story(id=story, title="A value", acceptance_criteria=self.criteria, foundation=self.foundation)
         brief = StoryBrief(story=told, sprint="sprint", plan=self.given)
         body = story_body(LIBRARY, self.workspace, self.runner)
         unread = {"review": {"enabled": False}}

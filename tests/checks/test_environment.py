@@ -1,0 +1,99 @@
+"""Whether a red run lies at the environment, told by what Python, Node and the installers really print."""
+
+import pytest
+
+from orchestrator.checks.environment import Place, avoidable, environment_cause
+from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
+
+PLACE = Place(
+    before={"src/tidebook/__init__.py", "src/tidebook/about.py", "src/tidebook/gen.py", "tests/test_b.py"},
+    own={"src/tidebook/new.py", "tests/test_us_1.py"},
+)
+RUN = "    def run():\n>       raise child_exception_type(errno_num, err_msg, err_filename)\n"
+COLLECT = (
+    "ImportError while importing test module '/w/tests/test_b.py'.\n/usr/lib/python3.11/importlib/__init__.py:126: in"
+)
+SAID = {
+    "no_library": "src/tidebook/about.py:2: in <module>\n    import cv2\n"
+    "E   ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
+    "no_native_build": "Error: Could not locate the bindings file. Tried:\n"
+    " → /w/node_modules/sqlite3/build/node_sqlite3.node",
+    "no_program": f"{RUN}E               FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'\n\n"
+    "/usr/lib/python3.11/subprocess.py:1950: FileNotFoundError",
+    "no_service": 'E   psycopg.OperationalError: connection failed: connection to server at "127.0.0.1", port 5432 '
+    "failed: Connection refused\nE   \tIs the server running on that host and accepting TCP/IP connections?",
+    "closed": ">       for res in _socket.getaddrinfo(host, port, family, type, proto, flags):\n"
+    "E       socket.gaierror: [Errno -3] Temporary failure in name resolution\n\n"
+    "/usr/lib/python3.11/socket.py:962: gaierror",
+    "not_built": f"{COLLECT} import_module\ntests/test_b.py:1: in <module>\n    import tidebook.gen\n"
+    "src/tidebook/gen.py:1: in <module>\n    from tidebook._version import version\n"
+    "E   ModuleNotFoundError: No module named 'tidebook._version'",
+    "not_installed": "src/tidebook/about.py:2: in version\n    return importlib.metadata.version('tidebook')\n"
+    "/usr/lib/python3.11/importlib/metadata/__init__.py:1009: in version\n"
+    "E   importlib.metadata.PackageNotFoundError: No package metadata was found for tidebook",
+}
+MORE = {
+    "no_program": "Error: spawn convert ENOENT\n"
+    "    at ChildProcess._handle.onexit (node:internal/child_process:286:19)",
+    "no_service": "Error: connect ECONNREFUSED 127.0.0.1:27017\n    at TCPConnectWrap.afterConnect (node:net:1595:16)",
+    "closed": "E   PermissionError: [Errno 13] Permission denied: '/etc/tides.conf'",
+}
+ORDINARY = (
+    "E   assert 2 == 1",
+    "E   FileNotFoundError: [Errno 2] No such file or directory: 'tides.csv'\n\ntests/test_b.py:11: FileNotFoundError",
+    "E   ConnectionRefusedError: [Errno 111] Connection refused",
+    "Error: connect ECONNREFUSED 127.0.0.1:41733",
+    "tests/test_us_1.py:1: in <module>\n    import tidebook.other\n"
+    "E   ModuleNotFoundError: No module named 'tidebook.other'",
+    "src/tidebook/about.py:1: in <module>\n    import httpx\nE   ModuleNotFoundError: No module named 'httpx'",
+    "src/tidebook/gen.py:1: in <module>\n    from tidebook.new import x\nE   ModuleNotFoundError: No module named "
+    "'tidebook.new'",
+    "E   PermissionError: [Errno 13] Permission denied: '/tmp/x/tides.csv'",
+)  # fmt: skip
+
+
+def red(*messages: str) -> TestReport:
+    cases = [
+        ReportedCase(name=f"t{n}", id=f"x::t{n}", result=CaseResult.FAILED, message=text)
+        for n, text in enumerate(messages)
+    ]
+    return TestReport(cases=(*cases, ReportedCase(name="t", id="x::t", result=CaseResult.PASSED)), exit_code=1)
+
+
+@pytest.mark.parametrize(("code", "text"), [*SAID.items(), *MORE.items()])
+def test_what_is_missing_is_named_in_its_own_words(code: str, text: str) -> None:
+    found = environment_cause(red(text, text), PLACE)
+    assert found is not None
+    assert found.code == f"environment.{code}"
+    assert found.message.rpartition(": ")[2] in text
+    assert avoidable(found) is (code in {"closed", "no_program", "no_service"})
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_what_the_storys_files_can_mend_is_an_ordinary_red_run(text: str) -> None:
+    assert environment_cause(red(text), PLACE) is None
+
+
+def test_one_other_failure_beside_it_makes_it_an_ordinary_red_run() -> None:
+    assert environment_cause(red(SAID["no_library"], "E   assert 2 == 1"), PLACE) is None
+    assert environment_cause(red(), PLACE) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        (
+            "interpreter",
+            "  × No solution found when resolving dependencies:\n  ╰─▶ Because the current Python version (3.11.7) "
+            "does not satisfy Python>=3.12 and tides==2.0 depends on Python>=3.12, we can conclude ...",
+        ),
+        ("registry", "error: Failed to fetch: `https://packages.example/simple/flask/`\n  Caused by: dns error"),
+        ("registry", "npm error code ECONNREFUSED\nnpm error syscall connect"),
+    ],
+)
+def test_an_installation_says_why_it_failed(code: str, text: str) -> None:
+    report = TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
+    found = environment_cause(report, PLACE)
+    assert found is not None
+    assert found.code == f"environment.{code}"
+    assert environment_cause(report.model_copy(update={"output": "no version of leftpad==99"}), PLACE) is None
