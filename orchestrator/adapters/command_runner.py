@@ -38,8 +38,8 @@ class LimitedCommandRunner:
 
     Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
     that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
-    once. `network` is the way of what fetches. Several may run at once; cancelling a run ends its whole tree before the
-    cancellation goes on.
+    once. `network` is the way of what fetches; everything else gets `variables`. Several may run at once; cancelling a
+    run ends its whole tree before the cancellation goes on.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class LimitedCommandRunner:
         slots: AbstractAsyncContextManager[object] | None = None,
         sandbox: Sandbox | None = None,
         network: FetchNetwork | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
         self._path = path
@@ -57,6 +58,7 @@ class LimitedCommandRunner:
         self._slots = slots
         self._sandbox = sandbox or PlainSandbox()
         self._network = network or FetchNetwork({})
+        self._variables = variables or {}
 
     async def run(
         self,
@@ -88,9 +90,10 @@ class LimitedCommandRunner:
     def _command(
         self, argv: tuple[str, ...], cwd: Path, scratch: Path, env: Mapping[str, str] | None, access: Access
     ) -> Command:
-        return Command(argv, cwd.absolute(), scratch, self._env(cwd, scratch, env), access)
+        more = {**({} if access.fetch else self._variables), **(env or {})}
+        return Command(argv, cwd.absolute(), scratch, self._env(cwd, scratch, more), access)
 
-    def _env(self, cwd: Path, scratch: Path, extra: Mapping[str, str] | None) -> dict[str, str]:
+    def _env(self, cwd: Path, scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:
         return {
             "PATH": self._path,
             "HOME": str(scratch),
@@ -108,7 +111,7 @@ class LimitedCommandRunner:
             "GIT_TERMINAL_PROMPT": "0",
             # Keeps git in the command from finding a repository that happens to lie around the tree.
             "GIT_CEILING_DIRECTORIES": str(cwd.absolute().parent),
-            **(extra or {}),
+            **extra,
             MARK: uuid.uuid4().hex,
         }
 

@@ -12,11 +12,12 @@ from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, is_joined, join, mark_joined
 from orchestrator.adapters.python_project import Built, PythonProject, build_system
-from orchestrator.adapters.python_requirements import FOLDERS, Requirements, gather
+from orchestrator.adapters.python_requirements import FOLDERS, Chosen, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.ports import CommandRunner
+from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
 
 _KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
@@ -46,7 +47,8 @@ class PythonEnvironments:
 
     `variables` is where pip's settings and the allowed install variables come from. What is asked for must be allowed
     by `rules`, and is fetched from the registry they name. What tox, nox, hatch and pipelines install for tests counts
-    as they are at `base`: a contract closes manifests, not these files, and a story may write them.
+    as they are at `base`: a contract closes manifests, not these files, and a story may write them. `own` is what
+    people say about the project.
     """
 
     def __init__(
@@ -58,16 +60,20 @@ class PythonEnvironments:
         variables: Mapping[str, str],
         rules: SandboxSettings | None = None,
         base: BaseCommit | None = None,
+        own: EnvironmentSettings | None = None,
     ) -> None:
         rules = rules or SandboxSettings()
-        self._base = base
+        own = own or EnvironmentSettings()
+        self._base, self._chosen = base, Chosen(own.extras, own.groups)
         self._packages = rules.packages
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
         self._runner = runner
         self._installer = Installer(variables, handed_on, rules.registries.pip)
         self._layers = PythonLayers(layers.absolute(), runner, self._installer, settings.install_timeout_s)
-        self._project = PythonProject(runner, self._layers, rules.packages, settings.install_timeout_s)
+        self._project = PythonProject(
+            runner, self._layers, rules.packages, settings.install_timeout_s, variables=own.env
+        )
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
@@ -84,7 +90,7 @@ class PythonEnvironments:
             return await self._ensure(root / part, place, facts.below(part), facts.version)
 
     async def _ensure(self, root: Path, place: Path, setups: Mapping[str, str], version: str) -> EnvironmentResult:
-        wanted = await asyncio.to_thread(_wanted, root, setups)
+        wanted = await asyncio.to_thread(_wanted, root, setups, self._chosen)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
         system, layer = await asyncio.to_thread(build_system, root), None
@@ -132,9 +138,9 @@ def _refused(refusals: Sequence[str]) -> EnvironmentResult:
     return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
 
 
-def _wanted(root: Path, setups: Mapping[str, str]) -> Requirements:
+def _wanted(root: Path, setups: Mapping[str, str], chosen: Chosen) -> Requirements:
     below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
-    return gather([*root_files(root), *below], functools.partial(read_text, root), setups)
+    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen)
 
 
 def _names(lines: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import os
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.parser import Parser
 from pathlib import Path
@@ -94,9 +94,18 @@ def build_system(root: Path) -> BuildSystem | None:
 class PythonProject:
     """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
 
-    def __init__(self, runner: CommandRunner, layers: PythonLayers, allowed: Sequence[str], timeout_s: float) -> None:
-        """`allowed`: packages that may be asked for, as `refused_packages` takes them."""
+    def __init__(
+        self,
+        runner: CommandRunner,
+        layers: PythonLayers,
+        allowed: Sequence[str],
+        timeout_s: float,
+        variables: Mapping[str, str],
+    ) -> None:
+        """`allowed`: packages that may be asked for, as `refused_packages` takes them; `variables` are those that
+        `runner` gives to builds."""
         self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
+        self._variables = json.dumps(dict(variables), sort_keys=True)
 
     async def built(
         self, root: Path, folder: Path, system: BuildSystem, *, version: str = "", extras: Sequence[str] = ()
@@ -107,7 +116,7 @@ class PythonProject:
         ones for tests.
         """
         version = version or _NO_VERSION
-        tag = await asyncio.to_thread(_tag, root, system, version, extras)
+        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{self._variables}")
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
             found = await self._build(root, folder, system, tag, version, extras)
@@ -166,9 +175,9 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
     return NotInstalled(problem="; ".join(refusals)) if refusals else None
 
 
-def _tag(root: Path, system: BuildSystem, version: str, extras: Sequence[str]) -> str:
-    """Changes with the place, the build's own files, what is compiled, and which folders hold modules."""
-    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{version}\0{extras}".encode())
+def _tag(root: Path, system: BuildSystem, asked: str) -> str:
+    """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
+    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
     for path in sorted(_files(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":

@@ -2,10 +2,11 @@
 
 import configparser
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -47,21 +48,33 @@ class Requirements(Value):
     """Whether pytest and pip are added where nothing brings them."""
 
 
-def gather(files: Sequence[str], read: Read, setups: Mapping[str, str] | None = None) -> Requirements:
+class Chosen(NamedTuple):
+    """Extras and groups of the project that people name in place of those for tests; None: they name none."""
+
+    extras: Sequence[str] | None = None
+    groups: Sequence[str] | None = None
+
+
+def gather(
+    files: Sequence[str], read: Read, setups: Mapping[str, str] | None = None, chosen: Chosen | None = None
+) -> Requirements:
     """Collect the requirements of every manifest in the project's root, and of `files` in FOLDERS.
 
     Run-time dependencies, and the groups, extras and files for tests and development, by their names; what no test
     needs (linters, stubs, documents) is left out. `setups` are the texts of files that `SETUPS` matches, and what they
-    install for tests is added; pipelines count only where nothing else names what runs tests.
+    install for tests is added; pipelines count only where nothing else names what runs tests. `chosen` extras and
+    groups that no manifest has become refusals, except where only the build knows them.
 
     Only plain requirements are taken: other package indexes, URLs, paths and editable installs become refusals, as does
     what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would not see
     what it asks for. In `setups` such a line is skipped: what they are for works mostly without it.
     """
-    collector = _Collector(read)
+    collector = _Collector(read, chosen or Chosen())
     for name, reader in (("pyproject.toml", read_pyproject), ("setup.cfg", read_setup_cfg)):
         if name in files:
             collector.manifest(name, reader)
+    if "setup.py" not in files:
+        collector.require_chosen()
     for name in _chosen_files(files):
         collector.requirements_file(name, tools=purpose(name) is not Purpose.DEVELOPMENT)
     collector.asked(asked_by_tools(setups or {}))
@@ -87,12 +100,13 @@ def _chosen_files(files: Sequence[str]) -> list[str]:
 
 
 class _Collector:
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, chosen: Chosen) -> None:
         self.read = read
+        self._chosen = chosen
         self.lines: list[str] = []
         self.constraints: list[str] = []
         self.refusals: list[str] = []
-        self.extras: set[str] = set()
+        self.extras = {canonicalize_name(name) for name in chosen.extras or ()}
         self._declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
 
@@ -111,9 +125,11 @@ class _Collector:
             return
         try:
             declared = reader(text)
-            extras, groups = for_tests(declared.extras), for_tests(declared.groups)
+            extras = _among(declared.extras, self._chosen.extras, for_tests)
+            groups = _among(declared.groups, self._chosen.groups, for_tests)
             lines = [*declared.dependencies, *declared.lines(extras=extras, groups=groups)]
-            extras, groups = for_development(declared.extras), for_development(declared.groups)
+            extras = [] if self._chosen.extras is not None else for_development(declared.extras)
+            groups = [] if self._chosen.groups is not None else for_development(declared.groups)
             lines += declared.lines(extras=extras, groups=groups, tools=False)
         except (ValueError, TypeError, AttributeError, LookupError, configparser.Error) as error:
             self.refuse(name, f"it cannot be understood ({str(error)[:200]})")
@@ -121,6 +137,13 @@ class _Collector:
         self._declared.append(declared)
         for line in lines:
             self._requirement(name, line, constraint=False)
+
+    def require_chosen(self) -> None:
+        """Refuse names that no manifest has."""
+        for kind, names in self._chosen._asdict().items():
+            there = {one for declared in self._declared for one in getattr(declared, kind)}
+            if unknown := [name for name in names or () if canonicalize_name(name) not in there]:
+                self.refuse(f"environment.{kind}", f"no manifest has {', '.join(unknown)}; there are {_listed(there)}")
 
     def requirements_file(self, name: str, *, constraint: bool = False, tools: bool = True) -> None:
         """Without `tools`, neither those nor files of what no test needs."""
@@ -192,6 +215,17 @@ class _Collector:
             self._own_extras(sorted(parsed.extras))
         else:
             (self.constraints if constraint else self.lines).append(line.strip())
+
+
+def _among(
+    declared: Collection[str], chosen: Sequence[str] | None, usual: Callable[[Iterable[str]], list[str]]
+) -> list[str]:
+    names = [canonicalize_name(name) for name in chosen or ()]
+    return usual(declared) if chosen is None else [name for name in names if name in declared]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _joined(including: str, included: str) -> str | None:

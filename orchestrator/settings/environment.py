@@ -2,19 +2,33 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from orchestrator.settings.section import Section
 
+_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$"
 
 
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
+    extras: tuple[str, ...] | None = None
+    """Extras of the project that its tests need; empty: those that its manifests name for tests."""
+    groups: tuple[str, ...] | None = None
+    """The same of dependency groups (PEP 735, and those of poetry, pdm and uv)."""
+    env: dict[Annotated[str, Field(pattern=_VARIABLE)], str] = Field(default_factory=dict)
+    """Variables that every command, test and build of the project gets."""
     base: Literal["require", "warn", "skip"] = "require"
     """require: nothing is paid for before something of the base can be run; warn: only told; skip: not tried."""
     base_timeout_s: float = Field(default=600.0, gt=0)
     """How long the base's whole suite may take; after that it counts that its tests could be collected."""
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
+
+    @field_validator("env")
+    @classmethod
+    def _ours(cls, env: dict[str, str]) -> dict[str, str]:
+        if ours := sorted({"PATH", "HOME", "TMPDIR"} & env.keys()):
+            raise ValueError(f"{', '.join(ours)}: each command gets its own")
+        return env

@@ -34,10 +34,17 @@ def project_runner(
     variables = environment.variables
     network = FetchNetwork(variables, settings.environment.hosts)
     commands = LimitedCommandRunner(
-        settings.commands, path, lock_fds=lock_fds, slots=slots, sandbox=sandbox, network=network
+        settings.commands,
+        path,
+        lock_fds=lock_fds,
+        slots=slots,
+        sandbox=sandbox,
+        network=network,
+        variables=settings.environment.env,
     )
     layers = environment.home / "environments" / "python"
-    venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, settings.sandbox, base)
+    rules, own = settings.sandbox, settings.environment
+    venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, rules, base, own)
     node = folder.with_name(f"{folder.name}-node")
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)

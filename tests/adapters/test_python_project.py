@@ -10,6 +10,7 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.domain.sandbox import Tier
+from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, TestSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.sandboxes import CONFINED, sandbox
@@ -62,16 +63,17 @@ def project(folder: Path) -> Path:
     return root
 
 
-def suites_in(folder: Path, tier: Tier) -> PytestRunner:
+def suites_in(folder: Path, tier: Tier, **env: str) -> PytestRunner:
     links = folder / "links"
-    links.mkdir()
+    links.mkdir(exist_ok=True)
     wheel(links, "tiny", "1.0", "")
     for name in ("pytest", "pluggy", "iniconfig", "packaging", "pygments"):
         wheel(links, name, PYTEST if name == "pytest" else "99.0", "")
     settings = CommandSettings()
-    runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier))
+    own = EnvironmentSettings(env=env)
+    runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier), variables=own.env)
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links)}
-    environments = PythonEnvironments(folder / "environments", folder / "layers", runner, settings, variables)
+    environments = PythonEnvironments(folder / "environments", folder / "layers", runner, settings, variables, own=own)
     return PytestRunner(runner, environments, TestSettings(), PATH)
 
 
@@ -95,3 +97,13 @@ async def test_a_project_that_cannot_be_built_is_tried_without(tmp_path: Path) -
     assert report.failed == 1
     assert report.output.startswith("[the project itself could not be built:")
     assert "no compiler here" in report.output
+
+
+async def test_what_people_set_is_there_for_builds_and_commands(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    with (root / "backend.py").open("a") as file:
+        file.write("import os\nos.environ['COLOUR']\n")
+    asked = 'python -c "import importlib.metadata as found; found.version(\'itself\')" && test "$COLOUR" = blue'
+    assert not (await suites_in(tmp_path, CONFINED[0]).command(root, asked, key="US-1")).ok
+    done = await suites_in(tmp_path, CONFINED[0], COLOUR="blue").command(root, asked, key="US-1")
+    assert done.ok, done.output

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from orchestrator.adapters.poetry_requirements import specifier
-from orchestrator.adapters.python_requirements import Requirements, gather
+from orchestrator.adapters.python_requirements import Chosen, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.file_kinds import is_manifest
 
@@ -174,3 +174,35 @@ def test_only_regular_files_inside_the_tree_are_read(tmp_path: Path) -> None:
     assert root_files(root) == ("big.txt", "bytes.txt", "linked", "pipe.txt", "requirements.txt")
     assert gather(root_files(root), lambda name: read_text(root, name)).refusals
     assert root_files(root / "absent") == ()
+
+
+CHOICE = """
+[project]
+name = "tides"
+dependencies = ["six"]
+optional-dependencies = {test = ["pytest"], Redis_Cache = ["redis"], dev = ["tides[test]", "rich"]}
+[dependency-groups]
+test = ["hypothesis"]
+slow = ["numpy", {include-group = "test"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("chosen", "lines"),
+    [
+        (Chosen(), "six pytest hypothesis rich"),
+        (Chosen(extras=["redis-cache"]), "six redis hypothesis"),
+        (Chosen(extras=[], groups=["slow"]), "six numpy hypothesis"),
+        (Chosen(extras=[], groups=[]), "six"),
+    ],
+)
+def test_people_choose_extras_and_groups(chosen: Chosen, lines: str) -> None:
+    found = gather(["pyproject.toml"], {"pyproject.toml": CHOICE}.get, chosen=chosen)
+    assert (set(found.lines), found.refusals) == (set(lines.split()), ())
+
+
+def test_what_people_choose_must_be_there_unless_only_the_build_knows() -> None:
+    chosen = Chosen(extras=["tst"], groups=["slow"])
+    found = gather(["pyproject.toml"], {"pyproject.toml": CHOICE}.get, chosen=chosen)
+    assert found.refusals == ("environment.extras: no manifest has tst; there are dev, redis-cache, test",)
+    assert gather(["setup.py"], {}.get, chosen=Chosen(extras=["tst"])).extras == ("tst",)
