@@ -19,6 +19,8 @@ _HARMLESS = frozenset(
     {"audit", "engine-strict", "fund", "legacy-peer-deps", "lockfile-version", "loglevel", "package-lock", "progress"}
     | {"save", "save-exact", "save-prefix", "strict-peer-deps", "update-notifier"}
 )
+_ANYWAY = "ignore-scripts=true"
+"""What every installation of ours goes by."""
 _KEPT = frozenset({"engine-strict", "legacy-peer-deps", "strict-peer-deps"})
 _NAME = re.compile(r"^(@[a-z0-9~-][a-z0-9._~-]*/)?[A-Za-z0-9~_-][A-Za-z0-9._~-]*$")
 _RANGE = re.compile(r"^(npm:(@?[^@\s:]+)(@[^:/]*)?|[^:/@#\\]*)$")
@@ -171,7 +173,7 @@ def _settings(text: str | None, kept: list[str]) -> Iterator[str]:
     for raw in text.splitlines():
         line = raw.strip()
         key = line.partition("=")[0].strip().lower()
-        if not line or line.startswith(("#", ";")):
+        if not line or line.startswith(("#", ";")) or re.sub(r"\s", "", line) == _ANYWAY:
             continue
         if key not in _HARMLESS or "${" in line:
             yield f"{_SETTINGS}: the setting `{key[:100]}` is not allowed"

@@ -29,7 +29,7 @@ def locked(**entry: Any) -> dict[str, Any]:
         {"package.json": PLAIN},
         {"package.json": {**PLAIN, "overrides": {"a": {"b": "1.0.0", ".": "2.0.0"}, "express": "$express"}}},
         locked(resolved="https://registry.npmjs.org/express/-/express-4.18.0.tgz", version="4.18.0"),
-        {"package.json": PLAIN, ".npmrc": "# ours\nsave-exact=true\nlegacy-peer-deps = true\n"},
+        {"package.json": PLAIN, ".npmrc": "# ours\nsave-exact=true\nignore-scripts = true\nlegacy-peer-deps = true\n"},
     ],
 )
 def test_plain_packages_are_taken(files: dict[str, Any]) -> None:
