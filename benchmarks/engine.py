@@ -94,7 +94,7 @@ class Sprint:
         samples.write_backlog(backlog, load_.stories)
         # A review is one more call like the others, and no command is run: without, figures stay comparable.
         sizes = [f"concurrency.stories={load_.stories}", f"concurrency.turns={load_.turns}"]
-        overrides = [*sizes, "review.enabled=false", "sandbox.mode=plain"]
+        overrides = [*sizes, "review.enabled=false", "sandbox.mode=plain", "environment.base=skip"]
         variables = {"DATABASE_URL": load_.database} if load_.database else {}
         settings, environment = load(None, overrides=overrides, variables=variables, cwd=folder)
         state = StateFolder(environment.home)

@@ -29,8 +29,10 @@ class SprintBase:
     async def require(self, settings: Settings) -> None:
         """Try it, unless that was done with the same files and settings. Raises BaseUnusable when nothing can be run
         and `environment.base` is `require`; what cannot be run is not kept, and tried again the next time."""
+        if settings.environment.base == "skip":
+            return
         base = self._workspace.base
-        if settings.environment.base == "skip" or not holds_something(await self._workspace.files_at(base)):
+        if not holds_something(await self._workspace.files_at(base)):
             return
         key = await self._key(settings)
         async with self._works.bases[key]:  # of two sprints on the same files, the second one waits for the first

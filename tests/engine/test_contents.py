@@ -236,7 +236,7 @@ async def analysed(stand: Stand, folder: Path) -> tuple[Asked[Any], TakenStep]:
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=REPLIES,
-        slots={"story": "s", "suite": "s", "files": "f", "report": "r", "history": "", "older_tests": ""},
+        slots=dict.fromkeys(("story", "suite", "files", "report", "history", "older_tests", "environment"), "s"),
     )
 
     def read(value: Any) -> tuple[Any, Sequence[Finding]]:

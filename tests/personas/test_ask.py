@@ -39,7 +39,7 @@ async def asked(at: Bench, *, replies: int = 3, judge: Judge[Any] | None = None)
         answer=AnalysisAnswer,
         schema_name="analysis",
         replies=replies,
-        slots={"story": "s", "suite": "s", "files": "f", "report": "r", "history": "", "older_tests": ""},
+        slots=dict.fromkeys(("story", "suite", "files", "report", "history", "older_tests", "environment"), "s"),
     )
 
     def read(value: Any) -> tuple[Any, Sequence[Finding]]:
