@@ -10,7 +10,14 @@ from pathlib import Path
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, is_joined, join, mark_joined
+from orchestrator.adapters.python_layers import (
+    NotInstalled,
+    PythonLayers,
+    is_joined,
+    join,
+    lock_left_aside,
+    mark_joined,
+)
 from orchestrator.adapters.python_project import Built, PythonProject, build_system
 from orchestrator.adapters.python_requirements import FOLDERS, Chosen, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
@@ -35,7 +42,7 @@ class EnvironmentResult(Value):
     output: str = ""
     """What the installer printed."""
     note: str = ""
-    """Why the project itself is not installed, though it says how it is built; its dependencies are."""
+    """What is not as its people would have it, and why: the project itself, packages left out, a lock left aside."""
     layer: Path | None = None
     """Folder of the packages, named by their key; None where there are none."""
     access: Access = Access()
@@ -103,7 +110,7 @@ class PythonEnvironments:
             else:  # at once: none needs the other
                 built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
         if not wanted.lines and built.wheel is None:
-            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
+            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built, wanted))
         if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
             return _refused(refusals)
         if layer is None:
@@ -113,25 +120,30 @@ class PythonEnvironments:
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
-        note = await self._installed(place, venv, layer, built)
+        built = await self._installed(place, venv, layer, built)
+        note = await asyncio.to_thread(_note, built, wanted, layer)
         access = Access(readable=(venv, layer))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> str:
-        """The environment with the layer's packages and the project, made when it is another one; what is missing."""
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> Built:
+        """The environment with the layer's packages and the project, made when it is another one."""
         if not await asyncio.to_thread(is_joined, venv, layer, built.tag):
             await asyncio.to_thread(join, venv, layer)
             if built.wheel is not None:
                 argv = self._installer.install(venv / "bin" / "python", "--no-deps", str(built.wheel), offline=True)
                 installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
                 if not installed.ok:
-                    return f"the project itself could not be installed: {installed.output[-2000:]}"
+                    return built.model_copy(update={"problem": installed.output[-2000:]})
             await asyncio.to_thread(mark_joined, venv, layer, built.tag)
-        return _note(built)
+        return built
 
 
-def _note(built: Built) -> str:
-    return f"the project itself could not be built: {built.problem}" if built.problem else ""
+def _note(built: Built, wanted: Requirements, layer: Path | None = None) -> str:
+    """Blocks."""
+    told = [f"the project itself could not be built: {built.problem}"] if built.problem else []
+    aside = lock_left_aside(layer) if layer is not None else ""
+    told += [f"the versions of the lock file were left aside: {aside}"] if aside else []
+    return "\n".join([*told, *wanted.left_out])
 
 
 def _refused(refusals: Sequence[str]) -> EnvironmentResult:

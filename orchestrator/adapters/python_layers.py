@@ -35,10 +35,14 @@ from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
 _MADE = "made.json"
+_LOCKED = "locked.txt"
+_LEFT_ASIDE = "lock_left_aside.txt"
 _BEGUN = ".begun-"
 _SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
 """How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
 _SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
+_TOLD = 2000
+"""Characters kept of what an installer printed at its end."""
 UNUSED_S = 30 * 24 * 3600
 """A layer that nobody asked for this long is removed when another one is made."""
 MOST_BYTES = 5 * 1024**3
@@ -90,10 +94,17 @@ class PythonLayers:
         limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
         limits += installer.leave_out(begun / "left_out.txt") if wanted.without else []
         listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
-        fetched = await self._run(listed, begun, env, fetch=True) if wanted.lines else None
+        locked = ["-c", str(begun / _LOCKED)] if wanted.locked else []
+        fetched = await self._run([*listed, *locked], begun, env, fetch=True) if wanted.lines else None
+        if fetched is not None and not fetched.ok and locked and not fetched.limit:
+            await asyncio.to_thread((begun / _LEFT_ASIDE).write_text, fetched.output[-_TOLD:], encoding="utf-8")
+            locked = []
+            fetched = await self._run(listed, begun, env, fetch=True)
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
-        if wanted.runner and (failed := await self._add_runner(begun, python, limits, env)):
+        limits += locked
+        own = _PYTEST if _names_pytest(wanted) else _own_pytest()
+        if wanted.runner and (failed := await self._add_runner(begun, python, [*limits, own], env)):
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
@@ -104,13 +115,13 @@ class PythonLayers:
         return None
 
     async def _add_runner(
-        self, begun: Path, python: Path, limits: Sequence[str], env: dict[str, str]
+        self, begun: Path, python: Path, runner: Sequence[str], env: dict[str, str]
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(self._installer.install(python, *limits, _own_pytest()), begun, env, fetch=True)
+            added = await self._run(self._installer.install(python, *runner), begun, env, fetch=True)
             if not added.ok:
-                return _failure(f"{_own_pytest()} could not be added", added)
+                return _failure(f"{runner[-1]} could not be added", added)
         if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
             argv = self._installer.install(python, str(pip), offline=True)
             await self._run(argv, begun, self._installer.alone())
@@ -118,6 +129,13 @@ class PythonLayers:
 
     async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
         return await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=Access(fetch=fetch))
+
+
+def lock_left_aside(layer: Path) -> str:
+    """Why the lock file's versions are not the layer's, in the installer's words; "" when they are. Blocks."""
+    with suppress(OSError):
+        return (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
+    return ""
 
 
 def is_joined(environment: Path, layer: Path, tag: str) -> bool:
@@ -160,6 +178,11 @@ def _add_program(program: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
+def _names_pytest(wanted: Requirements) -> bool:
+    """Whether its version is the project's to choose."""
+    return any(re.match(rf"{_PYTEST}\b(?!-)", line) for line in (*wanted.constraints, *wanted.locked))
+
+
 @functools.cache
 def _own_pytest() -> str:
     """Blocks the first time."""
@@ -169,7 +192,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json", exclude={"extras"}),
+        wanted.model_dump(mode="json", exclude={"extras", "left_out"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),
@@ -199,6 +222,7 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
     (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
+    (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
     left_out = f"{wanted.without} ; python_version < '0'\n" if wanted.without else ""
     (begun / "left_out.txt").write_text(left_out, encoding="utf-8")
     venv.EnvBuilder(symlinks=True).create(begun / "venv")

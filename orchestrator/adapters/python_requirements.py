@@ -11,6 +11,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.adapters.python_locked import locked_versions
 from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
 from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
 from orchestrator.adapters.python_test_setups import Asked, asked_by_pipelines, asked_by_tools
@@ -30,6 +31,8 @@ _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
 """The project itself, which is installed anyway: `-e .`, `.[test]`."""
+_ELSEWHERE = re.compile(r"^(-e\b|--editable\b|[./]|[a-z][a-z0-9+]*:)")
+"""A requirement that is a folder, a file or an address."""
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
 
@@ -39,7 +42,11 @@ class Requirements(Value):
 
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    locked: tuple[str, ...] = ()
+    """Constraints out of a lock file, to be left aside where they do not go together with the others."""
     refusals: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Sentences on what is not installed because it does not come from a registry."""
     extras: tuple[str, ...] = ()
     """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
     without: str = ""
@@ -65,9 +72,9 @@ def gather(
     install for tests is added; pipelines count only where nothing else names what runs tests. `chosen` extras and
     groups that no manifest has become refusals, except where only the build knows them.
 
-    Only plain requirements are taken: other package indexes, URLs, paths and editable installs become refusals, as does
-    what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would not see
-    what it asks for. In `setups` such a line is skipped: what they are for works mostly without it.
+    What comes from an address or a folder is left out. Other package indexes become refusals, as does what cannot be
+    understood, and the inclusion of a file that `is_manifest` does not know: the contract would not see what it asks
+    for. In `setups` such a line is skipped: what they are for works mostly without it.
     """
     collector = _Collector(read, chosen or Chosen())
     for name, reader in (("pyproject.toml", read_pyproject), ("setup.cfg", read_setup_cfg)):
@@ -82,8 +89,10 @@ def gather(
         collector.asked(asked_by_pipelines(setups or {}))
     return Requirements(
         lines=tuple(dict.fromkeys(collector.lines)),
+        locked=() if "--hash" in "".join(collector.lines) else locked_versions(read),
         constraints=tuple(dict.fromkeys(collector.constraints)),
         refusals=tuple(dict.fromkeys(collector.refusals)),
+        left_out=tuple(dict.fromkeys(collector.left_out)),
         extras=tuple(sorted(collector.extras)),
         without=collector.name,
     )
@@ -106,6 +115,7 @@ class _Collector:
         self.lines: list[str] = []
         self.constraints: list[str] = []
         self.refusals: list[str] = []
+        self.left_out: list[str] = []
         self.extras = {canonicalize_name(name) for name in chosen.extras or ()}
         self._declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
@@ -117,6 +127,9 @@ class _Collector:
 
     def refuse(self, name: str, reason: str) -> None:
         self.refusals.append(f"{name}: {reason}")
+
+    def _leave_out(self, name: str, line: str) -> None:
+        self.left_out.append(f"{name}: `{line[:200]}` was left out, only packages of a registry are installed")
 
     def manifest(self, name: str, reader: Callable[[str], Declared]) -> None:
         text = self.read(name)
@@ -160,7 +173,7 @@ class _Collector:
 
     def asked(self, asked: Asked) -> None:
         """What a tool's settings install; lines that would be refused are skipped."""
-        before = list(self.refusals)
+        before = list(self.refusals), list(self.left_out)
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
         self._own_extras(asked.extras)
@@ -169,7 +182,7 @@ class _Collector:
             with suppress(LookupError):
                 for line in declared.lines(groups=groups):
                     self._requirement("", line, constraint=False)
-        self.refusals = before
+        self.refusals, self.left_out = before
 
     def _own_extras(self, extras: Sequence[str]) -> None:
         fresh = {canonicalize_name(name.strip()) for name in extras if name.strip()} - self.extras
@@ -185,6 +198,8 @@ class _Collector:
             self._included(name, line, included[2], constraint or included[1] in {"-c", "--constraint"}, tools)
         elif own := _OWN.match(line):
             self._own_extras((own["extras"] or "").split(","))
+        elif _ELSEWHERE.match(line):
+            self._leave_out(name, line)
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
@@ -210,7 +225,7 @@ class _Collector:
             self.refuse(name, f"`{line[:200]}` is no plain requirement (name, version, marker)")
             return
         if parsed.url is not None:
-            self.refuse(name, f"`{line[:200]}` names a URL")
+            self._leave_out(name, line)
         elif canonicalize_name(parsed.name) in {one.name for one in self._declared}:
             self._own_extras(sorted(parsed.extras))
         else:

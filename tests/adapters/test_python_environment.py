@@ -94,15 +94,42 @@ async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(
     assert len([*(tmp_path / "layers").iterdir()]) == 1, "nothing half-made is left"
 
 
+async def test_the_versions_of_a_lock_are_taken_unless_it_is_older_than_the_manifests(tmp_path: Path) -> None:
+    links, root = tmp_path / "links", tmp_path / "root"
+    links.mkdir()
+    root.mkdir()
+    for version in ("1.0", "2.0"):
+        wheel(links, "tiny", version, f"VALUE = {version}\n")
+    for version in ("7.0.0", PYTEST):
+        wheel(links, "pytest", version, f"__version__ = '{version}'\n")
+    lock = "[[package]]\nname = 'tiny'\nversion = '1.0'\n[[package]]\nname = 'pytest'\nversion = '7.0.0'\n"
+    (root / "poetry.lock").write_text(lock)
+    environments, runner = environments_in(tmp_path / "environments", links)
+    code = "import pytest, tiny; print(tiny.VALUE, pytest.__version__)"
+
+    async def seen(lines: str) -> tuple[str, str]:
+        (root / "requirements.txt").write_text(lines)
+        found = await environments.ensure(root, "US-1")
+        told = await runner.run([str(found.python), "-c", code], cwd=root, access=found.access)
+        return told.output, found.note
+
+    assert await seen("tiny\n") == ("1.0 7.0.0\n", "")
+    output, note = await seen("tiny>1\n-e ../other\n")
+    assert output == f"2.0 {PYTEST}\n"
+    assert "the versions of the lock file were left aside" in note
+    assert "tiny==1.0" in note, "the installer's own words"
+    assert "`-e ../other` was left out" in note
+
+
 async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Path) -> None:
     environments, _ = environments_in(tmp_path / "environments", tmp_path)
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = []\n")
     own = await environments.ensure(tmp_path, "US-1")
     assert (own.python, own.own, own.problem) == (Path(sys.executable), True, None)
-    (tmp_path / "requirements.txt").write_text("-e ../other\n")
+    (tmp_path / "requirements.txt").write_text("-f ../other\n")
     refused = await environments.ensure(tmp_path, "US-1")
     assert refused.python is None
-    assert "-e ../other" in (refused.problem or "")
+    assert "-f ../other" in (refused.problem or "")
     assert not (tmp_path / "environments").exists()
     for key in ("..", ".", "a/b", ""):
         with pytest.raises(ValueError, match="cannot name"):

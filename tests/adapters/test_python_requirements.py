@@ -39,16 +39,7 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
     "line",
     [
         *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
-        *(
-            "-e ./x",
-            "--editable=../x",
-            "git+https://evil/x",
-            "https://evil/x.whl",
-            "./local",
-            "x @ file:///etc/x",
-            "/abs/x",
-        ),
-        *("x @ git+https://evil/x", "--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
+        *("--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
         *("-r /etc/passwd", "-c https://evil/c.txt", "-r requirements.in", "x --g-option=y", "${TOKEN}", "x; rm -rf /"),
     ],
 )
@@ -57,6 +48,69 @@ def test_everything_but_plain_requirements_is_refused(line: str) -> None:
     assert len(found.refusals) == 1
     assert found.refusals[0].split(":")[0] in {"requirements.txt", "requirements.in"}
     assert len(of({"setup.cfg": f"[options]\ninstall_requires =\n  six\n  {line}\n"}).refusals) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("-e ./x", "--editable=../x", "git+https://example.org/x@main", "https://example.org/x.whl", "./local"),
+        *("x @ file:///etc/x", "/abs/x", "x @ git+https://example.org/x"),
+    ],
+)
+def test_what_comes_from_no_registry_is_left_out_and_told(line: str) -> None:
+    found = of({"requirements.txt": f"six\n{line}\nattrs\n"})
+    assert (found.lines, found.refusals) == (("six", "attrs"), ())
+    assert found.left_out == (f"requirements.txt: `{line}` was left out, only packages of a registry are installed",)
+
+
+UV = """
+version = 1
+[[package]]
+name = "own"
+version = "1.0"
+source = { editable = "." }
+[[package]]
+name = "Flask"
+version = "3.0.2"
+source = { registry = "https://pypi.org/simple" }
+[[package]]
+name = "click"
+version = "8.1.8"
+resolution-markers = ["python_full_version < '3.10'"]
+[[package]]
+name = "click"
+version = "8.3.0"
+resolution-markers = ["python_full_version >= '3.10'", "sys_platform == 'win32'"]
+[[package]]
+name = "forked"
+version = "2"
+source = { git = "https://example.org/forked" }
+"""
+CLICK = (
+    "click==8.1.8 ; (python_full_version < '3.10')",
+    "click==8.3.0 ; (python_full_version >= '3.10') or (sys_platform == 'win32')",
+)
+PIPENV = '{"default": {"six": {"version": "==1.16.0"}, "x": {"git": "x"}}, "develop": {"attrs": {"version": "*"}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("uv.lock", UV, (*CLICK, "flask==3.0.2")),
+        (
+            "poetry.lock",
+            "[[package]]\nname='six'\nversion='1.16.0'\nmarkers='python_version > \"3\"'",
+            ("six==1.16.0",),
+        ),
+        ("pylock.toml", "[[packages]]\nname='six'\nversion='1'\n[[packages]]\nname='x'\nvcs={}", ("six==1",)),
+        ("Pipfile.lock", PIPENV, ("six==1.16.0",)),
+        *(("pdm.lock", text, ()) for text in ("[[", "package = 3", "[[package]]\nname = 3", "")),
+    ],
+)
+def test_versions_of_lock_files_are_constraints(name: str, text: str, wanted: tuple[str, ...]) -> None:
+    found = of({"requirements.txt": "six\n", name: text})
+    assert (found.lines, found.locked) == (("six",), wanted)
+    assert of({"requirements.txt": "six --hash=sha256:00\n", name: text}).locked == (), "it is locked already"
 
 
 def test_include_cycles_end_and_includes_are_bounded() -> None:
@@ -110,7 +164,6 @@ def test_pyproject_of_every_kind() -> None:
     "text",
     [
         *("[project", "[project]\ndependencies = 'six'", "project = 3", "[project]\ndependencies = [3]"),
-        *("[project]\ndependencies = ['x @ https://evil']", "[tool.poetry.dependencies]\nx = {git = 'https://evil'}"),
         *("[tool.poetry.dependencies]\nx = '^a'", "[dependency-groups]\ndev = [{include-group = 'absent'}]"),
         *("[project.optional-dependencies]\ntest = 'six'", "tool = 3"),
     ],
@@ -119,6 +172,13 @@ def test_a_manifest_that_cannot_be_understood_is_refused(text: str) -> None:
     found = of({"pyproject.toml": text})
     assert found.refusals
     assert found.refusals[0].startswith("pyproject.toml: ")
+
+
+def test_addresses_in_a_manifest_are_left_out() -> None:
+    found = of({"pyproject.toml": "[project]\ndependencies = ['x @ https://example.org', 'six']"})
+    assert (found.lines, found.refusals, len(found.left_out)) == (("six",), (), 1)
+    found = of({"pyproject.toml": "[tool.poetry.dependencies]\nsix = '*'\nx = {path = '../x', develop = true}"})
+    assert (found.lines, found.refusals, len(found.left_out)) == (("six",), (), 1)
 
 
 def test_manifests_without_dependencies_ask_for_nothing() -> None:
