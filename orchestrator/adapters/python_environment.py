@@ -1,7 +1,6 @@
 """Python environments: one per key for projects with dependencies, our own interpreter for those without."""
 
 import asyncio
-import functools
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,9 +17,9 @@ from orchestrator.adapters.python_layers import (
     lock_left_aside,
     mark_joined,
 )
-from orchestrator.adapters.python_project import Built, PythonProject, build_system
-from orchestrator.adapters.python_requirements import FOLDERS, Chosen, Requirements, gather
-from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.adapters.python_members import LocalProject, gather_all
+from orchestrator.adapters.python_project import Built, PythonProject
+from orchestrator.adapters.python_requirements import Chosen, Requirements
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.ports import CommandRunner
@@ -94,53 +93,65 @@ class PythonEnvironments:
         facts = BaseFacts() if self._base is None else await self._base.facts()
         place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
         async with self._locks.setdefault(str(place), asyncio.Lock()):
-            return await self._ensure(root / part, place, facts.below(part), facts.version)
+            return await self._ensure(root, part, place, facts.below(part), facts.version)
 
-    async def _ensure(self, root: Path, place: Path, setups: Mapping[str, str], version: str) -> EnvironmentResult:
-        wanted = await asyncio.to_thread(_wanted, root, setups, self._chosen)
+    async def _ensure(
+        self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
+    ) -> EnvironmentResult:
+        wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        system, layer = await asyncio.to_thread(build_system, root), None
-        if system is None:
-            built, wanted = Built(), wanted.model_copy(update={"without": ""})
-        else:
-            build = self._project.built(root, place / "build", system, version=version, extras=wanted.extras)
-            if system.dynamic or not wanted.lines:
-                built = await build
-            else:  # at once: none needs the other
-                built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
-        if not wanted.lines and built.wheel is None:
-            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built, wanted))
-        if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
+        build, layer = self._built(root, place, projects, version), None
+        if any(one.system is not None and one.system.dynamic for one in projects) or not wanted.lines:
+            built = await build
+        else:  # at once: none needs the other
+            built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
+        wheels = [one.wheel for one in built if one.wheel is not None]
+        if not wanted.lines and not wheels:
+            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
+        requires = [line for one in built for line in one.requires]
+        if refusals := tuple(refused_packages(_names(requires), self._packages)):
             return _refused(refusals)
         if layer is None:
-            lines = tuple(dict.fromkeys([*wanted.lines, *built.requires]))
-            own = wanted.without or ("" if built.wheel is None else built.wheel.name.partition("-")[0])
+            lines = tuple(dict.fromkeys([*wanted.lines, *requires]))
+            own = tuple(dict.fromkeys([*wanted.without, *(wheel.name.partition("-")[0] for wheel in wheels)]))
             layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}))
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
-        built = await self._installed(place, venv, layer, built)
-        note = await asyncio.to_thread(_note, built, wanted, layer)
+        problem = await self._installed(place, venv, layer, built)
+        note = await asyncio.to_thread(_note, wanted, built, layer)
         access = Access(readable=(venv, layer))
+        note = "\n".join(filter(None, (problem, note)))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Built) -> Built:
-        """The environment with the layer's packages and the project, made when it is another one."""
-        if not await asyncio.to_thread(is_joined, venv, layer, built.tag):
+    async def _built(self, root: Path, place: Path, projects: Sequence[LocalProject], version: str) -> list[Built]:
+        """One after the other: a build makes files in the tree."""
+        found = []
+        for number, one in enumerate(projects):
+            if one.system is not None:
+                folder = place / (f"build-{number}" if number else "build")
+                built = self._project.built(root / one.folder, folder, one.system, version=version, extras=one.extras)
+                found.append(await built)
+        return found
+
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built]) -> str:
+        """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
+        tag, wheels = " ".join(one.tag for one in built), [str(one.wheel) for one in built if one.wheel is not None]
+        if not await asyncio.to_thread(is_joined, venv, layer, tag):
             await asyncio.to_thread(join, venv, layer)
-            if built.wheel is not None:
-                argv = self._installer.install(venv / "bin" / "python", "--no-deps", str(built.wheel), offline=True)
+            if wheels:
+                argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
                 installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
                 if not installed.ok:
-                    return built.model_copy(update={"problem": installed.output[-2000:]})
-            await asyncio.to_thread(mark_joined, venv, layer, built.tag)
-        return built
+                    return f"the project itself could not be installed: {installed.output[-2000:]}"
+            await asyncio.to_thread(mark_joined, venv, layer, tag)
+        return ""
 
 
-def _note(built: Built, wanted: Requirements, layer: Path | None = None) -> str:
+def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
     """Blocks."""
-    told = [f"the project itself could not be built: {built.problem}"] if built.problem else []
+    told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
     aside = lock_left_aside(layer) if layer is not None else ""
     told += [f"the versions of the lock file were left aside: {aside}"] if aside else []
     return "\n".join([*told, *wanted.left_out])
@@ -148,11 +159,6 @@ def _note(built: Built, wanted: Requirements, layer: Path | None = None) -> str:
 
 def _refused(refusals: Sequence[str]) -> EnvironmentResult:
     return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
-
-
-def _wanted(root: Path, setups: Mapping[str, str], chosen: Chosen) -> Requirements:
-    below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
-    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen)
 
 
 def _names(lines: Sequence[str]) -> tuple[str, ...]:

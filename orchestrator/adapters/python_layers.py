@@ -192,7 +192,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json", exclude={"extras", "left_out"}),
+        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),
@@ -223,8 +223,8 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     limits = [_constraint(line) for line in wanted.constraints]
     (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
     (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
-    left_out = f"{wanted.without} ; python_version < '0'\n" if wanted.without else ""
-    (begun / "left_out.txt").write_text(left_out, encoding="utf-8")
+    left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
+    (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
     venv.EnvBuilder(symlinks=True).create(begun / "venv")
     return begun
 

@@ -33,6 +33,8 @@ class Declared:
     dependencies: Sequence[str] = ()
     extras: Mapping[str, Entries] = field(default_factory=dict)
     groups: Mapping[str, Entries] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
+    """Where requirements come from that are in no registry, by name: a folder, an address, "" for the workspace."""
 
     def lines(self, *, extras: Iterable[str] = (), groups: Iterable[str] = (), tools: bool = True) -> list[str]:
         """What these extras and groups ask for, and those they name; without `tools`, none that no test needs.
@@ -81,6 +83,7 @@ def read_pyproject(text: str) -> Declared:
         dependencies=[*_texts(project.get("dependencies", [])), *(one for one in main if isinstance(one, str))],
         extras=_named(project.get("optional-dependencies", {})) | _named(poetry_extras(poetry)),
         groups=groups,
+        places=_places(tool.get("uv", {}).get("sources", {})),
     )
 
 
@@ -103,6 +106,18 @@ def logical_lines(text: str) -> Iterator[str]:
         line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
         if line:
             yield line
+
+
+def _places(sources: Mapping[str, Any]) -> dict[str, str]:
+    """Of several places for one name, which differ by markers, the first. Indexes are no places."""
+    found: dict[str, str] = {}
+    for name, value in sources.items():
+        source = value[0] if isinstance(value, list) else value
+        if source.get("workspace"):
+            found[canonicalize_name(name)] = ""
+        elif place := next((source[key] for key in ("path", "git", "url") if key in source), ""):
+            found[canonicalize_name(name)] = str(place)
+    return found
 
 
 def _cfg_lines(value: str) -> list[str]:

@@ -33,7 +33,7 @@ from orchestrator.ports import CommandRunner
 _SCRIPT = Path(__file__).with_name("build_backend.py")
 _NO_VERSION = "0.0.0"
 _VERSIONS = (
-    *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION"),
+    *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "UV_DYNAMIC_VERSIONING_BYPASS"),
     *("POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
 )
 """Variables that give a version to projects which take theirs from git's tags: a worktree has none."""

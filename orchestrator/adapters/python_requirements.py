@@ -31,10 +31,25 @@ _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
 """The project itself, which is installed anyway: `-e .`, `.[test]`."""
-_ELSEWHERE = re.compile(r"^(-e\b|--editable\b|[./]|[a-z][a-z0-9+]*:)")
+_ELSEWHERE = re.compile(
+    r"^(?:(?:-e|--editable)[= ]?\s*)?(?P<place>(?:\.|/|[a-z][a-z0-9+]*:)[^\s\[;]*)(\[(?P<extras>[^\]]*)\])?"
+)
 """A requirement that is a folder, a file or an address."""
+_FOLDER = re.compile(r"^(file:(?=\.))?(?P<folder>[\w.-][^:\\]*)$")
 _HASHES = re.compile(r"(\s+--hash[= ]\S+)+$")
 _MAX_INCLUDES = 50
+
+
+class Member(Value):
+    """A requirement that is another project of the same repository."""
+
+    told: str
+    """Where it is asked for, and how."""
+    name: str = ""
+    """Normalised; the project is looked for by it where there is no `folder`."""
+    folder: str = ""
+    """From the folder of the project that asks for it."""
+    extras: tuple[str, ...] = ()
 
 
 class Requirements(Value):
@@ -49,8 +64,9 @@ class Requirements(Value):
     """Sentences on what is not installed because it does not come from a registry."""
     extras: tuple[str, ...] = ()
     """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
-    without: str = ""
-    """A package that is not installed though others need it: the project itself, whose own tree is what is tested."""
+    members: tuple[Member, ...] = ()
+    without: tuple[str, ...] = ()
+    """Packages that are not installed though others need them: the project itself, whose own tree is what is tested."""
     runner: bool = True
     """Whether pytest and pip are added where nothing brings them."""
 
@@ -72,9 +88,9 @@ def gather(
     install for tests is added; pipelines count only where nothing else names what runs tests. `chosen` extras and
     groups that no manifest has become refusals, except where only the build knows them.
 
-    What comes from an address or a folder is left out. Other package indexes become refusals, as does what cannot be
-    understood, and the inclusion of a file that `is_manifest` does not know: the contract would not see what it asks
-    for. In `setups` such a line is skipped: what they are for works mostly without it.
+    What comes from an address is left out, what is a folder is one of `members`. Other package indexes become refusals,
+    as does what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would
+    not see what it asks for. In `setups` such a line is skipped: what they are for works mostly without it.
     """
     collector = _Collector(read, chosen or Chosen())
     for name, reader in (("pyproject.toml", read_pyproject), ("setup.cfg", read_setup_cfg)):
@@ -94,7 +110,8 @@ def gather(
         refusals=tuple(dict.fromkeys(collector.refusals)),
         left_out=tuple(dict.fromkeys(collector.left_out)),
         extras=tuple(sorted(collector.extras)),
-        without=collector.name,
+        members=tuple(dict.fromkeys(collector.members)),
+        without=(collector.name,) if collector.name else (),
     )
 
 
@@ -116,6 +133,7 @@ class _Collector:
         self.constraints: list[str] = []
         self.refusals: list[str] = []
         self.left_out: list[str] = []
+        self.members: list[Member] = []
         self.extras = {canonicalize_name(name) for name in chosen.extras or ()}
         self._declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
@@ -128,8 +146,14 @@ class _Collector:
     def refuse(self, name: str, reason: str) -> None:
         self.refusals.append(f"{name}: {reason}")
 
-    def _leave_out(self, name: str, line: str) -> None:
-        self.left_out.append(f"{name}: `{line[:200]}` was left out, only packages of a registry are installed")
+    def _elsewhere(self, name: str, line: str, place: str, package: str, extras: Iterable[str]) -> None:
+        told = f"{name}: `{line[:200]}`"
+        if place and not _FOLDER.match(place):
+            self.left_out.append(left_out(told))
+        else:
+            names = tuple(sorted(canonicalize_name(one) for one in extras if one))
+            member = Member(told=told, name=package, folder=place.removeprefix("file:"), extras=names)
+            self.members.append(member)
 
     def manifest(self, name: str, reader: Callable[[str], Declared]) -> None:
         text = self.read(name)
@@ -173,7 +197,7 @@ class _Collector:
 
     def asked(self, asked: Asked) -> None:
         """What a tool's settings install; lines that would be refused are skipped."""
-        before = list(self.refusals), list(self.left_out)
+        before = list(self.refusals), list(self.left_out), list(self.members)
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
         self._own_extras(asked.extras)
@@ -182,7 +206,7 @@ class _Collector:
             with suppress(LookupError):
                 for line in declared.lines(groups=groups):
                     self._requirement("", line, constraint=False)
-        self.refusals, self.left_out = before
+        self.refusals, self.left_out, self.members = before
 
     def _own_extras(self, extras: Sequence[str]) -> None:
         fresh = {canonicalize_name(name.strip()) for name in extras if name.strip()} - self.extras
@@ -198,8 +222,8 @@ class _Collector:
             self._included(name, line, included[2], constraint or included[1] in {"-c", "--constraint"}, tools)
         elif own := _OWN.match(line):
             self._own_extras((own["extras"] or "").split(","))
-        elif _ELSEWHERE.match(line):
-            self._leave_out(name, line)
+        elif place := _ELSEWHERE.match(line):
+            self._elsewhere(name, line, place["place"], "", (place["extras"] or "").split(","))
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
@@ -224,12 +248,19 @@ class _Collector:
         except InvalidRequirement:
             self.refuse(name, f"`{line[:200]}` is no plain requirement (name, version, marker)")
             return
-        if parsed.url is not None:
-            self._leave_out(name, line)
-        elif canonicalize_name(parsed.name) in {one.name for one in self._declared}:
+        package = canonicalize_name(parsed.name)
+        place = next((one.places[package] for one in self._declared if package in one.places), parsed.url)
+        if package in {one.name for one in self._declared}:
             self._own_extras(sorted(parsed.extras))
+        elif place is not None:
+            self._elsewhere(name, line, place, package, parsed.extras)
         else:
             (self.constraints if constraint else self.lines).append(line.strip())
+
+
+def left_out(told: str) -> str:
+    """The sentence on a requirement that cannot be had; `told` as in `Member`."""
+    return f"{told} was left out, only packages of a registry and projects of the repository are installed"
 
 
 def _among(

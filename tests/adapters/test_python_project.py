@@ -107,3 +107,13 @@ async def test_what_people_set_is_there_for_builds_and_commands(tmp_path: Path) 
     assert not (await suites_in(tmp_path, CONFINED[0]).command(root, asked, key="US-1")).ok
     done = await suites_in(tmp_path, CONFINED[0], COLOUR="blue").command(root, asked, key="US-1")
     assert done.ok, done.output
+
+
+async def test_projects_of_the_same_repository_are_installed_too(tmp_path: Path) -> None:
+    root = tmp_path / "whole"
+    root.mkdir()
+    project(tmp_path).rename(root / "lib")
+    (root / "requirements.txt").write_text("-e ./lib\n")
+    asked = 'test "$(itself)" = main && python -c "import tiny, itself._version"'
+    done = await suites_in(tmp_path, CONFINED[0]).command(root, asked, key="US-1")
+    assert done.ok, done.output

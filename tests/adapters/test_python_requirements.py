@@ -52,15 +52,38 @@ def test_everything_but_plain_requirements_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        *("-e ./x", "--editable=../x", "git+https://example.org/x@main", "https://example.org/x.whl", "./local"),
-        *("x @ file:///etc/x", "/abs/x", "x @ git+https://example.org/x"),
-    ],
+    ["git+https://example.org/x@main", "-e https://example.org/x", "x @ https://example.org/x.whl", "-e /abs/x"],
 )
-def test_what_comes_from_no_registry_is_left_out_and_told(line: str) -> None:
+def test_what_comes_from_an_address_is_left_out_and_told(line: str) -> None:
     found = of({"requirements.txt": f"six\n{line}\nattrs\n"})
-    assert (found.lines, found.refusals) == (("six", "attrs"), ())
-    assert found.left_out == (f"requirements.txt: `{line}` was left out, only packages of a registry are installed",)
+    assert (found.lines, found.refusals, found.members) == (("six", "attrs"), (), ())
+    assert len(found.left_out) == 1
+    assert found.left_out[0].startswith(f"requirements.txt: `{line}` was left out")
+
+
+SOURCES = """
+[project]
+dependencies = ["base[fast]", "near", "forked", "x @ https://example.org/x", "six"]
+[tool.uv.sources]
+base = { path = "../base", editable = true }
+near = { workspace = true }
+forked = [{ git = "https://example.org/forked", marker = "python_version > '3'" }]
+six = { index = "mirror" }
+"""
+
+
+def test_folders_of_the_repository_are_members() -> None:
+    found = of({"requirements.txt": "-e ./x[a,B]\n--editable=../y\n./z ; python_version > '3'\nsix\n"})
+    assert [(one.folder, one.extras) for one in found.members] == [("./x", ("a", "b")), ("../y", ()), ("./z", ())]
+    assert (found.lines, found.left_out, found.refusals) == (("six",), (), ())
+    found = of({"pyproject.toml": SOURCES})
+    assert [(one.name, one.folder, one.extras) for one in found.members] == [
+        ("base", "../base", ("fast",)),
+        ("near", "", ()),
+    ]
+    assert (found.lines, len(found.left_out), found.refusals) == (("six",), 2, ())
+    found = of({"pyproject.toml": "[tool.poetry.dependencies]\nsix = '*'\nx = {path = '../x', develop = true}"})
+    assert ([one.folder for one in found.members], found.lines) == (["../x"], ("six",))
 
 
 UV = """
@@ -174,18 +197,11 @@ def test_a_manifest_that_cannot_be_understood_is_refused(text: str) -> None:
     assert found.refusals[0].startswith("pyproject.toml: ")
 
 
-def test_addresses_in_a_manifest_are_left_out() -> None:
-    found = of({"pyproject.toml": "[project]\ndependencies = ['x @ https://example.org', 'six']"})
-    assert (found.lines, found.refusals, len(found.left_out)) == (("six",), (), 1)
-    found = of({"pyproject.toml": "[tool.poetry.dependencies]\nsix = '*'\nx = {path = '../x', develop = true}"})
-    assert (found.lines, found.refusals, len(found.left_out)) == (("six",), (), 1)
-
-
 def test_manifests_without_dependencies_ask_for_nothing() -> None:
     found = of(
         {"pyproject.toml": "[project]\nname = 'x'\n[tool.ruff]\nline-length = 3", "setup.cfg": "[tool:pytest]\n"}
     )
-    assert found == Requirements(without="x")
+    assert found == Requirements(without=("x",))
 
 
 def test_setup_cfg() -> None:

@@ -1,0 +1,85 @@
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.python_members import gather_all
+from orchestrator.adapters.python_requirements import Chosen
+
+
+def tree(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return root
+
+
+ROOT = """
+[project]
+name = "shop"
+dependencies = ["shop-base[fast]", "six"]
+[dependency-groups]
+dev = ["shop-tools", "shop-gone"]
+[build-system]
+requires = ["hatchling"]
+[tool.uv.sources]
+shop-base = { workspace = true }
+shop-tools = { path = "tools" }
+shop-gone = { workspace = true }
+[tool.uv.workspace]
+members = ["packages/*", "../*"]
+"""
+BASE = """
+[project]
+name = "Shop.Base"
+dependencies = ["attrs", "shop"]
+[project.optional-dependencies]
+fast = ["orjson"]
+test = ["faker"]
+[dependency-groups]
+dev = ["hypothesis"]
+[build-system]
+requires = ["hatchling"]
+[tool.uv.sources]
+shop = { workspace = true }
+"""
+
+
+@pytest.mark.parametrize(("folder", "wanted"), [("", {"six", "attrs", "orjson"}), ("packages/base", {"six", "attrs"})])
+def test_projects_of_one_repository_are_installed_with_each_other(
+    folder: str, wanted: set[str], tmp_path: Path
+) -> None:
+    root = tree(
+        tmp_path,
+        {
+            "pyproject.toml": ROOT,
+            "uv.lock": "[[package]]\nname = 'six'\nversion = '1.16.0'\n",
+            "packages/base/pyproject.toml": BASE,
+            "packages/notes.txt": "",
+            "tools/requirements.txt": "absent\n",
+            "tools/setup.py": "",
+        },
+    )
+    found, projects = gather_all(root, folder, {}, Chosen())
+    assert wanted <= set(found.lines) <= {*wanted, "faker", "hypothesis"}
+    assert ("hypothesis" in found.lines, "faker" in found.lines) == (bool(folder), bool(folder)), "its own tests' only"
+    assert found.locked == ("six==1.16.0",), "the lock of the workspace"
+    if folder:
+        assert [(one.folder, one.system is not None) for one in projects] == [("packages/base", True), ("", True)]
+        return
+    assert [(one.folder, one.extras, one.system is not None) for one in projects] == [
+        ("", (), True),
+        ("packages/base", ("fast",), True),
+        ("tools", (), True),
+    ]
+    assert set(found.without) == {"shop", "shop-base"}
+    [gone] = found.left_out
+    assert gone.startswith("pyproject.toml: `shop-gone` was left out")
+
+
+def test_nothing_outside_the_repository_is_a_member(tmp_path: Path) -> None:
+    outside = tree(tmp_path / "outside", {"pyproject.toml": "[project]\nname = 'x'\ndependencies = ['evil']\n"})
+    root = tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./absent\n"})
+    (root / "link").symlink_to(outside)
+    found, projects = gather_all(root, "", {}, Chosen())
+    assert (found.lines, len(found.left_out), [one.folder for one in projects]) == ((), 3, [""])
