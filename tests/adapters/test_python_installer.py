@@ -93,7 +93,7 @@ async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested
     runner = LimitedCommandRunner(CommandSettings(), PATH)
     installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
     layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
-    found = await layers.ensure(Requirements(lines=("other",), without="tiny", runner=False))
+    found = await layers.ensure(Requirements(lines=("other",), without=("tiny",), runner=False))
     assert isinstance(found, Path)
     packages = next(found.glob("venv/lib/python*/site-packages"))
     assert (packages / "other").exists()
