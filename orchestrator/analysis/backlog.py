@@ -113,7 +113,7 @@ def _criteria(description: str) -> tuple[str, ...]:
     text = next((part for part in reversed(_CRITERIA.split(text)[1:]) if part.strip()), text)
     listed = _ITEM.search(text) is not None
     pieces = parse_criteria(text) if listed else (" ".join(part.split()) for part in _PARAGRAPHS.split(text))
-    found = tuple(filter(None, pieces))
+    found = tuple(piece for piece in pieces if re.search(r"\w", piece))
     return tuple(piece for piece in found if not piece.endswith(":")) or found
 
 

@@ -4,7 +4,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.backlog import backlog_text, dependencies
@@ -99,6 +99,7 @@ def test_dependencies_are_those_that_are_stated_and_never_a_cycle() -> None:
 TEXT = st.text(alphabet=st.characters(codec="utf-8"), max_size=80)
 
 
+@example([("0", ";")], ".csv")
 @given(
     st.lists(st.tuples(TEXT.map(one_line).filter(bool), TEXT), min_size=1, max_size=4),
     st.sampled_from([".csv", ".yaml"]),
