@@ -3,7 +3,7 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -80,6 +80,11 @@ class PytestRunner:
     async def environment(self, root: Path, key: str) -> EnvironmentResult:
         """What the project's Python manifests came to."""
         return await self._environments.ensure(root, key)
+
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
+        """Why these packages cannot be had beside those of the project; "" when they can."""
+        refused = await self._environments.refusal(root, packages)
+        return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
@@ -19,7 +21,7 @@ from orchestrator.adapters.python_layers import (
 )
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
-from orchestrator.adapters.python_requirements import Chosen, Requirements
+from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.ports import CommandRunner
@@ -94,6 +96,19 @@ class PythonEnvironments:
         place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
         async with self._locks.setdefault(str(place), asyncio.Lock()):
             return await self._ensure(root, part, place, facts.below(part), facts.version)
+
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> NotInstalled | None:
+        """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        there = {canonicalize_name(name) for name in _names(wanted.lines)}
+        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        if wanted.refusals or (packages and not new):
+            return None
+        if refusals := tuple(refused_packages(new, self._packages)):
+            return NotInstalled(problem="; ".join(refusals))
+        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
+        return await self._layers.refusal(wanted.model_copy(update={"lines": lines, "locked": ()}))
 
     async def _ensure(
         self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str

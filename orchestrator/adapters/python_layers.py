@@ -83,6 +83,29 @@ class PythonLayers:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
 
+    async def refusal(self, wanted: Requirements) -> NotInstalled | None:
+        """Why these packages cannot be had, None when they can; nothing is installed."""
+        try:
+            env = await asyncio.to_thread(self._installer.environment)
+        except ConfigError as error:
+            return NotInstalled(problem=str(error))
+        begun = await asyncio.to_thread(_begin, self._folder, wanted)
+        try:
+            told = await self._run([*self._listed(begun, wanted), "--dry-run"], begun, env, fetch=True)
+        finally:
+            await asyncio.to_thread(remove_tree, begun)
+        return None if told.ok else _failure("The packages cannot be installed", told)
+
+    def _listed(self, begun: Path, wanted: Requirements) -> list[str]:
+        """The command line that installs what is wanted."""
+        _, options = options_of(wanted.lines)
+        listed = [*options, *self._limits(begun, wanted), "-r", str(begun / "requirements.txt")]
+        return self._installer.install(begun / "venv" / "bin" / "python", *listed)
+
+    def _limits(self, begun: Path, wanted: Requirements) -> list[str]:
+        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
+        return [*limits, *(self._installer.leave_out(begun / "left_out.txt") if wanted.without else [])]
+
     async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
         """Packages are installed without running anything of them; they are compiled where there is no network."""
         installer, python = self._installer, begun / "venv" / "bin" / "python"
@@ -90,10 +113,7 @@ class PythonLayers:
             env = await asyncio.to_thread(installer.environment)
         except ConfigError as error:
             return NotInstalled(problem=str(error))
-        _, options = options_of(wanted.lines)
-        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
-        limits += installer.leave_out(begun / "left_out.txt") if wanted.without else []
-        listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
+        listed, limits = self._listed(begun, wanted), self._limits(begun, wanted)
         locked = ["-c", str(begun / _LOCKED)] if wanted.locked else []
         fetched = await self._run([*listed, *locked], begun, env, fetch=True) if wanted.lines else None
         if fetched is not None and not fetched.ok and locked and not fetched.limit:

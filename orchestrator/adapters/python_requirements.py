@@ -11,6 +11,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.adapters.poetry_requirements import specifier
 from orchestrator.adapters.python_locked import locked_versions
 from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
 from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
@@ -256,6 +257,13 @@ class _Collector:
             self._elsewhere(name, line, place, package, parsed.extras)
         else:
             (self.constraints if constraint else self.lines).append(line.strip())
+
+
+def requirement_line(name: str, version: str) -> str:
+    """A requirement with a version as in package.json (`^1.2`, `~1.2`, `*`) or as in Python; none that is neither."""
+    with suppress(ValueError, InvalidRequirement):
+        return str(Requirement(f"{name}{specifier(version.removeprefix('v'))}"))
+    return name
 
 
 def left_out(told: str) -> str:

@@ -6,23 +6,23 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
+from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.project_environment import ProjectEnvironment
+from orchestrator.domain.project_environment import NewPackages, ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
@@ -38,8 +38,17 @@ class ProjectRunner:
     """
 
     def __init__(
-        self, pytest: PytestRunner, node: NodeRunner, packages: NodeEnvironments, settings: TestSettings, path: str
+        self,
+        pytest: PytestRunner,
+        node: NodeRunner,
+        packages: NodeEnvironments,
+        settings: TestSettings,
+        path: str,
+        *,
+        tries: bool = True,
     ) -> None:
+        """Without `tries`, nothing is found out about new packages."""
+        self._tries = tries
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
@@ -149,6 +158,29 @@ class ProjectRunner:
             () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
         )
         return sum(found)
+
+    async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
+        """See `ports.SuiteRunner.new_packages`. In a project of both kinds a package may be of either."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        if len(kinds) != 1:
+            refusals = [await self._refusal(kinds, root, {name: packages[name]}) for name in packages if kinds]
+        else:
+            refusals = [await self._refusal(kinds, root, packages)]
+        refusal = "\n".join(filter(None, refusals))[-OUTPUT_KEPT:]
+        base_too = bool(refusal) and bool(await self._refusal(kinds, root, {}))
+        return NewPackages(refusal=refusal, base_too=base_too)
+
+    async def _refusal(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> str:
+        """Why none of these has the packages."""
+        told = []
+        for kind in kinds:
+            if not (refused := await self._runners[kind].refusal(root, packages)):
+                return ""
+            told.append(refused)
+        return "\n".join(told)
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""

@@ -82,7 +82,7 @@ class Place(NamedTuple):
 def environment_cause(report: TestReport, place: Place) -> Finding | None:
     """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason."""
     if report.problem is RunProblem.INSTALL_FAILED:
-        return _installing(report.output[-_END:])
+        return installing_cause(report.output[-_END:])
     ids = report.failing_ids
     said = [case.message for case in report.cases if case.id in ids] or [report.output[-_END:]]
     found = [_cause(text, place) for text in said]
@@ -110,7 +110,8 @@ def _cause(text: str, place: Place) -> Finding | None:
     return next((found for rule in rules if (found := rule(text)) is not None), None)
 
 
-def _installing(text: str) -> Finding | None:
+def installing_cause(text: str) -> Finding | None:
+    """What keeps every package from being installed, by what an installer printed; None when it may be this one."""
     if (found := _INTERPRETER.search(text)) is not None:
         here, wanted = found[1] or found[3], found[2] or found[4]
         return major(

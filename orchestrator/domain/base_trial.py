@@ -27,7 +27,7 @@ _PROBLEMS = {
 }
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
-    "commands.install_env, commands.install_timeout_s)",
+    "environment.hosts, commands.install_env, commands.install_timeout_s)",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",
     RunProblem.NO_TYPESCRIPT: "install Node 22.18 or newer",
     RunProblem.TIMEOUT: "raise environment.base_timeout_s",
@@ -108,7 +108,8 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
         problem, end = "no test file can be loaded", unloaded[0].message
         todo = "see that the project's tests can be run from its root folder"
     if missing := _missing(end):
-        todo = f"name what provides {missing} in the project's manifests"
+        todo = f"name what provides {missing} in the project's manifests, or the extra or group that has it in "
+        todo += "environment.extras or environment.groups"
     return BaseTrial(
         collected=there,
         passed=report.passed,

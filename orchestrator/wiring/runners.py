@@ -48,7 +48,8 @@ def project_runner(
     node = folder.with_name(f"{folder.name}-node")
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)
-    return ProjectRunner(pytest, NodeRunner(commands, packages, settings.test), packages, settings.test, path)
+    runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
+    return ProjectRunner(pytest, runner, packages, settings.test, path, tries=tries)
 
 
 def command_path(environment: Environment) -> str:

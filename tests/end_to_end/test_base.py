@@ -106,3 +106,21 @@ def test_after_the_time_limit_it_counts_that_tests_can_be_collected(tmp_path: Pa
     played = play(tmp_path / "x", team, backlog, "environment.base_timeout_s=2", repo=repo)
     told = "base: 2 tests collected; the tests were ended after environment.base_timeout_s"
     assert named(played, "base_tried") == [told]
+
+
+def test_a_registry_that_is_away_is_told_and_nothing_more_is_paid(tmp_path: Path) -> None:
+    away = "sandbox.registries.pip=http://127.0.0.1:9/simple"
+    base = make_repo(tmp_path / "base", {"requirements.txt": "tiny\n"})
+    with pytest.raises(BaseUnusable, match="127.0.0.1:9"):
+        sprint(tmp_path / "away", base, away)
+    assert (tmp_path / "away" / "calls.jsonl").read_text() == ""
+
+    repo = make_repo(tmp_path / "repo", {"requirements.txt": "# none yet\n"})
+    team = Team()
+    team.plan("US-1", ["us_1.py"], dependencies={"dependencies": {"tiny": "*"}, "devDependencies": {}})
+    played = play(tmp_path / "brings", team, write_backlog(tmp_path / "b.csv", "US-1"), away, repo=repo)
+    assert played.status("US-1") == "needs_attention"
+    [finding] = played.story("US-1").findings
+    assert finding.code == "environment.registry"
+    assert "127.0.0.1:9" in finding.message
+    assert [call["purpose"] for call in played.calls] == ["breakdown"]
