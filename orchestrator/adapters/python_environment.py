@@ -1,6 +1,7 @@
 """Python environments: one per key for projects with dependencies, our own interpreter for those without."""
 
 import asyncio
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -9,11 +10,18 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
+from orchestrator.adapters.interpreters import (
+    Interpreter,
+    chosen_interpreter,
+    fitting_interpreter,
+    our_interpreter,
+)
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
 from orchestrator.adapters.python_layers import (
     NotInstalled,
     PythonLayers,
+    interpreter_folders,
     is_joined,
     join,
     lock_left_aside,
@@ -24,6 +32,7 @@ from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
+from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
@@ -73,6 +82,7 @@ class PythonEnvironments:
         rules = rules or SandboxSettings()
         own = own or EnvironmentSettings()
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
+        self._python, self._path = own.python, variables.get("PATH", os.defpath)
         self._packages = rules.packages
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
@@ -116,13 +126,20 @@ class PythonEnvironments:
         wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        build, layer = self._built(root, place, projects, version), None
-        if any(one.system is not None and one.system.dynamic for one in projects) or not wanted.lines:
+        try:
+            interpreter = await asyncio.to_thread(self._interpreter, wanted.requires_python)
+        except ConfigError as error:
+            return EnvironmentResult(python=None, problem=str(error))
+        wanted = wanted.model_copy(update={"python": "" if interpreter.ours else interpreter.program})
+        build, layer = self._built(root, place, projects, version, wanted.python), None
+        if any(one.system is not None and one.system.dynamic for one in projects) or not (
+            wanted.lines or wanted.python
+        ):
             built = await build
         else:  # at once: none needs the other
             built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
         wheels = [one.wheel for one in built if one.wheel is not None]
-        if not wanted.lines and not wheels:
+        if not wanted.lines and not wheels and interpreter.ours:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
         requires = [line for one in built for line in one.requires]
         if refusals := tuple(refused_packages(_names(requires), self._packages)):
@@ -134,30 +151,40 @@ class PythonEnvironments:
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
-        problem = await self._installed(place, venv, layer, built)
+        access = Access(readable=(venv, layer, *interpreter_folders(wanted.python)))
+        problem = await self._installed(place, venv, layer, built, access)
         note = await asyncio.to_thread(_note, wanted, built, layer)
-        access = Access(readable=(venv, layer))
         note = "\n".join(filter(None, (problem, note)))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
-    async def _built(self, root: Path, place: Path, projects: Sequence[LocalProject], version: str) -> list[Built]:
+    def _interpreter(self, requires: str) -> Interpreter:
+        """What people ask for, else what the project allows. Raises ConfigError."""
+        if self._python:
+            return chosen_interpreter(self._python, self._path)
+        return fitting_interpreter(requires, self._path) or our_interpreter()
+
+    async def _built(
+        self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: str
+    ) -> list[Built]:
         """One after the other: a build makes files in the tree."""
         found = []
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
-                built = self._project.built(root / one.folder, folder, one.system, version=version, extras=one.extras)
+                built = self._project.built(
+                    root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
+                )
                 found.append(await built)
         return found
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built]) -> str:
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built], access: Access) -> str:
         """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
         tag, wheels = " ".join(one.tag for one in built), [str(one.wheel) for one in built if one.wheel is not None]
         if not await asyncio.to_thread(is_joined, venv, layer, tag):
             await asyncio.to_thread(join, venv, layer)
             if wheels:
                 argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
-                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
+                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone(), access=access)
                 if not installed.ok:
                     return f"the project itself could not be installed: {installed.output[-2000:]}"
             await asyncio.to_thread(mark_joined, venv, layer, tag)
@@ -167,6 +194,7 @@ class PythonEnvironments:
 def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
     """Blocks."""
     told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
+    told += [f"run with {wanted.python}, as the project or environment.python asks"] if wanted.python else []
     aside = lock_left_aside(layer) if layer is not None else ""
     told += [f"the versions of the lock file were left aside: {aside}"] if aside else []
     return "\n".join([*told, *wanted.left_out])

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 import sys
 import time
 import venv
@@ -91,7 +92,9 @@ class PythonLayers:
             return NotInstalled(problem=str(error))
         begun = await asyncio.to_thread(_begin, self._folder, wanted)
         try:
-            told = await self._run([*self._listed(begun, wanted), "--dry-run"], begun, env, fetch=True)
+            told = await self._run(
+                [*self._listed(begun, wanted), "--dry-run"], begun, env, python=wanted.python, fetch=True
+            )
         finally:
             await asyncio.to_thread(remove_tree, begun)
         return None if told.ok else _failure("The packages cannot be installed", told)
@@ -115,40 +118,49 @@ class PythonLayers:
             return NotInstalled(problem=str(error))
         listed, limits = self._listed(begun, wanted), self._limits(begun, wanted)
         locked = ["-c", str(begun / _LOCKED)] if wanted.locked else []
-        fetched = await self._run([*listed, *locked], begun, env, fetch=True) if wanted.lines else None
+        fetched = (
+            await self._run([*listed, *locked], begun, env, python=wanted.python, fetch=True) if wanted.lines else None
+        )
         if fetched is not None and not fetched.ok and locked and not fetched.limit:
             await asyncio.to_thread((begun / _LEFT_ASIDE).write_text, fetched.output[-_TOLD:], encoding="utf-8")
             locked = []
-            fetched = await self._run(listed, begun, env, fetch=True)
+            fetched = await self._run(listed, begun, env, python=wanted.python, fetch=True)
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
         limits += locked
-        own = _PYTEST if _names_pytest(wanted) else _own_pytest()
-        if wanted.runner and (failed := await self._add_runner(begun, python, [*limits, own], env)):
+        own = _PYTEST if wanted.python or _names_pytest(wanted) else _own_pytest()
+        if wanted.runner and (failed := await self._add_runner(begun, wanted, [*limits, own], env)):
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
         # Nor is pip worth its second, which few commands call.
         argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
-        argv.append(str(_packages(begun)))
-        await self._run(argv, begun, {})
+        argv.append(str(await asyncio.to_thread(_packages, begun)))
+        await self._run(argv, begun, {}, python=wanted.python)
         return None
 
     async def _add_runner(
-        self, begun: Path, python: Path, runner: Sequence[str], env: dict[str, str]
+        self, begun: Path, wanted: Requirements, runner: Sequence[str], env: dict[str, str]
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
+        python = begun / "venv" / "bin" / "python"
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(self._installer.install(python, *runner), begun, env, fetch=True)
+            added = await self._run(
+                self._installer.install(python, *runner), begun, env, python=wanted.python, fetch=True
+            )
             if not added.ok:
                 return _failure(f"{runner[-1]} could not be added", added)
         if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
             argv = self._installer.install(python, str(pip), offline=True)
-            await self._run(argv, begun, self._installer.alone())
+            await self._run(argv, begun, self._installer.alone(), python=wanted.python)
         return None
 
-    async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
-        return await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=Access(fetch=fetch))
+    async def _run(
+        self, argv: Sequence[str], begun: Path, env: dict[str, str], *, python: str, fetch: bool = False
+    ) -> CommandResult:
+        """`python`: the interpreter's program that the environment is made of; "" for ours."""
+        access = Access(fetch=fetch, readable=interpreter_folders(python))
+        return await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
 
 
 def lock_left_aside(layer: Path) -> str:
@@ -175,7 +187,8 @@ def join(environment: Path, layer: Path) -> None:
     """Make the virtual environment that has the layer's packages and programs. Blocks."""
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
-    venv.EnvBuilder(symlinks=True).create(environment)
+    python = os.path.realpath(layer / "venv" / "bin" / "python")
+    _make_venv(environment, "" if python == os.path.realpath(sys.executable) else python)
     # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
     # that what lies in the project's own folders does not stand in for a package.
     line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
@@ -212,7 +225,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members"}),
+        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),
@@ -245,7 +258,7 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
     left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
     (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
-    venv.EnvBuilder(symlinks=True).create(begun / "venv")
+    _make_venv(begun / "venv", wanted.python)
     return begun
 
 
@@ -273,12 +286,26 @@ def _put(begun: Path, layer: Path) -> None:
             raise
 
 
+def interpreter_folders(python: str) -> tuple[Path, ...]:
+    """What must be readable for an interpreter that is not ours, by its program; "" for ours."""
+    return (Path(python).parent.parent,) if python else ()
+
+
 def _packages(layer: Path) -> Path:
     return _site(layer / "venv")
 
 
 def _site(environment: Path) -> Path:
-    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    return next((environment / "lib").glob("python3.*/site-packages"))
+
+
+def _make_venv(folder: Path, python: str) -> None:
+    """With our interpreter, or with another one's program."""
+    if python:
+        argv = [python, "-I", "-m", "venv", "--without-pip", "--symlinks", str(folder)]
+        subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    else:
+        venv.EnvBuilder(symlinks=True).create(folder)
 
 
 def _has(layer: Path, name: str) -> bool:

@@ -21,7 +21,7 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.package_rules import refused_packages
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, interpreter_folders, join
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
 from orchestrator.adapters.tree_reading import read_text, root_files
@@ -108,23 +108,30 @@ class PythonProject:
         self._variables = json.dumps(dict(variables), sort_keys=True)
 
     async def built(
-        self, root: Path, folder: Path, system: BuildSystem, *, version: str = "", extras: Sequence[str] = ()
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        *,
+        version: str = "",
+        extras: Sequence[str] = (),
+        python: str = "",
     ) -> Built:
         """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
 
         `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
-        ones for tests.
+        ones for tests, `python` is the program of an interpreter that is not ours.
         """
         version = version or _NO_VERSION
-        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{self._variables}")
+        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
-            found = await self._build(root, folder, system, tag, version, extras)
+            found = await self._build(root, folder, system, tag, version, extras, python)
         await asyncio.to_thread(_put_back, folder / "generated", root)
         return found
 
     async def _build(
-        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str]
+        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str], python: str
     ) -> Built:
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(_files, root)
@@ -132,11 +139,11 @@ class PythonProject:
             requires = system.requires
             for what in ("requires", "build"):
                 refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires, runner=False))
+                layer = refused or await self._layers.ensure(Requirements(lines=requires, python=python, runner=False))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version)
+                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version, python)
                 answer = await asyncio.to_thread(_answer, scratch)
                 if not asked.ok or answer is None:
                     built = Built(tag=tag, problem=asked.output[-_TOLD:])
@@ -151,7 +158,15 @@ class PythonProject:
         return built
 
     async def _ask(
-        self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
+        self,
+        what: str,
+        root: Path,
+        venv: Path,
+        layer: Path,
+        system: BuildSystem,
+        scratch: Path,
+        version: str,
+        python: str,
     ) -> CommandResult:
         argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
         await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
@@ -161,7 +176,7 @@ class PythonProject:
             env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
-            access=Access(readable=(_SCRIPT, venv, layer)),
+            access=Access(readable=(_SCRIPT, venv, layer, *interpreter_folders(python))),
         )
 
 

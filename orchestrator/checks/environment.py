@@ -117,7 +117,7 @@ def installing_cause(text: str) -> Finding | None:
         return major(
             "environment.interpreter",
             f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
-            fix="run the orchestrator with a Python that the project supports",
+            fix="install a Python that the project supports, and name it in environment.python",
         )
     if (found := _NO_REGISTRY.search(text)) is not None:
         return major(

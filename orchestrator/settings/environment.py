@@ -13,6 +13,9 @@ _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
+    python: str = ""
+    """The Python of the project, one that is installed: `3.12`, or a program; empty: the one that runs the
+    orchestrator, or another where the project's `requires-python` excludes it."""
     extras: tuple[str, ...] | None = None
     """Extras of the project that its tests need; empty: those that its manifests name for tests."""
     groups: tuple[str, ...] | None = None
