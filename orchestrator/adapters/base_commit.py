@@ -7,6 +7,7 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.commits import read_texts, tree_entries
 from orchestrator.adapters.git import run_git
 from orchestrator.adapters.mirror import Mirror
@@ -46,6 +47,17 @@ class BaseCommit:
             if self._facts is None:
                 self._facts = await self._read() if self._commit else BaseFacts()
         return self._facts
+
+    @property
+    def commit(self) -> str:
+        """Its id; "" for an empty tree."""
+        return self._commit
+
+    async def checkout(self, parent: Path, name: str) -> Path:
+        """Its files in `parent`/`name`. Raises WorkspaceError."""
+        place = Checkout(self._mirror, parent, name)
+        await place.set_to(self._commit)
+        return place.root
 
     async def _read(self) -> BaseFacts:
         paths = [path for path in await tree_entries(self._mirror, self._commit) if SETUPS.search(path)]

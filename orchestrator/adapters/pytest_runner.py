@@ -118,11 +118,19 @@ class PytestRunner:
         )
 
     async def command(
-        self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None
+        self,
+        root: Path,
+        command: str,
+        *,
+        key: str,
+        modules: Path | None = None,
+        timeout_s: float | None = None,
+        fetch: bool = False,
     ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1.
 
-        `modules` are a Node project's packages; their programs come right behind the environment's own on PATH.
+        With `fetch` it has the network of the step that installs. `modules` are a Node project's packages; their
+        programs come right behind the environment's own on PATH.
         """
         root = await asyncio.to_thread(root.resolve)
         argv = ("/bin/sh", "-c", command)
@@ -134,6 +142,9 @@ class PytestRunner:
             tools = () if modules is None else (modules / ".bin",)
             env = {"PATH": self._path_with(environment.python, *tools)}
             access = environment.access.also(*(() if modules is None else (modules,)))
+            if fetch:
+                env |= await self._environments.fetching()
+                access = access.model_copy(update={"fetch": True})
             if environment.own:
                 # What a command installs goes nowhere near the packages this process runs with.
                 env["PIP_TARGET"] = str(scratch / "installed")

@@ -82,6 +82,7 @@ class PythonEnvironments:
         rules = rules or SandboxSettings()
         own = own or EnvironmentSettings()
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
+        self._variables = dict(own.env)
         self._python, self._path = own.python, variables.get("PATH", os.defpath)
         self._packages = rules.packages
         self._folder = folder.absolute()
@@ -93,6 +94,10 @@ class PythonEnvironments:
             runner, self._layers, rules.packages, settings.install_timeout_s, variables=own.env
         )
         self._locks: dict[str, asyncio.Lock] = {}
+
+    async def fetching(self) -> dict[str, str]:
+        """Variables for a command of the project that has a network: where packages are, and what people set."""
+        return {**await asyncio.to_thread(self._installer.environment), **self._variables}
 
     async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
         """The environment for the project at `root`, joined anew when its manifests ask for something else.

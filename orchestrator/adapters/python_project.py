@@ -127,14 +127,14 @@ class PythonProject:
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
             found = await self._build(root, folder, system, tag, version, extras, python)
-        await asyncio.to_thread(_put_back, folder / "generated", root)
+        await asyncio.to_thread(put_back, folder / "generated", root)
         return found
 
     async def _build(
         self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str], python: str
     ) -> Built:
         await asyncio.to_thread(_begin, folder)
-        before = await asyncio.to_thread(_files, root)
+        before = await asyncio.to_thread(files_below, root)
         async with scratch_folder() as scratch:
             requires = system.requires
             for what in ("requires", "build"):
@@ -193,14 +193,15 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
 def _tag(root: Path, system: BuildSystem, asked: str) -> str:
     """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
     found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
-    for path in sorted(_files(root)):
+    for path in sorted(files_below(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
             found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
     return found.hexdigest()
 
 
-def _files(root: Path) -> set[str]:
+def files_below(root: Path) -> set[str]:
+    """Paths of a project's files: neither hidden ones nor those of packages, caches and folders of builds."""
     return set(_walked(root))
 
 
@@ -259,7 +260,7 @@ def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
 
 def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:
     if built.wheel is not None:
-        for path in _files(root) - before:
+        for path in files_below(root) - before:
             source, target = root / path, folder / "generated" / path
             if source.is_file() and not source.is_symlink():
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -274,9 +275,20 @@ def _kept(folder: Path, tag: str) -> Built | None:
     return None
 
 
-def _put_back(generated: Path, root: Path) -> None:
-    """Files that the build made and that a reset of the tree has taken away."""
-    for path in sorted(_files(generated)):
+def put_back(generated: Path, root: Path) -> None:
+    """Copy files that a build made and that a reset of the tree has taken away."""
+    for path in sorted(files_below(generated)):
         target = root / path
-        if not os.path.lexists(target) and target.parent.is_dir():
-            shutil.copyfile(generated / path, target)
+        if not os.path.lexists(target) and _make_folder(root, target.parent):
+            shutil.copy(generated / path, target)
+
+
+def _make_folder(root: Path, folder: Path) -> bool:
+    """Whether it is there afterwards, and below `root` without any link on the way."""
+    if folder == root:
+        return True
+    if not _make_folder(root, folder.parent) or folder.is_symlink():
+        return False
+    with suppress(FileExistsError):
+        folder.mkdir()
+    return folder.is_dir()

@@ -9,10 +9,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_commands import ProjectCommands
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
@@ -46,9 +48,10 @@ class ProjectRunner:
         path: str,
         *,
         tries: bool = True,
+        commands: ProjectCommands | None = None,
     ) -> None:
-        """Without `tries`, nothing is found out about new packages."""
-        self._tries = tries
+        """Without `tries`, nothing is found out about new packages. `commands` make each tree ready."""
+        self._tries, self._commands = tries, commands
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
@@ -109,15 +112,34 @@ class ProjectRunner:
         timeout_s: float | None,
     ) -> TestReport:
         if len(kinds) == 1:
-            runner = self._runners[kinds[0]]
-            return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
+            rest = {"files": files, "expected_names": expected, "only": only, "timeout_s": timeout_s}
+            return await self._run(kinds[0], root, key=key, **rest)
         reports = [
-            await self._runners[kind].run(
-                root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
+            await self._run(
+                kind,
+                root,
+                key=key,
+                files=files,
+                only=[case for case in only if _kind(case) == kind],
+                timeout_s=timeout_s,
             )
             for kind in kinds
         ]
         return merged(kinds, reports, expected)
+
+    async def _run(self, kind: str, root: Path, *, key: str, **rest: Any) -> TestReport:
+        """One runner's run, in a tree that is made ready; the tree may have been reset since the last one."""
+        if problem := await self._prepare(root, key):
+            return TestReport(problem=RunProblem.INSTALL_FAILED, output=problem)
+        return await self._runners[kind].run(root, key=key, **rest)
+
+    async def _prepare(self, root: Path, key: str) -> str:
+        """Why the tree cannot be made ready, "" when it is."""
+
+        async def command(folder: Path, line: str, fetch: bool) -> CommandResult:
+            return await self._command(folder, line, key=key if folder == root else f"{key}..setup", fetch=fetch)
+
+        return "" if self._commands is None else await self._commands.prepare(root, command)
 
     async def _proved(
         self,
@@ -136,7 +158,7 @@ class ProjectRunner:
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
-            run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
+            run = partial(self._run, kind, root, files=files, only=chosen, key=key)
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
@@ -154,6 +176,8 @@ class ProjectRunner:
         """See `ports.SuiteRunner.collect`."""
         root = await asyncio.to_thread(root.resolve)
         kinds = await self._kinds(root, None, (), ())
+        if await self._prepare(root, key):
+            return 0
         found = (
             () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
         )
@@ -190,7 +214,7 @@ class ProjectRunner:
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
         found: set[str] = set()
         for kind in dict.fromkeys(map(_kind, cases)):
-            shown = await _mutated(copies, suite, partial(self._runners[kind].run, root, key=key))
+            shown = await _mutated(copies, suite, partial(self._run, kind, root, key=key))
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
@@ -216,13 +240,24 @@ class ProjectRunner:
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
+        if problem := await self._prepare(await asyncio.to_thread(root.resolve), key):
+            argv = ("/bin/sh", "-c", command)
+            return CommandResult(argv=argv, exit_code=1, output=f"The command was not run.\n{problem}")
+        return await self._command(root, command, key=key, timeout_s=timeout_s)
+
+    async def _command(
+        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, fetch: bool = False
+    ) -> CommandResult:
         packages = await self._packages_for(root, key)
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            result = await self._pytest.command(root, command, key=key, modules=packages.modules, timeout_s=timeout_s)
+            modules = packages.modules
+            result = await self._pytest.command(
+                root, command, key=key, modules=modules, timeout_s=timeout_s, fetch=fetch
+            )
         if not (broken := await asyncio.to_thread(mark.broken)):
             return result
         return result.model_copy(

@@ -65,7 +65,7 @@ _INTERPRETER = re.compile(
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
 _NO_REGISTRY = re.compile(
-    r"dns error|tcp connect error|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
+    r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
     r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|ENETUNREACH)"
 )
 

@@ -103,7 +103,10 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
     if report.problem not in {None, RunProblem.NO_TESTS}:
         problem = _PROBLEMS.get(report.problem, "the test runner ended without a whole report")
         end = report.output
-        todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
+        if (setting := end.partition(":")[0]) in {"environment.setup", "environment.build"}:
+            problem, todo = f"{setting} failed", f"correct {setting}; environment.hosts is what setup may reach"
+        else:
+            todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
     elif unloaded and not there:
         problem, end = "no test file can be loaded", unloaded[0].message
         todo = "see that the project's tests can be run from its root folder"

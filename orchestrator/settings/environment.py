@@ -13,6 +13,11 @@ _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
+    setup: tuple[str, ...] = ()
+    """Shell commands that are run once on the base commit, with the network of `hosts`; every tree gets the files that
+    they make."""
+    build: tuple[str, ...] = ()
+    """Shell commands without a network that are run in a tree before its tests, whenever its files have changed."""
     python: str = ""
     """The Python of the project, one that is installed: `3.12`, or a program; empty: the one that runs the
     orchestrator, or another where the project's `requires-python` excludes it."""

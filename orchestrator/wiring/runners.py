@@ -8,6 +8,7 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_commands import ProjectCommands
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
@@ -49,7 +50,8 @@ def project_runner(
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)
     runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
-    return ProjectRunner(pytest, runner, packages, settings.test, path, tries=tries)
+    made = ProjectCommands(environment.home / "environments" / "made", own, base)
+    return ProjectRunner(pytest, runner, packages, settings.test, path, tries=tries, commands=made)
 
 
 def command_path(environment: Environment) -> str:
