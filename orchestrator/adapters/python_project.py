@@ -20,6 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
+from orchestrator.adapters.generated_files import put_back
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
 from orchestrator.adapters.python_requirements import Requirements
@@ -120,7 +121,7 @@ class PythonProject:
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
             found = await self._build(root, folder, system, tag, version, extras)
-        await asyncio.to_thread(_put_back, folder / "generated", root)
+        await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
         return found
 
     async def _build(
@@ -257,11 +258,3 @@ def _kept(folder: Path, tag: str) -> Built | None:
         built = Built.model_validate_json((folder / "built.json").read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None
-
-
-def _put_back(generated: Path, root: Path) -> None:
-    """Files that the build made and that a reset of the tree has taken away."""
-    for path in sorted(_files(generated)):
-        target = root / path
-        if not os.path.lexists(target) and target.parent.is_dir():
-            shutil.copyfile(generated / path, target)

@@ -81,6 +81,12 @@ class Place(NamedTuple):
 
 def environment_cause(report: TestReport, place: Place) -> Finding | None:
     """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason."""
+    if report.problem is RunProblem.SETUP_FAILED:
+        return major(
+            "environment.setup",
+            report.output.rpartition("\n")[2][:300],
+            fix="make environment.setup work (`orchestrator doctor --repo` tells), then `reset` the story",
+        )
     if report.problem is RunProblem.INSTALL_FAILED:
         return _installing(report.output[-_END:])
     ids = report.failing_ids

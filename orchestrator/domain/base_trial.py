@@ -21,6 +21,7 @@ _PROBLEMS = {
     RunProblem.MISSING_RUNNER: "there is no test runner for its tests",
     RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
     RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
+    RunProblem.SETUP_FAILED: "environment.setup failed",
     RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
     RunProblem.TAMPERED: "test files were changed while the tests ran",
@@ -28,6 +29,8 @@ _PROBLEMS = {
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
     "commands.install_env, commands.install_timeout_s)",
+    RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
+    "in environment.hosts what it fetches from",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",
     RunProblem.NO_TYPESCRIPT: "install Node 22.18 or newer",
     RunProblem.TIMEOUT: "raise environment.base_timeout_s",

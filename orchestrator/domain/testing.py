@@ -80,6 +80,8 @@ class RunProblem(StrEnum):
     NO_TYPESCRIPT = "no_typescript"
     """The tests are written in TypeScript, which the node there is cannot run."""
     INSTALL_FAILED = "install_failed"
+    SETUP_FAILED = "setup_failed"
+    """A command of `environment.setup` failed on the base commit."""
     OUTPUT_LIMIT = "output_limit"
     MEMORY_LIMIT = "memory_limit"
     MISSING_NAMES = "missing_names"
