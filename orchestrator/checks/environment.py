@@ -84,7 +84,7 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
     if report.problem is RunProblem.SETUP_FAILED:
         return major(
             "environment.setup",
-            report.output.rpartition("\n")[2][:300],
+            f"the project could not be set up: {report.output.splitlines()[-1][:300]}",
             fix="make environment.setup work (`orchestrator doctor --repo` tells), then `reset` the story",
         )
     if report.problem is RunProblem.INSTALL_FAILED:

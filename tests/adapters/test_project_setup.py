@@ -88,7 +88,10 @@ async def test_a_failing_command_is_told_with_its_end_and_what_is_missing_by_nam
     assert report.output.startswith("no more\n")
     cause = environment_cause(report, Place((), ()))
     assert cause is not None
-    assert (cause.code, cause.message) == ("environment.setup", report.output.splitlines()[-1])
+    assert (cause.code, cause.message) == (
+        "environment.setup",
+        f"the project could not be set up: {report.output.splitlines()[-1]}",
+    )
     made = await runner.environment(repo, key="S")
     assert told in made.problem
     assert not (await runner.command(repo, "true", key="S")).ok
