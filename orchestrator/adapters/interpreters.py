@@ -36,6 +36,11 @@ class Interpreter(NamedTuple):
         return Version(Version(self.version.split()[0].rstrip("+")).base_version)
 
     @property
+    def markers(self) -> dict[str, str]:
+        """What the markers of requirements may ask of it."""
+        return {"python_version": f"3.{self.number.minor}", "python_full_version": str(self.number)}
+
+    @property
     def ours(self) -> bool:
         """Whether it is the one of this process."""
         return self == our_interpreter()

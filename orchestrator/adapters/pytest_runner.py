@@ -125,12 +125,12 @@ class PytestRunner:
         key: str,
         modules: Path | None = None,
         timeout_s: float | None = None,
-        fetch: bool = False,
+        fetch: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1.
 
-        With `fetch` it has the network of the step that installs. `modules` are a Node project's packages; their
-        programs come right behind the environment's own on PATH.
+        `modules` are a Node project's packages; their programs come right behind the environment's own on PATH. With
+        `fetch`, the variables that installers read, it reaches what they reach.
         """
         root = await asyncio.to_thread(root.resolve)
         argv = ("/bin/sh", "-c", command)
@@ -140,11 +140,9 @@ class PytestRunner:
             return CommandResult(argv=argv, exit_code=1, output=text)
         async with scratch_folder() as scratch:
             tools = () if modules is None else (modules / ".bin",)
-            env = {"PATH": self._path_with(environment.python, *tools)}
+            env = {**(fetch or {}), "PATH": self._path_with(environment.python, *tools)}
             access = environment.access.also(*(() if modules is None else (modules,)))
-            if fetch:
-                env |= await self._environments.fetching()
-                access = access.model_copy(update={"fetch": True})
+            access = access.model_copy(update={"fetch": fetch is not None})
             if environment.own:
                 # What a command installs goes nowhere near the packages this process runs with.
                 env["PIP_TARGET"] = str(scratch / "installed")

@@ -82,7 +82,6 @@ class PythonEnvironments:
         rules = rules or SandboxSettings()
         own = own or EnvironmentSettings()
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
-        self._variables = dict(own.env)
         self._python, self._path = own.python, variables.get("PATH", os.defpath)
         self._packages = rules.packages
         self._folder = folder.absolute()
@@ -94,10 +93,6 @@ class PythonEnvironments:
             runner, self._layers, rules.packages, settings.install_timeout_s, variables=own.env
         )
         self._locks: dict[str, asyncio.Lock] = {}
-
-    async def fetching(self) -> dict[str, str]:
-        """Variables for a command of the project that has a network: where packages are, and what people set."""
-        return {**await asyncio.to_thread(self._installer.environment), **self._variables}
 
     async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
         """The environment for the project at `root`, joined anew when its manifests ask for something else.
@@ -136,7 +131,8 @@ class PythonEnvironments:
         except ConfigError as error:
             return EnvironmentResult(python=None, problem=str(error))
         wanted = wanted.model_copy(update={"python": "" if interpreter.ours else interpreter.program})
-        build, layer = self._built(root, place, projects, version, wanted.python), None
+        python = None if interpreter.ours else interpreter
+        build, layer = self._built(root, place, projects, version, python), None
         if any(one.system is not None and one.system.dynamic for one in projects) or not (
             wanted.lines or wanted.python
         ):
@@ -169,7 +165,7 @@ class PythonEnvironments:
         return fitting_interpreter(requires, self._path) or our_interpreter()
 
     async def _built(
-        self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: str
+        self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
     ) -> list[Built]:
         """One after the other: a build makes files in the tree."""
         found = []

@@ -70,12 +70,24 @@ class Installer:
 
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
+        return self._as_uv() if self._uv is not None else self._as_pip()
+
+    def for_commands(self) -> dict[str, str]:
+        """Variables for commands of people, who may call either. Blocks; raises ConfigError as `environment`."""
+        return {**self._as_pip(), **self._as_uv()}
+
+    def _as_uv(self) -> dict[str, str]:
+        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        return {**as_uv(self._settings()), **self._handed_on, **registry, **self.alone()}
+
+    def _as_pip(self) -> dict[str, str]:
+        registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
+        return {**_as_pip(self._settings()), **self._handed_on, **registry, **self.alone()}
+
+    def _settings(self) -> dict[str, str]:
         if self._told is None:
             self._told = pip_settings(self._pip_variables())
-        uv = self._uv is not None
-        found, index = (as_uv(self._told), "UV_DEFAULT_INDEX") if uv else (_as_pip(self._told), "PIP_INDEX_URL")
-        registry = {} if self._registry is None else {index: self._registry}
-        return {**found, **self._handed_on, **registry, **self.alone()}
+        return self._told
 
     def alone(self) -> dict[str, str]:
         """Variables for a command line that is offline: no settings of anybody, and no cache."""

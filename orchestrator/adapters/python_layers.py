@@ -73,13 +73,13 @@ class PythonLayers:
         digest = await asyncio.to_thread(_digest, wanted)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
-            if await asyncio.to_thread(_is_used, layer):
+            if await asyncio.to_thread(is_used, layer):
                 return layer
             begun = await asyncio.to_thread(_begin, self._folder, wanted)
             try:
                 failed = await self._fill(begun, layer, wanted)
                 if failed is None:
-                    await asyncio.to_thread(_put, begun, layer)
+                    await asyncio.to_thread(put, begun, layer)
             finally:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
@@ -235,8 +235,8 @@ def _digest(wanted: Requirements) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _is_used(layer: Path) -> bool:
-    """Whether it is there; if so, somebody wants it now."""
+def is_used(layer: Path) -> bool:
+    """Whether it is there; if so, somebody wants it now. Blocks."""
     try:
         os.utime(layer / _MADE)
     except OSError:
@@ -244,13 +244,19 @@ def _is_used(layer: Path) -> bool:
     return True
 
 
-def _begin(folder: Path, wanted: Requirements) -> Path:
-    """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
+def begin(folder: Path) -> Path:
+    """A new folder beside those that are kept; what was left half-made, and what nobody needs, is removed. Blocks."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in (*leftovers(folder, _BEGUN), *_unused(folder)):
         remove_tree(left)
     begun = folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
     begun.mkdir()
+    return begun
+
+
+def _begin(folder: Path, wanted: Requirements) -> Path:
+    """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
+    begun = begin(folder)
     plain, _ = options_of(wanted.lines)
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
@@ -276,13 +282,14 @@ def _unused(folder: Path) -> list[Path]:
     return unused
 
 
-def _put(begun: Path, layer: Path) -> None:
+def put(begun: Path, layer: Path) -> None:
+    """Move what is finished into its place, where `is_used` finds it. Blocks."""
     size = sum(path.lstat().st_size for path in begun.rglob("*"))
     (begun / _MADE).write_text(str(size), encoding="utf-8")
     try:
         begun.rename(layer)
     except OSError:
-        if not _is_used(layer):  # else another process was first
+        if not is_used(layer):  # else another process was first
             raise
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.adapters.poetry_requirements import poetry_extras, poetry_groups
+from orchestrator.adapters.poetry_requirements import poetry_extras, poetry_groups, specifier
 from orchestrator.adapters.python_test_names import Purpose, is_tool, purpose
 
 
@@ -85,7 +85,7 @@ def read_pyproject(text: str) -> Declared:
         dependencies=[*_texts(project.get("dependencies", [])), *(one for one in main if isinstance(one, str))],
         extras=_named(project.get("optional-dependencies", {})) | _named(poetry_extras(poetry)),
         groups=groups,
-        python=str(project.get("requires-python", "")),
+        python=str(project.get("requires-python") or _poetry_python(poetry)),
         places=_places(tool.get("uv", {}).get("sources", {})),
     )
 
@@ -110,6 +110,12 @@ def logical_lines(text: str) -> Iterator[str]:
         line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
         if line:
             yield line
+
+
+def _poetry_python(poetry: Mapping[str, Any]) -> str:
+    """Its versions as a specifier; "" for alternatives (`^3.8 || ^4.0`), of which ours may be any."""
+    told = poetry.get("dependencies", {}).get("python", "")
+    return specifier(told) if isinstance(told, str) and "|" not in told else ""
 
 
 def _places(sources: Mapping[str, Any]) -> dict[str, str]:

@@ -20,6 +20,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
+from orchestrator.adapters.generated_files import put_back
+from orchestrator.adapters.interpreters import Interpreter
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, interpreter_folders, join
 from orchestrator.adapters.python_requirements import Requirements
@@ -115,35 +117,43 @@ class PythonProject:
         *,
         version: str = "",
         extras: Sequence[str] = (),
-        python: str = "",
+        python: Interpreter | None = None,
     ) -> Built:
         """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
 
         `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
-        ones for tests, `python` is the program of an interpreter that is not ours.
+        ones for tests, `python` is the interpreter that it is for, None being ours.
         """
         version = version or _NO_VERSION
         tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
             found = await self._build(root, folder, system, tag, version, extras, python)
-        await asyncio.to_thread(put_back, folder / "generated", root)
+        await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
         return found
 
     async def _build(
-        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str], python: str
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        tag: str,
+        version: str,
+        extras: Sequence[str],
+        python: Interpreter | None,
     ) -> Built:
+        program = python.program if python is not None else ""
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(files_below, root)
         async with scratch_folder() as scratch:
             requires = system.requires
             for what in ("requires", "build"):
                 refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires, python=python, runner=False))
+                layer = refused or await self._layers.ensure(Requirements(lines=requires, python=program, runner=False))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version, python)
+                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version, program)
                 answer = await asyncio.to_thread(_answer, scratch)
                 if not asked.ok or answer is None:
                     built = Built(tag=tag, problem=asked.output[-_TOLD:])
@@ -153,7 +163,7 @@ class PythonProject:
                     requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
                 else:
                     wanted = extras if system.dynamic else None
-                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted)
+                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted, python)
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
@@ -228,16 +238,18 @@ def _answer(scratch: Path) -> object:
     return None
 
 
-def _taken(scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None) -> Built:
+def _taken(
+    scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None, python: Interpreter | None
+) -> Built:
     """`extras` None: what the project needs is known without its wheel."""
     source = scratch / os.path.basename(name)
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
     wheel = Path(shutil.copyfile(source, folder / source.name))
-    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras))
+    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras, python))
 
 
-def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
+def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
     """What the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -247,15 +259,17 @@ def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
     development, own = for_development(offered), canonicalize_name(told.get("Name", ""))
     found = []
     for needed in map(Requirement, told.get_all("Requires-Dist") or []):
-        kept = _holds(needed, ["", *chosen]) or (_holds(needed, development) and not is_tool(needed.name))
+        kept = _holds(needed, ["", *chosen], python)
+        kept = kept or (_holds(needed, development, python) and not is_tool(needed.name))
         if kept and needed.url is None and canonicalize_name(needed.name) != own:
             needed.marker = None
             found.append(str(needed))
     return tuple(found)
 
 
-def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
-    return needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras)
+def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter | None) -> bool:
+    asked = python.markers if python is not None else {}
+    return needed.marker is None or any(needed.marker.evaluate({**asked, "extra": one}) for one in extras)
 
 
 def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:
@@ -273,22 +287,3 @@ def _kept(folder: Path, tag: str) -> Built | None:
         built = Built.model_validate_json((folder / "built.json").read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None
-
-
-def put_back(generated: Path, root: Path) -> None:
-    """Copy files that a build made and that a reset of the tree has taken away."""
-    for path in sorted(files_below(generated)):
-        target = root / path
-        if not os.path.lexists(target) and _make_folder(root, target.parent):
-            shutil.copy(generated / path, target)
-
-
-def _make_folder(root: Path, folder: Path) -> bool:
-    """Whether it is there afterwards, and below `root` without any link on the way."""
-    if folder == root:
-        return True
-    if not _make_folder(root, folder.parent) or folder.is_symlink():
-        return False
-    with suppress(FileExistsError):
-        folder.mkdir()
-    return folder.is_dir()

@@ -9,12 +9,12 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
-from orchestrator.adapters.project_commands import ProjectCommands
+from orchestrator.adapters.project_build import ProjectBuild
+from orchestrator.adapters.project_setup import KEY, ProjectSetup
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
@@ -46,12 +46,13 @@ class ProjectRunner:
         packages: NodeEnvironments,
         settings: TestSettings,
         path: str,
+        setup: ProjectSetup | None = None,
+        build: ProjectBuild | None = None,
         *,
         tries: bool = True,
-        commands: ProjectCommands | None = None,
     ) -> None:
-        """Without `tries`, nothing is found out about new packages. `commands` make each tree ready."""
-        self._tries, self._commands = tries, commands
+        """Without `tries`, nothing is found out about new packages."""
+        self._setup, self._build, self._tries = setup, build, tries
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
@@ -77,6 +78,8 @@ class ProjectRunner:
         kinds = await self._kinds(root, files, only, stack)
         if isinstance(kinds, Finding):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
+        if failed := await self._ready(root, key):
+            return failed
         copies = await asyncio.to_thread(_copies, root, files)
         mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
@@ -112,34 +115,15 @@ class ProjectRunner:
         timeout_s: float | None,
     ) -> TestReport:
         if len(kinds) == 1:
-            rest = {"files": files, "expected_names": expected, "only": only, "timeout_s": timeout_s}
-            return await self._run(kinds[0], root, key=key, **rest)
+            runner = self._runners[kinds[0]]
+            return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
         reports = [
-            await self._run(
-                kind,
-                root,
-                key=key,
-                files=files,
-                only=[case for case in only if _kind(case) == kind],
-                timeout_s=timeout_s,
+            await self._runners[kind].run(
+                root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
             )
             for kind in kinds
         ]
         return merged(kinds, reports, expected)
-
-    async def _run(self, kind: str, root: Path, *, key: str, **rest: Any) -> TestReport:
-        """One runner's run, in a tree that is made ready; the tree may have been reset since the last one."""
-        if problem := await self._prepare(root, key):
-            return TestReport(problem=RunProblem.INSTALL_FAILED, output=problem)
-        return await self._runners[kind].run(root, key=key, **rest)
-
-    async def _prepare(self, root: Path, key: str) -> str:
-        """Why the tree cannot be made ready, "" when it is."""
-
-        async def command(folder: Path, line: str, fetch: bool) -> CommandResult:
-            return await self._command(folder, line, key=key if folder == root else f"{key}..setup", fetch=fetch)
-
-        return "" if self._commands is None else await self._commands.prepare(root, command)
 
     async def _proved(
         self,
@@ -158,7 +142,8 @@ class ProjectRunner:
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
-            run = partial(self._run, kind, root, files=files, only=chosen, key=key)
+            await self._ready(root, key)
+            run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
@@ -176,7 +161,7 @@ class ProjectRunner:
         """See `ports.SuiteRunner.collect`."""
         root = await asyncio.to_thread(root.resolve)
         kinds = await self._kinds(root, None, (), ())
-        if await self._prepare(root, key):
+        if await self._ready(root, key):
             return 0
         found = (
             () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
@@ -209,12 +194,13 @@ class ProjectRunner:
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
+        await self._ready(root, key)
         files = sorted({case.file for case in cases if case.file})
         copies = await asyncio.to_thread(Copies, root, files)
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
         found: set[str] = set()
         for kind in dict.fromkeys(map(_kind, cases)):
-            shown = await _mutated(copies, suite, partial(self._run, kind, root, key=key))
+            shown = await _mutated(copies, suite, partial(self._runners[kind].run, root, key=key))
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
@@ -223,30 +209,50 @@ class ProjectRunner:
         """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
         root = await asyncio.to_thread(root.resolve)
         began = time.monotonic()
+        failed = await self._ready(root, key)
         python = await self._pytest.environment(root, key)
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
         manifests = [name for name in await asyncio.to_thread(root_files, root) if is_manifest(name)]
         layers = [layer for layer in (python.layer, node.modules) if layer is not None]
-        problems = [problem for problem in (python.problem, node.problem) if problem]
+        problems = [
+            problem
+            for problem in (python.problem, node.problem, failed.output.rpartition("\n")[2] if failed else "")
+            if problem
+        ]
         return ProjectEnvironment(
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
             megabytes=await asyncio.to_thread(_megabytes, layers),
             because=(*manifests, *([python.note] if python.note else []), *problems),
             problem="; ".join(problems),
-            output_end=f"{python.output}\n{node.output}".strip()[-OUTPUT_KEPT:],
+            output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
-        """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
-        if problem := await self._prepare(await asyncio.to_thread(root.resolve), key):
-            argv = ("/bin/sh", "-c", command)
-            return CommandResult(argv=argv, exit_code=1, output=f"The command was not run.\n{problem}")
+        """See `ports.SuiteRunner.command`. When the project cannot be set up, it is not run: exit code 1."""
+        root = await asyncio.to_thread(root.resolve)
+        if failed := await self._ready(root, key):
+            text = f"The command was not run.\n{failed.output}"
+            return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         return await self._command(root, command, key=key, timeout_s=timeout_s)
 
+    async def _ready(self, root: Path, key: str) -> TestReport | None:
+        """Have in the tree what setup and build make; the report of a run for which that could not be had."""
+        if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
+            return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
+        if self._build is not None and (failed := await self._build.ensure(root, partial(self._command, key=key))):
+            return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
+        return None
+
     async def _command(
-        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, fetch: bool = False
+        self,
+        root: Path,
+        command: str,
+        *,
+        key: str,
+        timeout_s: float | None = None,
+        fetch: Mapping[str, str] | None = None,
     ) -> CommandResult:
         packages = await self._packages_for(root, key)
         if packages.problem is not None:
@@ -254,9 +260,8 @@ class ProjectRunner:
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            modules = packages.modules
             result = await self._pytest.command(
-                root, command, key=key, modules=modules, timeout_s=timeout_s, fetch=fetch
+                root, command, key=key, modules=packages.modules, timeout_s=timeout_s, fetch=fetch
             )
         if not (broken := await asyncio.to_thread(mark.broken)):
             return result

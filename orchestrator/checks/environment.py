@@ -65,7 +65,8 @@ _INTERPRETER = re.compile(
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
 _NO_REGISTRY = re.compile(
-    r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
+    r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
+    r"|Failed to establish a new connection|Max retries exceeded"
     r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|ENETUNREACH)"
 )
 
@@ -81,6 +82,12 @@ class Place(NamedTuple):
 
 def environment_cause(report: TestReport, place: Place) -> Finding | None:
     """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason."""
+    if report.problem is RunProblem.SETUP_FAILED:
+        return major(
+            "environment.setup",
+            f"the project could not be set up: {report.output.splitlines()[-1][:300]}",
+            fix="make environment.setup work (`orchestrator doctor --repo` tells), then `reset` the story",
+        )
     if report.problem is RunProblem.INSTALL_FAILED:
         return installing_cause(report.output[-_END:])
     ids = report.failing_ids

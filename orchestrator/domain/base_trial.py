@@ -21,6 +21,8 @@ _PROBLEMS = {
     RunProblem.MISSING_RUNNER: "there is no test runner for its tests",
     RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
     RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
+    RunProblem.SETUP_FAILED: "environment.setup failed",
+    RunProblem.BUILD_FAILED: "environment.build failed",
     RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
     RunProblem.TAMPERED: "test files were changed while the tests ran",
@@ -28,6 +30,9 @@ _PROBLEMS = {
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
     "environment.hosts, commands.install_env, commands.install_timeout_s)",
+    RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
+    "in environment.hosts what it fetches from",
+    RunProblem.BUILD_FAILED: "correct the command in environment.build",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",
     RunProblem.NO_TYPESCRIPT: "install Node 22.18 or newer",
     RunProblem.TIMEOUT: "raise environment.base_timeout_s",
@@ -103,10 +108,7 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
     if report.problem not in {None, RunProblem.NO_TESTS}:
         problem = _PROBLEMS.get(report.problem, "the test runner ended without a whole report")
         end = report.output
-        if (setting := end.partition(":")[0]) in {"environment.setup", "environment.build"}:
-            problem, todo = f"{setting} failed", f"correct {setting}; environment.hosts is what setup may reach"
-        else:
-            todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
+        todo = _TODO.get(report.problem, "see that the project's tests can be run from its root folder")
     elif unloaded and not there:
         problem, end = "no test file can be loaded", unloaded[0].message
         todo = "see that the project's tests can be run from its root folder"

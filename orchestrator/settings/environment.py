@@ -1,5 +1,6 @@
 """The settings of a project's environment, in which its commands and tests run."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -9,13 +10,18 @@ from orchestrator.settings.section import Section
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$"
 
+_SYSTEM_PACKAGES = re.compile(
+    r"(?:^|[\s;&|(/])(?:apt-get|apt|aptitude|dnf|microdnf|yum|apk|pacman|zypper|brew)\s+(?:-\S+\s+)*"
+    r"(?:install|add|update|upgrade|-S\w*)\b(?P<words>[^;&|\n]*)"
+)
+
 
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
     setup: tuple[str, ...] = ()
-    """Shell commands that are run once on the base commit, with the network of `hosts`; every tree gets the files that
-    they make."""
+    """Shell commands that get or make what tests need and no manifest brings, run on the base commit alone, with the
+    network of fetching."""
     build: tuple[str, ...] = ()
     """Shell commands without a network that are run in a tree before its tests, whenever its files have changed."""
     python: str = ""
@@ -33,6 +39,16 @@ class EnvironmentSettings(Section):
     """How long the base's whole suite may take; after that it counts that its tests could be collected."""
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
+
+    @field_validator("setup", "build")
+    @classmethod
+    def _unprivileged(cls, commands: tuple[str, ...]) -> tuple[str, ...]:
+        for command in commands:
+            if (found := _SYSTEM_PACKAGES.search(command)) is not None:
+                named = " ".join(word for word in found["words"].split() if not word.startswith("-"))
+                what = f"install {named}" if named else "keep them up to date"
+                raise ValueError(f"`{command}`: no system package is installed here; {what} on this machine instead")
+        return commands
 
     @field_validator("env")
     @classmethod

@@ -7,6 +7,7 @@ import pytest
 from orchestrator.adapters.interpreters import chosen_interpreter, fitting_interpreter, installed, our_interpreter
 from orchestrator.errors import ConfigError
 from orchestrator.settings.environment import EnvironmentSettings
+from tests.adapters.test_python_environment import wheel
 from tests.adapters.test_python_project import project, suites_in
 from tests.sandboxes import CONFINED
 
@@ -56,7 +57,12 @@ def test_a_project_that_excludes_ours_gets_one_that_it_allows(path: str) -> None
 @pytest.mark.skipif(not OTHERS, reason="no other Python is installed here")
 async def test_packages_project_and_commands_are_the_other_pythons(tmp_path: Path) -> None:
     root, other = project(tmp_path), OTHERS[-1]
-    asked = "python -c \"import sys, tiny, importlib.metadata as m; print(m.version('itself'), sys.version)\""
+    (tmp_path / "links").mkdir()
+    wheel(tmp_path / "links", "newer", "1.0", "")
+    told = f"Requires-Dist: newer ; python_version >= '3.{other.number.minor}'"
+    backend = (root / "backend.py").read_text()
+    (root / "backend.py").write_text(backend.replace('"Requires-Dist: tiny"', f'"Requires-Dist: tiny", "{told}"'))
+    asked = "python -c \"import sys, tiny, newer, importlib.metadata as m; print(m.version('itself'), sys.version)\""
     done = await suites_in(tmp_path, CONFINED[0], own=EnvironmentSettings(python=other.program)).command(
         root, asked, key="US-1"
     )

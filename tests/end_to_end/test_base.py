@@ -61,6 +61,20 @@ def test_with_warn_it_is_only_told_and_with_skip_not_tried(tmp_path: Path) -> No
     assert named(skipped, "base_tried") == []
 
 
+def test_a_setup_that_fails_ends_a_run_before_a_call_and_one_that_works_makes_what_the_tests_need(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "repo", BROKEN)
+    with pytest.raises(
+        BaseUnusable, match=r"no luck\n.*`echo no luck; exit 3` failed \(exit code 3\)\n.*environment\."
+    ):
+        sprint(tmp_path / "fails", repo, "environment.setup=['echo no luck; exit 3']")
+    assert (tmp_path / "fails" / "calls.jsonl").read_text() == ""
+    played = sprint(tmp_path / "works", repo, "environment.setup=['echo X = 1 > nosuch_package.py']")
+    assert named(played, "base_tried")[0].startswith("base: 1 passed, 0 failed")
+    assert played.status("US-1") == "done", played.story("US-1").findings
+
+
 def test_what_fails_there_is_told_hinders_nobody_and_is_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
