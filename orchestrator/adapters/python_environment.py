@@ -10,6 +10,7 @@ from pathlib import Path
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
+from orchestrator.adapters.python_interpreters import Interpreter, choose_python
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, is_joined, join, mark_joined
 from orchestrator.adapters.python_project import Built, PythonProject, build_system
 from orchestrator.adapters.python_requirements import FOLDERS, Chosen, Requirements, gather
@@ -36,6 +37,8 @@ class EnvironmentResult(Value):
     """What the installer printed."""
     note: str = ""
     """Why the project itself is not installed, though it says how it is built; its dependencies are."""
+    because: str = ""
+    """Why its interpreter is not ours."""
     layer: Path | None = None
     """Folder of the packages, named by their key; None where there are none."""
     access: Access = Access()
@@ -64,6 +67,7 @@ class PythonEnvironments:
     ) -> None:
         rules = rules or SandboxSettings()
         own = own or EnvironmentSettings()
+        self._python, self._path = own.python, variables.get("PATH", "")
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
         self._packages = rules.packages
         self._folder = folder.absolute()
@@ -90,19 +94,31 @@ class PythonEnvironments:
             return await self._ensure(root / part, place, facts.below(part), facts.version)
 
     async def _ensure(self, root: Path, place: Path, setups: Mapping[str, str], version: str) -> EnvironmentResult:
+        chosen = await asyncio.to_thread(choose_python, self._python, root, self._path)
+        if chosen.problem:
+            return EnvironmentResult(python=None, problem=chosen.problem)
+        made = await self._made(root, place, setups, version, chosen.python)
+        return made.model_copy(update={"because": chosen.because})
+
+    async def _made(
+        self, root: Path, place: Path, setups: Mapping[str, str], version: str, python: Interpreter
+    ) -> EnvironmentResult:
         wanted = await asyncio.to_thread(_wanted, root, setups, self._chosen)
+        wanted = wanted.model_copy(update={"python": None if python.own else python.path})
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
         system, layer = await asyncio.to_thread(build_system, root), None
         if system is None:
             built, wanted = Built(), wanted.model_copy(update={"without": ""})
         else:
-            build = self._project.built(root, place / "build", system, version=version, extras=wanted.extras)
+            build = self._project.built(
+                root, place / "build", system, version=version, extras=wanted.extras, python=python
+            )
             if system.dynamic or not wanted.lines:
                 built = await build
             else:  # at once: none needs the other
                 built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
-        if not wanted.lines and built.wheel is None:
+        if not wanted.lines and built.wheel is None and python.own:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(built))
         if refusals := tuple(refused_packages(_names(built.requires), self._packages)):
             return _refused(refusals)

@@ -15,7 +15,6 @@ import re
 import shutil
 import sys
 import time
-import venv
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from packaging.utils import canonicalize_name
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
+from orchestrator.adapters.python_interpreters import create_venv
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
@@ -99,7 +99,7 @@ class PythonLayers:
         moved = ("-s", str(begun), "-p", str(layer))
         # Nor is pip worth its second, which few commands call.
         argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
-        argv.append(str(_packages(begun)))
+        argv.append(str(begun / "venv" / "lib"))
         await self._run(argv, begun, {})
         return None
 
@@ -137,7 +137,7 @@ def join(environment: Path, layer: Path) -> None:
     """Make the virtual environment that has the layer's packages and programs. Blocks."""
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
-    venv.EnvBuilder(symlinks=True).create(environment)
+    create_venv(environment, Path(os.path.realpath(layer / "venv" / "bin" / "python")))
     # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
     # that what lies in the project's own folders does not stand in for a package.
     line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
@@ -207,7 +207,7 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
     left_out = f"{wanted.without} ; python_version < '0'\n" if wanted.without else ""
     (begun / "left_out.txt").write_text(left_out, encoding="utf-8")
-    venv.EnvBuilder(symlinks=True).create(begun / "venv")
+    create_venv(begun / "venv", wanted.python)
     return begun
 
 
@@ -241,7 +241,7 @@ def _packages(layer: Path) -> Path:
 
 
 def _site(environment: Path) -> Path:
-    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    return next((environment / "lib").glob("python3*")) / "site-packages"
 
 
 def _has(layer: Path, name: str) -> bool:

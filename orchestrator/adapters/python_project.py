@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.generated_files import put_back
 from orchestrator.adapters.package_rules import refused_packages
+from orchestrator.adapters.python_interpreters import OWN, Interpreter
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
@@ -109,23 +110,37 @@ class PythonProject:
         self._variables = json.dumps(dict(variables), sort_keys=True)
 
     async def built(
-        self, root: Path, folder: Path, system: BuildSystem, *, version: str = "", extras: Sequence[str] = ()
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        *,
+        version: str = "",
+        extras: Sequence[str] = (),
+        python: Interpreter = OWN,
     ) -> Built:
         """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
 
         `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
-        ones for tests.
+        ones for tests. It is built with and for `python`.
         """
         version = version or _NO_VERSION
-        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{self._variables}")
+        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
-            found = await self._build(root, folder, system, tag, version, extras)
+            found = await self._build(root, folder, system, tag, version, extras, python)
         await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
         return found
 
     async def _build(
-        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str]
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        tag: str,
+        version: str,
+        extras: Sequence[str],
+        python: Interpreter,
     ) -> Built:
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(_files, root)
@@ -133,7 +148,8 @@ class PythonProject:
             requires = system.requires
             for what in ("requires", "build"):
                 refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires, runner=False))
+                needed = Requirements(lines=requires, runner=False, python=None if python.own else python.path)
+                layer = refused or await self._layers.ensure(needed)
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
@@ -147,7 +163,7 @@ class PythonProject:
                     requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
                 else:
                     wanted = extras if system.dynamic else None
-                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted)
+                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted, python)
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
@@ -213,16 +229,18 @@ def _answer(scratch: Path) -> object:
     return None
 
 
-def _taken(scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None) -> Built:
+def _taken(
+    scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None, python: Interpreter
+) -> Built:
     """`extras` None: what the project needs is known without its wheel."""
     source = scratch / os.path.basename(name)
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
     wheel = Path(shutil.copyfile(source, folder / source.name))
-    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras))
+    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras, python))
 
 
-def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
+def _required(wheel: Path, extras: Sequence[str], python: Interpreter) -> tuple[str, ...]:
     """What the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -232,15 +250,18 @@ def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
     development, own = for_development(offered), canonicalize_name(told.get("Name", ""))
     found = []
     for needed in map(Requirement, told.get_all("Requires-Dist") or []):
-        kept = _holds(needed, ["", *chosen]) or (_holds(needed, development) and not is_tool(needed.name))
+        kept = _holds(needed, ["", *chosen], python) or (
+            _holds(needed, development, python) and not is_tool(needed.name)
+        )
         if kept and needed.url is None and canonicalize_name(needed.name) != own:
             needed.marker = None
             found.append(str(needed))
     return tuple(found)
 
 
-def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
-    return needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras)
+def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter) -> bool:
+    marker = needed.marker
+    return marker is None or any(marker.evaluate({**python.markers, "extra": one}) for one in extras)
 
 
 def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -44,6 +44,8 @@ class Requirements(Value):
     """Extras of the project itself that are asked for, normalised; `lines` has what its manifests tell of them."""
     without: str = ""
     """A package that is not installed though others need it: the project itself, whose own tree is what is tested."""
+    python: Path | None = None
+    """The interpreter to install for; None: ours."""
     runner: bool = True
     """Whether pytest and pip are added where nothing brings them."""
 

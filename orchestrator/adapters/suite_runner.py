@@ -192,7 +192,12 @@ class ProjectRunner:
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
             megabytes=await asyncio.to_thread(_megabytes, layers),
-            because=(*manifests, *([python.note] if python.note else []), *problems),
+            because=(
+                *manifests,
+                *([python.because] if python.because else []),
+                *([python.note] if python.note else []),
+                *problems,
+            ),
             problem="; ".join(problems),
             output_end=f"{python.output}\n{node.output}\n{failed}".strip()[-OUTPUT_KEPT:],
         )

@@ -64,6 +64,7 @@ _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
+_NO_INTERPRETER = re.compile(r"(?:environment\.python is|asks for Python) .*Installed here: .*")
 _NO_REGISTRY = re.compile(
     r"dns error|tcp connect error|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
     r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|ENETUNREACH)"
@@ -122,7 +123,13 @@ def _installing(text: str) -> Finding | None:
         return major(
             "environment.interpreter",
             f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
-            fix="run the orchestrator with a Python that the project supports",
+            fix="name a Python that the project supports in environment.python, or install one",
+        )
+    if (found := _NO_INTERPRETER.search(text)) is not None:
+        return major(
+            "environment.interpreter",
+            f"there is no Python for the project: {_line(text, found)}",
+            fix="name a Python that the project supports in environment.python, or install one",
         )
     if (found := _NO_REGISTRY.search(text)) is not None:
         return major(

@@ -28,7 +28,7 @@ _PROBLEMS = {
 }
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
-    "commands.install_env, commands.install_timeout_s)",
+    "commands.install_env, commands.install_timeout_s), or environment.python",
     RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
     "in environment.hosts what it fetches from",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",

@@ -12,7 +12,7 @@ class ProjectEnvironment(Value):
     """Until they were there; those that are there already take less."""
     megabytes: float = 0.0
     because: tuple[str, ...] = ()
-    """Manifests that were read; what was refused; why the project itself could not be built."""
+    """Manifests that were read; why Python is not ours; what was refused; why the project itself could not be built."""
     problem: str = ""
     """Why they could not be installed; "" when they could."""
     output_end: str = ""

@@ -22,6 +22,9 @@ class EnvironmentSettings(Section):
     setup: tuple[str, ...] = ()
     """Shell commands that get or make what tests need and no manifest brings, run on the base commit alone, with the
     network of fetching."""
+    python: Annotated[str, Field(min_length=1)] | None = None
+    """An installed interpreter: its version (`3.12`), its name on PATH, or its path; empty: ours where the project
+    takes it, else an installed one that it takes."""
     extras: tuple[str, ...] | None = None
     """Extras of the project that its tests need; empty: those that its manifests name for tests."""
     groups: tuple[str, ...] | None = None

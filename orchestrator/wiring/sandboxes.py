@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 
 from orchestrator.adapters.sandbox.choose import open_sandbox
+from orchestrator.adapters.sandbox.places import is_system
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.sandbox import SANDBOX_CHOSEN, SandboxFacts, Tier
@@ -15,12 +16,15 @@ from orchestrator.wiring.sprints import Chosen, begun_event
 
 async def sandbox_for(settings: Settings, environment: Environment) -> Sandbox:
     """The tier that the settings ask for and this machine has. Raises ConfigError."""
-    sandbox = settings.sandbox.model_copy(update={"readable": _readable(settings, environment.base_dir)})
+    sandbox = settings.sandbox.model_copy(update={"readable": _readable(settings, environment)})
     return await open_sandbox(sandbox, command_path(environment), (environment.home, environment.base_dir))
 
 
-def _readable(settings: Settings, base: Path) -> tuple[str, ...]:
-    return tuple(str(base / Path(name).expanduser()) for name in settings.sandbox.readable)
+def _readable(settings: Settings, environment: Environment) -> tuple[str, ...]:
+    python = Path(settings.environment.python or "").expanduser()
+    prefixes = [python.parent.parent, python.resolve().parent.parent] if python.is_absolute() else []
+    named = [environment.base_dir / Path(name).expanduser() for name in settings.sandbox.readable]
+    return tuple(str(path) for path in (*named, *(one for one in prefixes if not is_system(one))))
 
 
 def sandbox_told(events: Iterable[Event]) -> SandboxFacts | None:

@@ -13,6 +13,8 @@ _ETC = (
     *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/tls/certs", "ca-certificates", "ca-certificates.conf"),
 )
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+INTERPRETERS = ("~/.pyenv/versions", "~/.local/share/uv/python")
+"""Where pyenv and uv keep those of Python, each in a folder of its own."""
 _BESIDE = ("lib", "lib64", "libexec", "include")
 """What stands beside a folder of programs and belongs to them."""
 _MANAGED = ("shims",)
@@ -39,10 +41,12 @@ def etc() -> tuple[str, ...]:
 
 
 def tools(path: str) -> tuple[Path, ...]:
-    """The interpreter of this process and what PATH names, where that lies outside the system's folders."""
+    """The interpreters of Python that are found and what PATH names, where that lies outside the system's folders."""
     wanted: list[Path] = []
     for prefix in (sys.prefix, sys.base_prefix, str(Path(os.path.realpath(sys.executable)).parent.parent)):
         wanted += _followed(Path(prefix))
+    for folder in INTERPRETERS:
+        wanted += _followed(Path(folder).expanduser())
     for entry in path.split(":"):
         if entry.startswith("/") and not is_system(Path(entry)):
             wanted += _followed_all(_with_libraries(Path(entry)))
