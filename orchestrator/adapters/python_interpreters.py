@@ -42,6 +42,11 @@ class Interpreter(Value):
         return str(self.path) == sys.executable
 
     @property
+    def usable(self) -> bool:
+        """Whether tests can be run with it."""
+        return Version(self.version) >= Version(OLDEST)
+
+    @property
     def markers(self) -> dict[str, str]:
         """What requirements may ask of it."""
         return {"python_version": self.version.rpartition(".")[0], "python_full_version": self.version}
@@ -79,7 +84,7 @@ def _named(asked: str, path: str) -> ChosenPython:
     because = f"environment.python is {asked}"
     if found is None:
         return ChosenPython(python=OWN, problem=f"{because}, which is not installed. {_listed(path)}")
-    if Version(found.version) < Version(OLDEST):
+    if not found.usable:
         problem = f"{because}: tests cannot be run with Python {found.version}, only with {OLDEST} or newer"
         return ChosenPython(python=OWN, problem=f"{problem}. {_listed(path)}")
     return ChosenPython(python=found, because="" if found.own else f"Python {found.version}: {because}")
@@ -90,7 +95,7 @@ def _required(root: Path, path: str) -> ChosenPython:
     if OWN.version in requires:
         return ChosenPython(python=OWN)
     asks = f"{manifest} asks for Python {requires}"
-    fitting = [one for one in installed(path) if one.version in requires and Version(one.version) >= Version(OLDEST)]
+    fitting = [one for one in installed(path) if one.version in requires and one.usable]
     if not fitting:
         more = "install one that it takes, or try it with one that is there by environment.python"
         return ChosenPython(python=OWN, problem=f"{asks}. {_listed(path)}; {more}")
