@@ -36,6 +36,11 @@ class Interpreter(NamedTuple):
         return Version(Version(self.version.split()[0].rstrip("+")).base_version)
 
     @property
+    def usable(self) -> bool:
+        """Whether tests can be run with it."""
+        return self.number >= OLDEST
+
+    @property
     def markers(self) -> dict[str, str]:
         """What the markers of requirements may ask of it."""
         return {"python_version": f"3.{self.number.minor}", "python_full_version": str(self.number)}
@@ -69,7 +74,7 @@ def chosen_interpreter(asked: str, path: str) -> Interpreter:
         there = ", ".join(sorted({str(one.number) for one in installed(path)}, key=Version))
         raise ConfigError(f"environment.python: `{asked}` is not installed; there are {there}: install it, or name one")
     best = max(fitting, key=lambda one: (one.ours, one.number))
-    if best.number < OLDEST:
+    if not best.usable:
         raise ConfigError(
             f"environment.python: {asked} is older than {OLDEST}, with which tests can be run: name another"
         )
@@ -84,7 +89,7 @@ def fitting_interpreter(requires: str, path: str) -> Interpreter | None:
         return our_interpreter()
     if allowed.contains(our_interpreter().number):
         return our_interpreter()
-    fitting = [one for one in installed(path) if one.number >= OLDEST and allowed.contains(one.number)]
+    fitting = [one for one in installed(path) if one.usable and allowed.contains(one.number)]
     return max(fitting, key=lambda one: one.number, default=None)
 
 

@@ -16,6 +16,12 @@ _SYSTEM_PACKAGES = re.compile(
 )
 
 
+def system_packages(command: str) -> str | None:
+    """Names of the system's packages that the command installs, "" where it names none; None for any other command."""
+    found = _SYSTEM_PACKAGES.search(command)
+    return None if found is None else " ".join(word for word in found["words"].split() if not word.startswith("-"))
+
+
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
@@ -44,8 +50,7 @@ class EnvironmentSettings(Section):
     @classmethod
     def _unprivileged(cls, commands: tuple[str, ...]) -> tuple[str, ...]:
         for command in commands:
-            if (found := _SYSTEM_PACKAGES.search(command)) is not None:
-                named = " ".join(word for word in found["words"].split() if not word.startswith("-"))
+            if (named := system_packages(command)) is not None:
                 what = f"install {named}" if named else "keep them up to date"
                 raise ValueError(f"`{command}`: no system package is installed here; {what} on this machine instead")
         return commands
