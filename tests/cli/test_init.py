@@ -240,7 +240,7 @@ def test_the_environment_is_proposed_with_each_lines_source_and_commands_only_as
     assert text.endswith(PROPOSED), text[text.index("# How the") :]
     found = load(repo / "config.yaml", (), {}, repo)[0].environment
     assert found.env == {"TIDES_KIND": "spring", "TIDES_MODE": "other", "TIDES_DEBUG": "true"}
-    assert (found.setup, found.python) == ((), None)
+    assert (found.setup, found.python) == ((), "")
     plain = make_repo(tmp_path / "plain", {"README.md": "# Tides\n"})
     assert init(str(plain)).exit_code == 0
     assert "environment:" not in (plain / "config.yaml").read_text()
