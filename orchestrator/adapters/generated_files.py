@@ -67,6 +67,9 @@ def _copy(source: str, name: str, folder: int) -> None:
             fd = os.open(name, flags, told.st_mode & 0o777 | 0o600, dir_fd=folder)
             with os.fdopen(fd, "wb") as target, open(source, "rb") as content:
                 shutil.copyfileobj(content, target)
+                target.flush()
+                # Its own time: make must not take it to be newer than the source that a story has changed.
+                os.utime(fd, ns=(told.st_atime_ns, told.st_mtime_ns))
 
 
 def _prefix(folder: str, root: Path) -> str:

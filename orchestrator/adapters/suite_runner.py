@@ -13,6 +13,7 @@ from pathlib import Path
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_build import ProjectBuild
 from orchestrator.adapters.project_setup import KEY, ProjectSetup
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
@@ -46,13 +47,14 @@ class ProjectRunner:
         settings: TestSettings,
         path: str,
         setup: ProjectSetup | None = None,
+        build: ProjectBuild | None = None,
     ) -> None:
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
         self._settings = settings
         self._path = path
-        self._setup = setup
+        self._setup, self._build = setup, build
         self._secret = secrets.token_hex()
         """What the tests that are mutated at a merge are picked by: the same ones on each tree."""
 
@@ -73,8 +75,8 @@ class ProjectRunner:
         kinds = await self._kinds(root, files, only, stack)
         if isinstance(kinds, Finding):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
-        if failed := await self._set_up(root):
-            return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
+        if failed := await self._prepare(root, key):
+            return failed
         copies = await asyncio.to_thread(_copies, root, files)
         mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
@@ -137,7 +139,7 @@ class ProjectRunner:
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
-            await self._set_up(root)
+            await self._prepare(root, key)
             run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
@@ -156,7 +158,7 @@ class ProjectRunner:
         """See `ports.SuiteRunner.collect`."""
         root = await asyncio.to_thread(root.resolve)
         kinds = await self._kinds(root, None, (), ())
-        if await self._set_up(root):
+        if await self._prepare(root, key):
             return 0
         found = (
             () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
@@ -166,7 +168,7 @@ class ProjectRunner:
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
-        await self._set_up(root)
+        await self._prepare(root, key)
         files = sorted({case.file for case in cases if case.file})
         copies = await asyncio.to_thread(Copies, root, files)
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
@@ -181,13 +183,14 @@ class ProjectRunner:
         """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
         root = await asyncio.to_thread(root.resolve)
         began = time.monotonic()
-        failed = await self._set_up(root)
+        failed = await self._prepare(root, key)
         python = await self._pytest.environment(root, key)
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
         manifests = [name for name in await asyncio.to_thread(root_files, root) if is_manifest(name)]
         layers = [layer for layer in (python.layer, node.modules) if layer is not None]
-        problems = [problem for problem in (python.problem, node.problem, failed.rpartition("\n")[2]) if problem]
+        ended = "" if failed is None else failed.output
+        problems = [problem for problem in (python.problem, node.problem, ended.rpartition("\n")[2]) if problem]
         return ProjectEnvironment(
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
@@ -199,19 +202,26 @@ class ProjectRunner:
                 *problems,
             ),
             problem="; ".join(problems),
-            output_end=f"{python.output}\n{node.output}\n{failed}".strip()[-OUTPUT_KEPT:],
+            output_end=f"{python.output}\n{node.output}\n{ended}".strip()[-OUTPUT_KEPT:],
         )
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
         """See `ports.SuiteRunner.command`. When the project cannot be set up, it is not run: exit code 1."""
-        if failed := await self._set_up(root):
-            text = f"The command was not run.\n{failed}"
+        if failed := await self._prepare(root, key):
+            text = f"The command was not run.\n{failed.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         return await self._command(root, command, key=key, timeout_s=timeout_s)
 
-    async def _set_up(self, root: Path) -> str:
-        """Have in the tree what `environment.setup` made; why that could not be had, or ""."""
-        return "" if self._setup is None else await self._setup.ensure(root, partial(self._command, key=KEY))
+    async def _prepare(self, root: Path, key: str) -> TestReport | None:
+        """Have in the tree what `environment.setup` and `.build` make; the report of one that failed, else None."""
+        if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
+            return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
+        if self._build is not None:
+            made = await self._pytest.environment(root, key)  # with what the project's own build makes
+            failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
+            if failed:
+                return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
+        return None
 
     async def _command(
         self,

@@ -22,6 +22,7 @@ _PROBLEMS = {
     RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
     RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
     RunProblem.SETUP_FAILED: "environment.setup failed",
+    RunProblem.BUILD_FAILED: "environment.build failed",
     RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
     RunProblem.TAMPERED: "test files were changed while the tests ran",
@@ -31,6 +32,7 @@ _TODO = {
     "commands.install_env, commands.install_timeout_s), or environment.python",
     RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
     "in environment.hosts what it fetches from",
+    RunProblem.BUILD_FAILED: "correct the command in environment.build, or install what it lacks on this machine",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",
     RunProblem.NO_TYPESCRIPT: "install Node 22.18 or newer",
     RunProblem.TIMEOUT: "raise environment.base_timeout_s",

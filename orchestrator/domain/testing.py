@@ -82,6 +82,8 @@ class RunProblem(StrEnum):
     INSTALL_FAILED = "install_failed"
     SETUP_FAILED = "setup_failed"
     """A command of `environment.setup` failed on the base commit."""
+    BUILD_FAILED = "build_failed"
+    """A command of `environment.build` failed on the files as they are."""
     OUTPUT_LIMIT = "output_limit"
     MEMORY_LIMIT = "memory_limit"
     MISSING_NAMES = "missing_names"

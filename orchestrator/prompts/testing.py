@@ -25,6 +25,7 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
     RunProblem.SETUP_FAILED: "the project could not be set up",
+    RunProblem.BUILD_FAILED: "a command that builds the project failed, so no test was run",
     RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
     RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
     RunProblem.MISSING_NAMES: "tests of the suite are not in the report",

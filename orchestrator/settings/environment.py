@@ -28,6 +28,9 @@ class EnvironmentSettings(Section):
     setup: tuple[str, ...] = ()
     """Shell commands that get or make what tests need and no manifest brings, run on the base commit alone, with the
     network of fetching."""
+    build: tuple[str, ...] = ()
+    """Shell commands that make what tests need from the sources, run in each worktree whose files have changed, without
+    a network."""
     python: Annotated[str, Field(min_length=1)] | None = None
     """An installed interpreter: its version (`3.12`), its name on PATH, or its path; empty: ours where the project
     takes it, else an installed one that it takes."""
@@ -44,7 +47,7 @@ class EnvironmentSettings(Section):
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
 
-    @field_validator("setup")
+    @field_validator("setup", "build")
     @classmethod
     def _unprivileged(cls, commands: tuple[str, ...]) -> tuple[str, ...]:
         for command in commands:

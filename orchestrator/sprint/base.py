@@ -6,12 +6,12 @@ from pathlib import Path
 
 from orchestrator.domain.base_trial import OUTPUT_KEPT, TriedBase, trial_of
 from orchestrator.domain.file_kinds import is_manifest
-from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.domain.testing import NO_RUNNER, RunProblem, TestReport
 from orchestrator.ports import SuiteRunner, Workspace
 from orchestrator.sprint.older_tests import holds_tests
 
 _NOTHING_TO_COLLECT = frozenset(
-    {RunProblem.INSTALL_FAILED, RunProblem.SETUP_FAILED, RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT}
+    {RunProblem.INSTALL_FAILED, RunProblem.SETUP_FAILED, RunProblem.BUILD_FAILED, *NO_RUNNER}
 )
 
 

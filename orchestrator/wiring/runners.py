@@ -8,6 +8,7 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_build import ProjectBuild
 from orchestrator.adapters.project_setup import ProjectSetup
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
@@ -50,7 +51,10 @@ def project_runner(
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
-    return ProjectRunner(pytest, NodeRunner(commands, packages, settings.test), packages, settings.test, path, setup)
+    limit = settings.commands.install_timeout_s
+    build = ProjectBuild(folder / ".built", own.build, limit) if own.build else None  # no key begins with a dot
+    node_runner = NodeRunner(commands, packages, settings.test)
+    return ProjectRunner(pytest, node_runner, packages, settings.test, path, setup, build)
 
 
 def command_path(environment: Environment) -> str:

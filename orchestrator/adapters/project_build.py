@@ -1,0 +1,71 @@
+"""What people's commands of `environment.build` make from a tree's own sources, beside what its build backend makes."""
+
+import asyncio
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.generated_files import paths_in, put_back, take_new
+from orchestrator.adapters.project_setup import Run, told_failure
+
+_FILES = "files"
+_BUILT = "built.txt"
+
+
+class ProjectBuild:
+    """Runs the commands where files have changed since; what they made is kept in `folder`/<key> and put back."""
+
+    def __init__(self, folder: Path, commands: Sequence[str], timeout_s: float) -> None:
+        self._folder, self._commands, self._timeout_s = folder.absolute(), tuple(commands), timeout_s
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, root: Path, key: str, run: Run) -> str:
+        """Have in `root` what the commands make of it; "" when it is there, else the failed one's output and end.
+
+        As in a worktree of one's own, they find what they made before.
+        """
+        place = self._folder / key
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            before, tag = await asyncio.to_thread(self._look, root, place)
+            await asyncio.to_thread(put_back, place / _FILES, root)
+            if tag == await asyncio.to_thread(_read, place / _BUILT):
+                return ""
+            await asyncio.to_thread((place / _BUILT).unlink, missing_ok=True)
+            for command in self._commands:
+                result = await run(root, command, timeout_s=self._timeout_s)
+                if not result.ok:
+                    return told_failure("environment.build", command, result)
+            await asyncio.to_thread(_keep, root, before, place, tag)
+        return ""
+
+    def _look(self, root: Path, place: Path) -> tuple[set[str], str]:
+        """The paths that are there without the commands, and what changes with the files at them."""
+        (place / _FILES).mkdir(parents=True, exist_ok=True)
+        before = paths_in(root) - paths_in(place / _FILES)
+        return before, _digest(root, before, self._commands)
+
+
+def _digest(root: Path, paths: Collection[str], commands: Sequence[str]) -> str:
+    """By their sizes and times, as make does."""
+    found = hashlib.sha256(json.dumps(commands).encode())
+    for path in sorted(paths):
+        told = os.lstat(root / path)
+        if not stat.S_ISDIR(told.st_mode):
+            found.update(f"\0{path}\0{told.st_size}\0{told.st_mtime_ns}".encode("utf-8", "surrogateescape"))
+    return found.hexdigest()
+
+
+def _keep(root: Path, before: Collection[str], place: Path, tag: str) -> None:
+    remove_tree(place / _FILES)
+    (place / _FILES).mkdir()
+    take_new(root, before, place / _FILES)
+    put_back(place / _FILES, root)
+    (place / _BUILT).write_text(tag, encoding="utf-8")
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
