@@ -38,7 +38,7 @@ class ProjectBuild:
             for command in self._commands:
                 result = await run(root, command, timeout_s=self._timeout_s)
                 if not result.ok:
-                    return told_failure("environment.build", command, result)
+                    return told_failure("build", command, result)
             await asyncio.to_thread(_keep, root, before, place, tag)
         return ""
 

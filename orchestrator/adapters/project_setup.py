@@ -89,7 +89,7 @@ class ProjectSetup:
                 for command in self._own.setup:
                     result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
                     if not result.ok:
-                        return told_failure("environment.setup", command, result)
+                        return told_failure("setup", command, result)
                 await asyncio.to_thread(take_new, tree, before, begun / _FILES)
             await asyncio.to_thread(put, begun, kept)
         finally:
@@ -113,4 +113,4 @@ def told_failure(setting: str, command: str, result: CommandResult) -> str:
     lacking = _NOT_THERE.search(result.output) if result.exit_code == _NOT_FOUND else None
     more = f"; this machine has no `{lacking[1]}`: install it" if lacking else ""
     # Last, for only the end of what is printed is shown.
-    return f"{result.output.rstrip()}\n{setting}: `{command}` failed ({how}){more}".lstrip()
+    return f"{result.output.rstrip()}\nenvironment.{setting}: `{command}` failed ({how}){more}".lstrip()
