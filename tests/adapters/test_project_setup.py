@@ -102,6 +102,11 @@ async def test_a_failing_command_is_told_with_its_end_and_what_is_missing_by_nam
     assert [*(tmp_path / "state" / "environments" / "setup").iterdir()] == [], "nothing half-made is left"
 
 
+def test_a_version_of_python_is_no_number() -> None:
+    with pytest.raises((ConfigError, ValueError), match="in quotes"):
+        Settings.model_validate({"environment": {"python": 3.10}})
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
