@@ -56,10 +56,9 @@ class ProjectSetup:
     ) -> None:
         """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
         self._folder, self._base, self._own = folder.absolute(), base, own
+        self._variables, self._registry = variables, rules.registries.npm
         handed_on = {name: variables[name] for name in commands.install_env if name in variables}
         self._installer = Installer(variables, handed_on, rules.registries.pip)
-        registry = {} if rules.registries.npm is None else {"NPM_CONFIG_REGISTRY": rules.registries.npm}
-        self._npm = {**npm_variables(variables), **handed_on, **registry}
         self._timeout_s = commands.install_timeout_s
         self._lock = asyncio.Lock()
 
@@ -77,7 +76,7 @@ class ProjectSetup:
     async def _make(self, kept: Path, base: BaseCommit, run: Run) -> str:
         """Which command failed; "" also where the base has no environment, which whatever is run there will tell."""
         try:
-            env = {**self._npm, **await asyncio.to_thread(self._installer.for_commands), **self._own.env}
+            env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
             return f"environment.setup: {error}"
         begun = await asyncio.to_thread(begin, self._folder)
@@ -95,6 +94,11 @@ class ProjectSetup:
         finally:
             await asyncio.to_thread(remove_tree, begun)
         return ""
+
+    def _environment(self) -> dict[str, str]:
+        """Where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
+        npm = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
+        return {**npm_variables(self._variables), **self._installer.for_commands(), **npm, **self._own.env}
 
     def _digest(self, tree: str) -> str:
         own = self._own.model_dump(mode="json", exclude={"base", "base_timeout_s", "hosts"})
