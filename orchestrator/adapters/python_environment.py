@@ -1,27 +1,24 @@
 """Python environments: one per key for projects with dependencies, our own interpreter for those without."""
 
 import asyncio
+import errno
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
+from orchestrator.adapters.free_disk import raise_if_full
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import (
-    NotInstalled,
-    PythonLayers,
-    is_joined,
-    join,
-    lock_left_aside,
-    mark_joined,
-)
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, lock_left_aside
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements
+from orchestrator.adapters.python_venv import is_joined, join, mark_joined
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import NO_ROOM
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
@@ -93,7 +90,13 @@ class PythonEnvironments:
         facts = BaseFacts() if self._base is None else await self._base.facts()
         place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
         async with self._locks.setdefault(str(place), asyncio.Lock()):
-            return await self._ensure(root, part, place, facts.below(part), facts.version)
+            try:
+                return await self._ensure(root, part, place, facts.below(part), facts.version)
+            except OSError as error:
+                if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                    raise
+                where = error.filename or self._folder
+                return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
     async def _ensure(
         self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
@@ -144,6 +147,7 @@ class PythonEnvironments:
                 argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
                 installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
                 if not installed.ok:
+                    await asyncio.to_thread(raise_if_full, installed.output, place)
                     return f"the project itself could not be installed: {installed.output[-2000:]}"
             await asyncio.to_thread(mark_joined, venv, layer, tag)
         return ""

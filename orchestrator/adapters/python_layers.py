@@ -14,8 +14,8 @@ import platform
 import re
 import shutil
 import sys
+import tempfile
 import time
-import venv
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,9 +24,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.free_disk import raise_if_full
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.adapters.python_venv import make_venv, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
@@ -38,9 +40,6 @@ _MADE = "made.json"
 _LOCKED = "locked.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
 _BEGUN = ".begun-"
-_SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
-"""How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
-_SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
 UNUSED_S = 30 * 24 * 3600
@@ -68,14 +67,18 @@ class PythonLayers:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, wanted: Requirements) -> Path | NotInstalled:
-        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts."""
+        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
+
+        Raises OSError where the disk is full.
+        """
         digest = await asyncio.to_thread(_digest, wanted)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if await asyncio.to_thread(_is_used, layer):
                 return layer
-            begun = await asyncio.to_thread(_begin, self._folder, wanted)
+            begun = _temporary(self._folder)
             try:
+                await asyncio.to_thread(_begin, begun, wanted)
                 failed = await self._fill(begun, layer, wanted)
                 if failed is None:
                     await asyncio.to_thread(_put, begun, layer)
@@ -110,7 +113,7 @@ class PythonLayers:
         moved = ("-s", str(begun), "-p", str(layer))
         # Nor is pip worth its second, which few commands call.
         argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
-        argv.append(str(_packages(begun)))
+        argv.append(str(packages_of(begun)))
         await self._run(argv, begun, {})
         return None
 
@@ -128,7 +131,11 @@ class PythonLayers:
         return None
 
     async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
-        return await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=Access(fetch=fetch))
+        access = Access(fetch=fetch)
+        result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=access)
+        if not result.ok:
+            await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))
+        return result
 
 
 def lock_left_aside(layer: Path) -> str:
@@ -136,46 +143,6 @@ def lock_left_aside(layer: Path) -> str:
     with suppress(OSError):
         return (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
     return ""
-
-
-def is_joined(environment: Path, layer: Path, tag: str) -> bool:
-    """Whether it is the environment that `mark_joined` was told of. Blocks."""
-    with suppress(OSError, ValueError):
-        made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
-        return bool(made == {"layer": str(layer), "project": tag})
-    return False
-
-
-def mark_joined(environment: Path, layer: Path, tag: str) -> None:
-    """The environment has the layer's packages and the project's wheel of this tag. Blocks."""
-    (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
-
-
-def join(environment: Path, layer: Path) -> None:
-    """Make the virtual environment that has the layer's packages and programs. Blocks."""
-    remove_tree(environment)
-    environment.parent.mkdir(parents=True, exist_ok=True)
-    venv.EnvBuilder(symlinks=True).create(environment)
-    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
-    # that what lies in the project's own folders does not stand in for a package.
-    line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
-    (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
-    for program in sorted((layer / "venv" / "bin").iterdir()):
-        _add_program(program, environment / "bin" / program.name)
-
-
-def _add_program(program: Path, target: Path) -> None:
-    """A script in Python runs with the interpreter of its environment; what is none is linked to."""
-    if os.path.lexists(target) or not program.is_file():
-        return
-    content = program.read_bytes()
-    script = _SCRIPT.match(content)
-    if script is None:
-        target.symlink_to(program)
-        return
-    python = os.fsencode(target.with_name("python"))
-    target.write_bytes(_SHELL % python + content[script.end() :])
-    target.chmod(0o755)
 
 
 def _names_pytest(wanted: Requirements) -> bool:
@@ -211,12 +178,15 @@ def _is_used(layer: Path) -> bool:
     return True
 
 
-def _begin(folder: Path, wanted: Requirements) -> Path:
+def _begin(begun: Path, wanted: Requirements) -> None:
     """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
+    folder = begun.parent
     folder.mkdir(parents=True, exist_ok=True)
-    for left in (*leftovers(folder, _BEGUN), *_unused(folder)):
+    for left in leftovers(folder, _BEGUN):
         remove_tree(left)
-    begun = folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
+    for layer in _unused(folder):
+        with suppress(OSError):  # another process was first
+            remove_tree(layer.rename(_temporary(folder)))  # renamed: what is half removed is no layer
     begun.mkdir()
     plain, _ = options_of(wanted.lines)
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
@@ -225,8 +195,11 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
     left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
     (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
-    venv.EnvBuilder(symlinks=True).create(begun / "venv")
-    return begun
+    make_venv(begun / "venv")
+
+
+def _temporary(folder: Path) -> Path:
+    return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
 
 
 def _unused(folder: Path) -> list[Path]:
@@ -253,16 +226,8 @@ def _put(begun: Path, layer: Path) -> None:
             raise
 
 
-def _packages(layer: Path) -> Path:
-    return _site(layer / "venv")
-
-
-def _site(environment: Path) -> Path:
-    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-
-
 def _has(layer: Path, name: str) -> bool:
-    return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in _packages(layer).glob("*.dist-info"))
+    return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in packages_of(layer).glob("*.dist-info"))
 
 
 def _bundled_pip(begun: Path) -> Path | None:

@@ -20,14 +20,18 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
+from orchestrator.adapters.free_disk import raise_if_full
 from orchestrator.adapters.package_rules import refused_packages
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, join
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
+from orchestrator.adapters.python_venv import join
+from orchestrator.adapters.safe_files import write_below
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
+from orchestrator.errors import WorkspaceError
 from orchestrator.ports import CommandRunner
 
 _SCRIPT = Path(__file__).with_name("build_backend.py")
@@ -44,6 +48,7 @@ _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_buil
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 _KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
+_BUILT = "built.json"
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -127,7 +132,7 @@ class PythonProject:
         self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str]
     ) -> Built:
         await asyncio.to_thread(_begin, folder)
-        before = await asyncio.to_thread(_files, root)
+        before = await asyncio.to_thread(_states, root)
         async with scratch_folder() as scratch:
             requires = system.requires
             for what in ("requires", "build"):
@@ -138,6 +143,8 @@ class PythonProject:
                 await asyncio.to_thread(join, folder / "venv", layer)
                 asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version)
                 answer = await asyncio.to_thread(_answer, scratch)
+                if not asked.ok:
+                    await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
                 if not asked.ok or answer is None:
                     built = Built(tag=tag, problem=asked.output[-_TOLD:])
                     break
@@ -189,6 +196,16 @@ def _files(root: Path) -> set[str]:
     return set(_walked(root))
 
 
+def _states(root: Path) -> dict[str, tuple[int, ...]]:
+    """What changes with a file's content."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in _walked(root):
+        with suppress(OSError):
+            state = (root / path).lstat()
+            found[path] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return found
+
+
 def _walked(root: Path) -> Iterator[str]:
     for folder, inner, names in os.walk(root):
         inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
@@ -197,6 +214,7 @@ def _walked(root: Path) -> Iterator[str]:
 
 
 def _begin(folder: Path) -> None:
+    (folder / _BUILT).unlink(missing_ok=True)  # first: what is half removed is not kept
     remove_tree(folder)
     (folder / "generated").mkdir(parents=True)
 
@@ -242,19 +260,20 @@ def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
     return needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras)
 
 
-def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:
+def _keep(built: Built, folder: Path, root: Path, before: dict[str, tuple[int, ...]]) -> None:
     if built.wheel is not None:
-        for path in _files(root) - before:
+        for path, state in _states(root).items():
             source, target = root / path, folder / "generated" / path
-            if source.is_file() and not source.is_symlink():
+            # One that was there may be what a killed build has left, which this one has finished.
+            if before.get(path) != state and source.is_file() and not source.is_symlink():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
-    (folder / "built.json").write_text(built.model_dump_json(), encoding="utf-8")
+    (folder / _BUILT).write_text(built.model_dump_json(), encoding="utf-8")
 
 
 def _kept(folder: Path, tag: str) -> Built | None:
     with suppress(OSError, ValueError):
-        built = Built.model_validate_json((folder / "built.json").read_text(encoding="utf-8"))
+        built = Built.model_validate_json((folder / _BUILT).read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None
 
@@ -264,4 +283,5 @@ def _put_back(generated: Path, root: Path) -> None:
     for path in sorted(_files(generated)):
         target = root / path
         if not os.path.lexists(target) and target.parent.is_dir():
-            shutil.copyfile(generated / path, target)
+            with suppress(WorkspaceError):  # a command has put a link in the way
+                write_below(root, [(path, (generated / path).read_bytes())])
