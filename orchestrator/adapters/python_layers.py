@@ -40,6 +40,7 @@ _MADE = "made.json"
 _LOCKED = "locked.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
 _BEGUN = ".begun-"
+_PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
 UNUSED_S = 30 * 24 * 3600
@@ -111,9 +112,7 @@ class PythonLayers:
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
-        # Nor is pip worth its second, which few commands call.
-        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
-        argv.append(str(packages_of(begun)))
+        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *moved, str(packages_of(begun))]
         await self._run(argv, begun, {})
         return None
 
@@ -125,9 +124,7 @@ class PythonLayers:
             added = await self._run(self._installer.install(python, *runner), begun, env, fetch=True)
             if not added.ok:
                 return _failure(f"{runner[-1]} could not be added", added)
-        if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
-            argv = self._installer.install(python, str(pip), offline=True)
-            await self._run(argv, begun, self._installer.alone())
+        await asyncio.to_thread(_add_pip, begun)
         return None
 
     async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
@@ -230,10 +227,17 @@ def _has(layer: Path, name: str) -> bool:
     return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in packages_of(layer).glob("*.dist-info"))
 
 
-def _bundled_pip(begun: Path) -> Path | None:
-    """Our own copy of the pip that comes with Python, where the packages bring none."""
+def _add_pip(begun: Path) -> None:
+    """The pip that comes with Python, where the packages bring none: as it is, packed, for few commands call it."""
     found = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
-    return None if found is None or _has(begun, "pip") else Path(shutil.copy(found, begun))
+    if found is None or _has(begun, "pip"):
+        return
+    packages, programs = packages_of(begun), begun / "venv" / "bin"
+    wheel = shutil.copy(found, begun)
+    (packages / "pip.pth").write_text(f"{os.path.relpath(wheel, packages)}\n", encoding="utf-8")
+    for name in ("pip", "pip3"):
+        (programs / name).write_text(_PIP, encoding="utf-8")
+        (programs / name).chmod(0o755)
 
 
 def _constraint(line: str) -> str:

@@ -49,6 +49,10 @@ _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", "
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 _KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
 _BUILT = "built.json"
+_ASKED = {"hatchling.build": ("editables~=0.3",)}
+"""What a backend is known to ask for besides: it is fetched with the rest, which spares a layer and a process."""
+_ROUNDS = 3
+"""How often a backend is asked; what it requires besides is fetched in between."""
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -83,9 +87,10 @@ def build_system(root: Path) -> BuildSystem | None:
         data = tomllib.loads(text or "")
         table, project = data.get("build-system"), data.get("project", {})
         if table is not None:
+            backend = table.get("build-backend", "setuptools.build_meta:__legacy__")
             return BuildSystem(
-                requires=tuple(table.get("requires", ())),
-                backend=table.get("build-backend", "setuptools.build_meta:__legacy__"),
+                requires=(*table.get("requires", ()), *_ASKED.get(backend, ())),
+                backend=backend,
                 path=tuple(table.get("backend-path", ())),
                 dynamic=not project or not _KNOWN_BY_BACKEND.isdisjoint(project.get("dynamic", ())),
             )
@@ -134,33 +139,33 @@ class PythonProject:
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(_states, root)
         async with scratch_folder() as scratch:
-            requires = system.requires
-            for what in ("requires", "build"):
-                refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires, runner=False))
+            for _ in range(_ROUNDS):
+                refused = _refused(system.requires, self._allowed)
+                layer = refused or await self._layers.ensure(Requirements(lines=system.requires, runner=False))
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version)
-                answer = await asyncio.to_thread(_answer, scratch)
+                asked = await self._ask(root, folder / "venv", layer, system, scratch, version)
                 if not asked.ok:
                     await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
-                if not asked.ok or answer is None:
-                    built = Built(tag=tag, problem=asked.output[-_TOLD:])
+                answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
+                if not isinstance(answer, list):
                     break
-                if what == "requires":
-                    more = answer if isinstance(answer, list) else []
-                    requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
-                else:
-                    wanted = extras if system.dynamic else None
-                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted)
+                requires = dict.fromkeys([*system.requires, *(str(line) for line in answer)])
+                system = system.model_copy(update={"requires": tuple(requires)})
+            if isinstance(answer, str):
+                wanted = extras if system.dynamic else None
+                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, wanted)
+            else:
+                built = Built(tag=tag, problem=asked.output[-_TOLD:] or "what builds it asks for more and more")
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
     async def _ask(
-        self, what: str, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
+        self, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
     ) -> CommandResult:
-        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
+        told = (json.dumps(system.path), json.dumps(system.requires))
+        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
         await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
         return await self._runner.run(
             [*argv, str(scratch)],
