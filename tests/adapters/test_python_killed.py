@@ -97,6 +97,28 @@ def commands() -> Iterator[bytes]:
             continue
 
 
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+async def test_killed_again_and_again(index: Server, expected: list[str], tmp_path: Path) -> None:
+    kept, root = tmp_path / "kept", project(tmp_path)
+
+    def torment(event: int) -> bool:
+        """Whether it ended by itself; else the next one begins with what is left."""
+        child = started(kept, root, index, *[r"kept/"] * event)
+        if ended := child.wait(60) == 0:
+            assert files(kept) == expected
+            shutil.rmtree(kept)
+        else:
+            killed(child, kept)
+        return ended
+
+    ended = [await asyncio.to_thread(torment, event) for event in range(1, 2000, 17)]
+    assert any(ended)
+    assert not all(ended)
+    await is_whole(kept, root, index)
+    assert files(kept) == expected
+
+
 @contextlib.contextmanager
 def small_disk(place: Path) -> Iterator[Callable[[], object]]:
     """What makes it larger."""
