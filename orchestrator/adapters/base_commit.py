@@ -2,11 +2,13 @@
 
 import asyncio
 import re
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.commits import read_texts, tree_entries
 from orchestrator.adapters.git import run_git
 from orchestrator.adapters.mirror import Mirror
@@ -46,6 +48,21 @@ class BaseCommit:
             if self._facts is None:
                 self._facts = await self._read() if self._commit else BaseFacts()
         return self._facts
+
+    async def tree_id(self) -> str:
+        """Names the base's files; "" for an empty tree. Raises WorkspaceError."""
+        told = await self._mirror.git("rev-parse", "--verify", f"{self._commit}^{{tree}}") if self._commit else None
+        return "" if told is None else told.text.strip()
+
+    @asynccontextmanager
+    async def checkout(self, parent: Path) -> AsyncIterator[Path]:
+        """The base's files in a folder of `parent`, for as long as the block runs. Raises WorkspaceError."""
+        place = Checkout(self._mirror, parent, "base")
+        try:
+            await place.set_to(self._commit)
+            yield place.root
+        finally:
+            await place.remove()
 
     async def _read(self) -> BaseFacts:
         paths = [path for path in await tree_entries(self._mirror, self._commit) if SETUPS.search(path)]

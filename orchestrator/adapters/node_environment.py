@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.fetch.npm_settings import npm_variables
 from orchestrator.adapters.npm_requirements import MANIFEST, REGISTRY, NpmRequirements, gather
 from orchestrator.adapters.package_rules import refused_packages
@@ -96,6 +96,21 @@ class NodeEnvironments:
                 await asyncio.to_thread(_write_marker, home, digest)
             return NodePackages(modules=home / MODULES, key=digest[:32])
 
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> NodePackages | None:
+        """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
+        env = await asyncio.to_thread(self._environment)
+        wanted = await asyncio.to_thread(_wanted, root, _hosts(env))
+        new = {name: version for name, version in packages.items() if name not in wanted.names}
+        if wanted.refusals or (packages and not new):
+            return None
+        if refusals := tuple(refused_packages(new, self._packages)):
+            return NodePackages(problem="; ".join(refusals))
+        async with scratch_folder() as home:
+            await asyncio.to_thread(_prepare, home, wanted.model_copy(update={"manifest": _with(wanted.manifest, new)}))
+            argv, access = ["npm", "install", "--package-lock-only", *_OPTIONS], Access(fetch=True)
+            told = await self._runner.run(argv, cwd=home, env=env, timeout_s=self._timeout_s, access=access)
+        return None if told.ok else NodePackages(problem="The packages cannot be installed.", output=told.output)
+
     async def _install(self, home: Path, wanted: NpmRequirements, env: dict[str, str]) -> NodePackages | None:
         await asyncio.to_thread(_prepare, home, wanted)
         verb = "install" if wanted.lock_name is None else "ci"
@@ -110,6 +125,12 @@ class NodeEnvironments:
         """npm's variables. Blocks."""
         registry = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
         return {**npm_variables(self._variables), **self._handed_on, **registry}
+
+
+def _with(manifest: str, packages: Mapping[str, str]) -> str:
+    """The text of package.json with these packages too."""
+    told = json.loads(manifest.removeprefix("\ufeff") or "{}")
+    return json.dumps({**told, "dependencies": {**(told.get("dependencies") or {}), **packages}})
 
 
 def _hosts(env: Mapping[str, str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import scratch_folder
@@ -84,6 +84,11 @@ class NodeRunner:
             wanted = {case.id for case in only}
             cases = tuple(case for case in cases if case.id in wanted)
         return judged(result, cases, trouble, expected_names, runner=NODE, complete=(0,))
+
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
+        """Why these packages cannot be had beside those of the project; "" when they can."""
+        refused = await self._environments.refusal(root, packages)
+        return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
 
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""

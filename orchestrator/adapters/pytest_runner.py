@@ -3,7 +3,7 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -81,6 +81,11 @@ class PytestRunner:
         """What the project's Python manifests came to."""
         return await self._environments.ensure(root, key)
 
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
+        """Why these packages cannot be had beside those of the project; "" when they can."""
+        refused = await self._environments.refusal(root, packages)
+        return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
+
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
         root = await asyncio.to_thread(root.resolve)
@@ -113,11 +118,19 @@ class PytestRunner:
         )
 
     async def command(
-        self, root: Path, command: str, *, key: str, modules: Path | None = None, timeout_s: float | None = None
+        self,
+        root: Path,
+        command: str,
+        *,
+        key: str,
+        modules: Path | None = None,
+        timeout_s: float | None = None,
+        fetch: Mapping[str, str] | None = None,
     ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1.
 
-        `modules` are a Node project's packages; their programs come right behind the environment's own on PATH.
+        `modules` are a Node project's packages; their programs come right behind the environment's own on PATH. With
+        `fetch`, the variables that installers read, it reaches what they reach.
         """
         root = await asyncio.to_thread(root.resolve)
         argv = ("/bin/sh", "-c", command)
@@ -127,8 +140,9 @@ class PytestRunner:
             return CommandResult(argv=argv, exit_code=1, output=text)
         async with scratch_folder() as scratch:
             tools = () if modules is None else (modules / ".bin",)
-            env = {"PATH": self._path_with(environment.python, *tools)}
+            env = {**(fetch or {}), "PATH": self._path_with(environment.python, *tools)}
             access = environment.access.also(*(() if modules is None else (modules,)))
+            access = access.model_copy(update={"fetch": fetch is not None})
             if environment.own:
                 # What a command installs goes nowhere near the packages this process runs with.
                 env["PIP_TARGET"] = str(scratch / "installed")

@@ -2,23 +2,33 @@
 
 import asyncio
 import errno
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.interpreters import (
+    Interpreter,
+    chosen_interpreter,
+    fitting_interpreter,
+    our_interpreter,
+)
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, lock_left_aside
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
-from orchestrator.adapters.python_requirements import Chosen, Requirements
-from orchestrator.adapters.python_venv import is_joined, join, mark_joined
+from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
+from orchestrator.adapters.python_venv import interpreter_folders, is_joined, join, mark_joined
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import NO_ROOM
+from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
@@ -68,6 +78,7 @@ class PythonEnvironments:
         rules = rules or SandboxSettings()
         own = own or EnvironmentSettings()
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
+        self._python, self._path = own.python, variables.get("PATH", os.defpath)
         self._packages = rules.packages
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
@@ -98,19 +109,40 @@ class PythonEnvironments:
                 where = error.filename or self._folder
                 return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
+    async def refusal(self, root: Path, packages: Mapping[str, str]) -> NotInstalled | None:
+        """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        there = {canonicalize_name(name) for name in _names(wanted.lines)}
+        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        if wanted.refusals or (packages and not new):
+            return None
+        if refusals := tuple(refused_packages(new, self._packages)):
+            return NotInstalled(problem="; ".join(refusals))
+        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
+        return await self._layers.refusal(wanted.model_copy(update={"lines": lines, "locked": ()}))
+
     async def _ensure(
         self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
     ) -> EnvironmentResult:
         wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        build, layer = self._built(root, place, projects, version), None
-        if any(one.system is not None and one.system.dynamic for one in projects) or not wanted.lines:
+        try:
+            interpreter = await asyncio.to_thread(self._interpreter, wanted.requires_python)
+        except ConfigError as error:
+            return EnvironmentResult(python=None, problem=str(error))
+        wanted = wanted.model_copy(update={"python": "" if interpreter.ours else interpreter.program})
+        python = None if interpreter.ours else interpreter
+        build, layer = self._built(root, place, projects, version, python), None
+        if any(one.system is not None and one.system.dynamic for one in projects) or not (
+            wanted.lines or wanted.python
+        ):
             built = await build
         else:  # at once: none needs the other
             built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
         wheels = [one.wheel for one in built if one.wheel is not None]
-        if not wanted.lines and not wheels:
+        if not wanted.lines and not wheels and interpreter.ours:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
         requires = [line for one in built for line in one.requires]
         if refusals := tuple(refused_packages(_names(requires), self._packages)):
@@ -122,30 +154,40 @@ class PythonEnvironments:
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
-        problem = await self._installed(place, venv, layer, built)
+        access = Access(readable=(venv, layer, *interpreter_folders(wanted.python)))
+        problem = await self._installed(place, venv, layer, built, access)
         note = await asyncio.to_thread(_note, wanted, built, layer)
-        access = Access(readable=(venv, layer))
         note = "\n".join(filter(None, (problem, note)))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
-    async def _built(self, root: Path, place: Path, projects: Sequence[LocalProject], version: str) -> list[Built]:
+    def _interpreter(self, requires: str) -> Interpreter:
+        """What people ask for, else what the project allows. Raises ConfigError."""
+        if self._python:
+            return chosen_interpreter(self._python, self._path)
+        return fitting_interpreter(requires, self._path) or our_interpreter()
+
+    async def _built(
+        self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
+    ) -> list[Built]:
         """One after the other: a build makes files in the tree."""
         found = []
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
-                built = self._project.built(root / one.folder, folder, one.system, version=version, extras=one.extras)
+                built = self._project.built(
+                    root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
+                )
                 found.append(await built)
         return found
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built]) -> str:
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built], access: Access) -> str:
         """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
         tag, wheels = " ".join(one.tag for one in built), [str(one.wheel) for one in built if one.wheel is not None]
         if not await asyncio.to_thread(is_joined, venv, layer, tag):
             await asyncio.to_thread(join, venv, layer)
             if wheels:
                 argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
-                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone())
+                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone(), access=access)
                 if not installed.ok:
                     await asyncio.to_thread(raise_if_full, installed.output, place)
                     return f"the project itself could not be installed: {installed.output[-2000:]}"
@@ -156,6 +198,7 @@ class PythonEnvironments:
 def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
     """Blocks."""
     told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
+    told += [f"run with {wanted.python}, as the project or environment.python asks"] if wanted.python else []
     aside = lock_left_aside(layer) if layer is not None else ""
     told += [f"the versions of the lock file were left aside: {aside}"] if aside else []
     return "\n".join([*told, *wanted.left_out])

@@ -67,10 +67,19 @@ class Installer:
 
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
-        told = pip_settings(self._variables)
-        found, index = (as_uv(told), "UV_DEFAULT_INDEX") if self._uv else (_as_pip(told), "PIP_INDEX_URL")
-        registry = {} if self._registry is None else {index: self._registry}
-        return {**found, **self._handed_on, **registry, **self.alone()}
+        return self._as_uv() if self._uv is not None else self._as_pip()
+
+    def for_commands(self) -> dict[str, str]:
+        """Variables for commands of people, who may call either. Blocks; raises ConfigError as `environment`."""
+        return {**self._as_pip(), **self._as_uv()}
+
+    def _as_uv(self) -> dict[str, str]:
+        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
+
+    def _as_pip(self) -> dict[str, str]:
+        registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
+        return {**_as_pip(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def alone(self) -> dict[str, str]:
         """Variables for a command line that is offline: no settings of anybody, and no cache."""

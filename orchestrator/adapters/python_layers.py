@@ -1,7 +1,4 @@
-"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments.
-
-A layer is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
-"""
+"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments."""
 
 import asyncio
 import ensurepip
@@ -15,7 +12,6 @@ import re
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,10 +21,10 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.free_disk import raise_if_full
-from orchestrator.adapters.leftovers import leftovers, named
+from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
-from orchestrator.adapters.python_venv import make_venv, packages_of
+from orchestrator.adapters.python_venv import interpreter_folders, make_venv, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
@@ -36,19 +32,11 @@ from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
-_MADE = "made.json"
 _LOCKED = "locked.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
-_BEGUN = ".begun-"
-_PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
-UNUSED_S = 30 * 24 * 3600
-"""A layer that nobody asked for this long is removed when another one is made."""
-MOST_BYTES = 5 * 1024**3
-"""Of all layers together; when another one is made, those go that were not asked for longest."""
-_IN_USE_S = 24 * 3600
-"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
+_PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 
 
 class NotInstalled(Value):
@@ -75,17 +63,43 @@ class PythonLayers:
         digest = await asyncio.to_thread(_digest, wanted)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
-            if await asyncio.to_thread(_is_used, layer):
+            if await asyncio.to_thread(is_used, layer):
                 return layer
-            begun = _temporary(self._folder)
+            begun = await asyncio.to_thread(begin, self._folder)
             try:
-                await asyncio.to_thread(_begin, begun, wanted)
+                await asyncio.to_thread(_prepare, begun, wanted)
                 failed = await self._fill(begun, layer, wanted)
                 if failed is None:
-                    await asyncio.to_thread(_put, begun, layer)
+                    await asyncio.to_thread(put, begun, layer)
             finally:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
+
+    async def refusal(self, wanted: Requirements) -> NotInstalled | None:
+        """Why these packages cannot be had, None when they can; nothing is installed."""
+        try:
+            env = await asyncio.to_thread(self._installer.environment)
+        except ConfigError as error:
+            return NotInstalled(problem=str(error))
+        begun = await asyncio.to_thread(begin, self._folder)
+        try:
+            await asyncio.to_thread(_prepare, begun, wanted)
+            told = await self._run(
+                [*self._listed(begun, wanted), "--dry-run"], begun, env, python=wanted.python, fetch=True
+            )
+        finally:
+            await asyncio.to_thread(remove_tree, begun)
+        return None if told.ok else _failure("The packages cannot be installed", told)
+
+    def _listed(self, begun: Path, wanted: Requirements) -> list[str]:
+        """The command line that installs what is wanted."""
+        _, options = options_of(wanted.lines)
+        listed = [*options, *self._limits(begun, wanted), "-r", str(begun / "requirements.txt")]
+        return self._installer.install(begun / "venv" / "bin" / "python", *listed)
+
+    def _limits(self, begun: Path, wanted: Requirements) -> list[str]:
+        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
+        return [*limits, *(self._installer.leave_out(begun / "left_out.txt") if wanted.without else [])]
 
     async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
         """Packages are installed without running anything of them; they are compiled where there is no network."""
@@ -94,42 +108,48 @@ class PythonLayers:
             env = await asyncio.to_thread(installer.environment)
         except ConfigError as error:
             return NotInstalled(problem=str(error))
-        _, options = options_of(wanted.lines)
-        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
-        limits += installer.leave_out(begun / "left_out.txt") if wanted.without else []
-        listed = installer.install(python, *options, *limits, "-r", str(begun / "requirements.txt"))
+        listed, limits = self._listed(begun, wanted), self._limits(begun, wanted)
         locked = ["-c", str(begun / _LOCKED)] if wanted.locked else []
-        fetched = await self._run([*listed, *locked], begun, env, fetch=True) if wanted.lines else None
+        fetched = (
+            await self._run([*listed, *locked], begun, env, python=wanted.python, fetch=True) if wanted.lines else None
+        )
         if fetched is not None and not fetched.ok and locked and not fetched.limit:
             await asyncio.to_thread((begun / _LEFT_ASIDE).write_text, fetched.output[-_TOLD:], encoding="utf-8")
             locked = []
-            fetched = await self._run(listed, begun, env, fetch=True)
+            fetched = await self._run(listed, begun, env, python=wanted.python, fetch=True)
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
         limits += locked
-        own = _PYTEST if _names_pytest(wanted) else _own_pytest()
-        if wanted.runner and (failed := await self._add_runner(begun, python, [*limits, own], env)):
+        own = _PYTEST if wanted.python or _names_pytest(wanted) else _own_pytest()
+        if wanted.runner and (failed := await self._add_runner(begun, wanted, [*limits, own], env)):
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
-        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *moved, str(packages_of(begun))]
-        await self._run(argv, begun, {})
+        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *moved]
+        argv.append(str(await asyncio.to_thread(packages_of, begun)))
+        await self._run(argv, begun, {}, python=wanted.python)
         return None
 
     async def _add_runner(
-        self, begun: Path, python: Path, runner: Sequence[str], env: dict[str, str]
+        self, begun: Path, wanted: Requirements, runner: Sequence[str], env: dict[str, str]
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
+        python = begun / "venv" / "bin" / "python"
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(self._installer.install(python, *runner), begun, env, fetch=True)
+            added = await self._run(
+                self._installer.install(python, *runner), begun, env, python=wanted.python, fetch=True
+            )
             if not added.ok:
                 return _failure(f"{runner[-1]} could not be added", added)
         await asyncio.to_thread(_add_pip, begun)
         return None
 
-    async def _run(self, argv: Sequence[str], cwd: Path, env: dict[str, str], *, fetch: bool = False) -> CommandResult:
-        access = Access(fetch=fetch)
-        result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=self._timeout_s, access=access)
+    async def _run(
+        self, argv: Sequence[str], begun: Path, env: dict[str, str], *, python: str, fetch: bool = False
+    ) -> CommandResult:
+        """`python`: the interpreter's program that the environment is made of; "" for ours."""
+        access = Access(fetch=fetch, readable=interpreter_folders(python))
+        result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
             await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))
         return result
@@ -156,7 +176,7 @@ def _own_pytest() -> str:
 def _digest(wanted: Requirements) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
     content = [
-        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members"}),
+        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"}),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),
@@ -166,25 +186,8 @@ def _digest(wanted: Requirements) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _is_used(layer: Path) -> bool:
-    """Whether it is there; if so, somebody wants it now."""
-    try:
-        os.utime(layer / _MADE)
-    except OSError:
-        return False
-    return True
-
-
-def _begin(begun: Path, wanted: Requirements) -> None:
-    """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
-    folder = begun.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in leftovers(folder, _BEGUN):
-        remove_tree(left)
-    for layer in _unused(folder):
-        with suppress(OSError):  # another process was first
-            remove_tree(layer.rename(_temporary(folder)))  # renamed: what is half removed is no layer
-    begun.mkdir()
+def _prepare(begun: Path, wanted: Requirements) -> None:
+    """An environment, and our own copy of what to install: the tree may change meanwhile."""
     plain, _ = options_of(wanted.lines)
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
@@ -192,35 +195,7 @@ def _begin(begun: Path, wanted: Requirements) -> None:
     (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
     left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
     (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
-    make_venv(begun / "venv")
-
-
-def _temporary(folder: Path) -> Path:
-    return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
-
-
-def _unused(folder: Path) -> list[Path]:
-    """Layers that nobody asked for long enough, and of the others as many as are too many."""
-    found = []
-    for made in folder.glob(f"*/{_MADE}"):
-        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
-            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
-    now, total, unused = time.time(), 0, []
-    for used, size, layer in sorted(found, reverse=True):
-        total += size
-        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
-            unused.append(layer)
-    return unused
-
-
-def _put(begun: Path, layer: Path) -> None:
-    size = sum(path.lstat().st_size for path in begun.rglob("*"))
-    (begun / _MADE).write_text(str(size), encoding="utf-8")
-    try:
-        begun.rename(layer)
-    except OSError:
-        if not _is_used(layer):  # else another process was first
-            raise
+    make_venv(begun / "venv", wanted.python)
 
 
 def _has(layer: Path, name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.adapters.poetry_requirements import poetry_extras, poetry_groups
+from orchestrator.adapters.poetry_requirements import poetry_extras, poetry_groups, specifier
 from orchestrator.adapters.python_test_names import Purpose, is_tool, purpose
 
 
@@ -33,6 +33,8 @@ class Declared:
     dependencies: Sequence[str] = ()
     extras: Mapping[str, Entries] = field(default_factory=dict)
     groups: Mapping[str, Entries] = field(default_factory=dict)
+    python: str = ""
+    """Which versions of Python it is for (`requires-python`)."""
     places: Mapping[str, str] = field(default_factory=dict)
     """Where requirements come from that are in no registry, by name: a folder, an address, "" for the workspace."""
 
@@ -83,6 +85,7 @@ def read_pyproject(text: str) -> Declared:
         dependencies=[*_texts(project.get("dependencies", [])), *(one for one in main if isinstance(one, str))],
         extras=_named(project.get("optional-dependencies", {})) | _named(poetry_extras(poetry)),
         groups=groups,
+        python=str(project.get("requires-python") or _poetry_python(poetry)),
         places=_places(tool.get("uv", {}).get("sources", {})),
     )
 
@@ -96,6 +99,7 @@ def read_setup_cfg(text: str) -> Declared:
         name=canonicalize_name(parser.get("metadata", "name", fallback="")),
         dependencies=_cfg_lines(parser.get("options", "install_requires", fallback="")),
         extras={canonicalize_name(name): _cfg_lines(value) for name, value in extras.items()},
+        python=parser.get("options", "python_requires", fallback=""),
     )
 
 
@@ -106,6 +110,12 @@ def logical_lines(text: str) -> Iterator[str]:
         line = re.sub(r"(^|\s+)#.*$", "", raw).strip()
         if line:
             yield line
+
+
+def _poetry_python(poetry: Mapping[str, Any]) -> str:
+    """Its versions as a specifier; "" for alternatives (`^3.8 || ^4.0`), of which ours may be any."""
+    told = poetry.get("dependencies", {}).get("python", "")
+    return specifier(told) if isinstance(told, str) and "|" not in told else ""
 
 
 def _places(sources: Mapping[str, Any]) -> dict[str, str]:

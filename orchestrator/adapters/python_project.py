@@ -11,7 +11,7 @@ import os
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.parser import Parser
 from pathlib import Path
@@ -21,17 +21,17 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.generated_files import file_states, files_below, put_back
+from orchestrator.adapters.interpreters import Interpreter
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
-from orchestrator.adapters.python_venv import join
-from orchestrator.adapters.safe_files import write_below
+from orchestrator.adapters.python_venv import interpreter_folders, join
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
-from orchestrator.errors import WorkspaceError
 from orchestrator.ports import CommandRunner
 
 _SCRIPT = Path(__file__).with_name("build_backend.py")
@@ -46,7 +46,6 @@ _GIT = "[safe]\n\tdirectory = *\n"
 as a user of its own. It hands no GIT_… on."""
 _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
-_SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 _KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
 _BUILT = "built.json"
 _ASKED = {"hatchling.build": ("editables~=0.3",)}
@@ -118,34 +117,50 @@ class PythonProject:
         self._variables = json.dumps(dict(variables), sort_keys=True)
 
     async def built(
-        self, root: Path, folder: Path, system: BuildSystem, *, version: str = "", extras: Sequence[str] = ()
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        *,
+        version: str = "",
+        extras: Sequence[str] = (),
+        python: Interpreter | None = None,
     ) -> Built:
         """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
 
         `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
-        ones for tests.
+        ones for tests, `python` is the interpreter that it is for, None being ours.
         """
         version = version or _NO_VERSION
-        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{self._variables}")
+        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
         found = await asyncio.to_thread(_kept, folder, tag)
         if found is None:
-            found = await self._build(root, folder, system, tag, version, extras)
-        await asyncio.to_thread(_put_back, folder / "generated", root)
+            found = await self._build(root, folder, system, tag, version, extras, python)
+        await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
         return found
 
     async def _build(
-        self, root: Path, folder: Path, system: BuildSystem, tag: str, version: str, extras: Sequence[str]
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        tag: str,
+        version: str,
+        extras: Sequence[str],
+        python: Interpreter | None,
     ) -> Built:
+        program = python.program if python is not None else ""
         await asyncio.to_thread(_begin, folder)
-        before = await asyncio.to_thread(_states, root)
+        before = await asyncio.to_thread(file_states, root)
         async with scratch_folder() as scratch:
             for _ in range(_ROUNDS):
                 refused = _refused(system.requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=system.requires, runner=False))
+                wanted = Requirements(lines=system.requires, python=program, runner=False)
+                layer = refused or await self._layers.ensure(wanted)
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(root, folder / "venv", layer, system, scratch, version)
+                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, program)
                 if not asked.ok:
                     await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
                 answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
@@ -154,15 +169,22 @@ class PythonProject:
                 requires = dict.fromkeys([*system.requires, *(str(line) for line in answer)])
                 system = system.model_copy(update={"requires": tuple(requires)})
             if isinstance(answer, str):
-                wanted = extras if system.dynamic else None
-                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, wanted)
+                asks = extras if system.dynamic else None
+                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, asks, python)
             else:
                 built = Built(tag=tag, problem=asked.output[-_TOLD:] or "what builds it asks for more and more")
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
     async def _ask(
-        self, root: Path, venv: Path, layer: Path, system: BuildSystem, scratch: Path, version: str
+        self,
+        root: Path,
+        venv: Path,
+        layer: Path,
+        system: BuildSystem,
+        scratch: Path,
+        version: str,
+        python: str,
     ) -> CommandResult:
         told = (json.dumps(system.path), json.dumps(system.requires))
         argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
@@ -173,7 +195,7 @@ class PythonProject:
             env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
-            access=Access(readable=(_SCRIPT, venv, layer)),
+            access=Access(readable=(_SCRIPT, venv, layer, *interpreter_folders(python))),
         )
 
 
@@ -190,32 +212,11 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
 def _tag(root: Path, system: BuildSystem, asked: str) -> str:
     """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
     found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
-    for path in sorted(_files(root)):
+    for path in sorted(files_below(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
             found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
     return found.hexdigest()
-
-
-def _files(root: Path) -> set[str]:
-    return set(_walked(root))
-
-
-def _states(root: Path) -> dict[str, tuple[int, ...]]:
-    """What changes with a file's content."""
-    found: dict[str, tuple[int, ...]] = {}
-    for path in _walked(root):
-        with suppress(OSError):
-            state = (root / path).lstat()
-            found[path] = (state.st_ino, state.st_size, state.st_mtime_ns)
-    return found
-
-
-def _walked(root: Path) -> Iterator[str]:
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
-        place = os.path.relpath(folder, root)
-        yield from (name if place == "." else f"{place}/{name}" for name in names if not name.startswith("."))
 
 
 def _begin(folder: Path) -> None:
@@ -235,16 +236,18 @@ def _answer(scratch: Path) -> object:
     return None
 
 
-def _taken(scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None) -> Built:
+def _taken(
+    scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None, python: Interpreter | None
+) -> Built:
     """`extras` None: what the project needs is known without its wheel."""
     source = scratch / os.path.basename(name)
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
     wheel = Path(shutil.copyfile(source, folder / source.name))
-    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras))
+    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras, python))
 
 
-def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
+def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
     """What the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
         name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -254,20 +257,22 @@ def _required(wheel: Path, extras: Sequence[str]) -> tuple[str, ...]:
     development, own = for_development(offered), canonicalize_name(told.get("Name", ""))
     found = []
     for needed in map(Requirement, told.get_all("Requires-Dist") or []):
-        kept = _holds(needed, ["", *chosen]) or (_holds(needed, development) and not is_tool(needed.name))
+        kept = _holds(needed, ["", *chosen], python)
+        kept = kept or (_holds(needed, development, python) and not is_tool(needed.name))
         if kept and needed.url is None and canonicalize_name(needed.name) != own:
             needed.marker = None
             found.append(str(needed))
     return tuple(found)
 
 
-def _holds(needed: Requirement, extras: Sequence[str]) -> bool:
-    return needed.marker is None or any(needed.marker.evaluate({"extra": one}) for one in extras)
+def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter | None) -> bool:
+    asked = python.markers if python is not None else {}
+    return needed.marker is None or any(needed.marker.evaluate({**asked, "extra": one}) for one in extras)
 
 
 def _keep(built: Built, folder: Path, root: Path, before: dict[str, tuple[int, ...]]) -> None:
     if built.wheel is not None:
-        for path, state in _states(root).items():
+        for path, state in file_states(root).items():
             source, target = root / path, folder / "generated" / path
             # One that was there may be what a killed build has left, which this one has finished.
             if before.get(path) != state and source.is_file() and not source.is_symlink():
@@ -281,12 +286,3 @@ def _kept(folder: Path, tag: str) -> Built | None:
         built = Built.model_validate_json((folder / _BUILT).read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None
-
-
-def _put_back(generated: Path, root: Path) -> None:
-    """Files that the build made and that a reset of the tree has taken away."""
-    for path in sorted(_files(generated)):
-        target = root / path
-        if not os.path.lexists(target) and target.parent.is_dir():
-            with suppress(WorkspaceError):  # a command has put a link in the way
-                write_below(root, [(path, (generated / path).read_bytes())])

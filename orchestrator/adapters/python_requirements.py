@@ -11,6 +11,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.adapters.poetry_requirements import specifier
 from orchestrator.adapters.python_locked import locked_versions
 from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
 from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
@@ -67,6 +68,10 @@ class Requirements(Value):
     members: tuple[Member, ...] = ()
     without: tuple[str, ...] = ()
     """Packages that are not installed though others need them: the project itself, whose own tree is what is tested."""
+    requires_python: str = ""
+    """The versions of Python that the project is for; "" for any."""
+    python: str = ""
+    """The interpreter's program, with which it is installed; "" for ours."""
     runner: bool = True
     """Whether pytest and pip are added where nothing brings them."""
 
@@ -110,6 +115,7 @@ def gather(
         refusals=tuple(dict.fromkeys(collector.refusals)),
         left_out=tuple(dict.fromkeys(collector.left_out)),
         extras=tuple(sorted(collector.extras)),
+        requires_python=next((one.python for one in collector.declared if one.python), ""),
         members=tuple(dict.fromkeys(collector.members)),
         without=(collector.name,) if collector.name else (),
     )
@@ -135,13 +141,13 @@ class _Collector:
         self.left_out: list[str] = []
         self.members: list[Member] = []
         self.extras = {canonicalize_name(name) for name in chosen.extras or ()}
-        self._declared: list[Declared] = []
+        self.declared: list[Declared] = []
         self._seen: set[tuple[str, bool]] = set()
 
     @property
     def name(self) -> str:
         """The project's own, "" where its manifests do not tell it."""
-        return next((one.name for one in self._declared if one.name), "")
+        return next((one.name for one in self.declared if one.name), "")
 
     def refuse(self, name: str, reason: str) -> None:
         self.refusals.append(f"{name}: {reason}")
@@ -171,14 +177,14 @@ class _Collector:
         except (ValueError, TypeError, AttributeError, LookupError, configparser.Error) as error:
             self.refuse(name, f"it cannot be understood ({str(error)[:200]})")
             return
-        self._declared.append(declared)
+        self.declared.append(declared)
         for line in lines:
             self._requirement(name, line, constraint=False)
 
     def require_chosen(self) -> None:
         """Refuse names that no manifest has."""
         for kind, names in self._chosen._asdict().items():
-            there = {one for declared in self._declared for one in getattr(declared, kind)}
+            there = {one for declared in self.declared for one in getattr(declared, kind)}
             if unknown := [name for name in names or () if canonicalize_name(name) not in there]:
                 self.refuse(f"environment.{kind}", f"no manifest has {', '.join(unknown)}; there are {_listed(there)}")
 
@@ -201,7 +207,7 @@ class _Collector:
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
         self._own_extras(asked.extras)
-        for declared in self._declared:
+        for declared in self.declared:
             groups = [name for name in map(canonicalize_name, asked.groups) if name in declared.groups]
             with suppress(LookupError):
                 for line in declared.lines(groups=groups):
@@ -211,7 +217,7 @@ class _Collector:
     def _own_extras(self, extras: Sequence[str]) -> None:
         fresh = {canonicalize_name(name.strip()) for name in extras if name.strip()} - self.extras
         self.extras |= fresh
-        for declared in self._declared:
+        for declared in self.declared:
             for line in declared.lines(extras=sorted(fresh)):
                 self._requirement("pyproject.toml", line, constraint=False)
 
@@ -249,13 +255,20 @@ class _Collector:
             self.refuse(name, f"`{line[:200]}` is no plain requirement (name, version, marker)")
             return
         package = canonicalize_name(parsed.name)
-        place = next((one.places[package] for one in self._declared if package in one.places), parsed.url)
-        if package in {one.name for one in self._declared}:
+        place = next((one.places[package] for one in self.declared if package in one.places), parsed.url)
+        if package in {one.name for one in self.declared}:
             self._own_extras(sorted(parsed.extras))
         elif place is not None:
             self._elsewhere(name, line, place, package, parsed.extras)
         else:
             (self.constraints if constraint else self.lines).append(line.strip())
+
+
+def requirement_line(name: str, version: str) -> str:
+    """A requirement with a version as in package.json (`^1.2`, `~1.2`, `*`) or as in Python; none that is neither."""
+    with suppress(ValueError, InvalidRequirement):
+        return str(Requirement(f"{name}{specifier(version.removeprefix('v'))}"))
+    return name
 
 
 def left_out(told: str) -> str:

@@ -25,14 +25,14 @@ _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})
 """Of tox's environment in which tests are run as a rule."""
 _FACTOR = re.compile(r"^(?P<factors>[\w,!{}.-]+):\s+(?P<line>.*)$")
 _REFERENCE = re.compile(r"\{\[(?P<section>[^\]]+)\](?P<key>\w+)\}")
-_RUNS_TESTS = re.compile(r"\b(pytest|py\.test|unittest|nosetests|nose2)\b")
+RUNS_TESTS = re.compile(r"\b(pytest|py\.test|unittest|nosetests|nose2)\b")
 _VALUED = frozenset(
     {"-c", "--constraint", "-i", "--index-url", "--extra-index-url", "-f", "--find-links", "-t", "--target"}
     | {"-p", "--python", "--prefix", "--only", "--only-group", "--without"}
 )
 """Options of installers whose next word is no package."""
 _INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv", "poetry", "pdm", "hatch", "pipenv"})
-_ERRORS = (
+ERRORS = (
     ValueError,
     TypeError,
     AttributeError,
@@ -78,7 +78,7 @@ def _understood(read: Any, text: str) -> Asked:
     try:
         found: Asked = read(text)
         return found
-    except _ERRORS:
+    except ERRORS:
         return Asked()
 
 
@@ -87,7 +87,7 @@ def _tox_ini(text: str) -> Asked:
     parser.read_string(text)
     found = Asked()
     for section in ("testenv", *(f"testenv:{name}" for name in sorted(_FACTORS))):
-        lines, extras, groups = (list(_tox_lines(parser, section, key)) for key in _TOX_KEYS)
+        lines, extras, groups = (list(tox_lines(parser, section, key)) for key in _TOX_KEYS)
         found += Asked(tuple(lines), tuple(_split(extras)), tuple(_split(groups)))
     return found
 
@@ -95,7 +95,7 @@ def _tox_ini(text: str) -> Asked:
 _TOX_KEYS = ("deps", "extras", "dependency_groups")
 
 
-def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
+def tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
     """The lines that hold in the plain environment, with what they refer to in other sections."""
     for written in logical_lines(parser.get(section, key, fallback="")):
         conditional = _FACTOR.match(written)
@@ -104,7 +104,7 @@ def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth:
         line = conditional["line"] if conditional else written
         reference = _REFERENCE.fullmatch(line)
         if reference and depth < 5:
-            yield from _tox_lines(parser, reference["section"], reference["key"], depth + 1)
+            yield from tox_lines(parser, reference["section"], reference["key"], depth + 1)
         else:
             yield re.sub(r"\{(toxinidir|tox_root)\}/", "", line)
 
@@ -149,7 +149,7 @@ def _noxfile(text: str) -> Asked:
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(one) for one in node.decorator_list):
             commands = [_nox_command(call) for call in ast.walk(node) if isinstance(call, ast.Call)]
-            if any(_RUNS_TESTS.search(" ".join(words)) for words in commands if words[:2] != ["pip", "install"]):
+            if any(RUNS_TESTS.search(" ".join(words)) for words in commands if words[:2] != ["pip", "install"]):
                 sessions[node.name] = commands
     named = for_tests(sessions) or [name for name in sessions if purpose(name) is not Purpose.OTHER]
     found = Asked()
@@ -173,7 +173,7 @@ def _workflow(text: str) -> Asked:
     found = Asked()
     for job in yaml.safe_load(text).get("jobs", {}).values():
         scripts = [step["run"] for step in job.get("steps", ()) if isinstance(step.get("run"), str)]
-        if any(_RUNS_TESTS.search(script) for script in scripts):
+        if any(RUNS_TESTS.search(script) for script in scripts):
             for line in (line for script in scripts for line in _shell_lines(script)):
                 found += _command(line)
     return found

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import subprocess
 import sys
 import venv
 from contextlib import suppress
@@ -34,11 +35,12 @@ def join(environment: Path, layer: Path) -> None:
     (environment / _MADE).unlink(missing_ok=True)  # first: what is half removed is not joined
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
-    make_venv(environment)
+    python = os.path.realpath(layer / "venv" / "bin" / "python")
+    make_venv(environment, "" if python == os.path.realpath(sys.executable) else python)
     # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
     # that what lies in the project's own folders does not stand in for a package.
     line = f"import site; site.addsitedir({str(packages_of(layer))!r})\n"
-    (site_of(environment) / "!layer.pth").write_text(line, encoding="utf-8")
+    (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
     for program in sorted((layer / "venv" / "bin").iterdir()):
         _add_program(program, environment / "bin" / program.name)
 
@@ -57,16 +59,24 @@ def _add_program(program: Path, target: Path) -> None:
     target.chmod(0o755)
 
 
-def make_venv(environment: Path) -> None:
-    """An empty one. Blocks."""
-    venv.EnvBuilder(symlinks=True).create(environment)
+def make_venv(environment: Path, python: str = "") -> None:
+    """An empty one, with our interpreter or with another one's program. Blocks."""
+    if python:
+        argv = [python, "-I", "-m", "venv", "--without-pip", "--symlinks", str(environment)]
+        subprocess.run(argv, check=True, capture_output=True, timeout=60)
+    else:
+        venv.EnvBuilder(symlinks=True).create(environment)
+
+
+def interpreter_folders(python: str) -> tuple[Path, ...]:
+    """What must be readable for an interpreter that is not ours, by its program; "" for ours."""
+    return (Path(python).parent.parent,) if python else ()
 
 
 def packages_of(layer: Path) -> Path:
-    """Where a layer has its packages."""
-    return site_of(layer / "venv")
+    """Where a layer has its packages. Blocks."""
+    return _site(layer / "venv")
 
 
-def site_of(environment: Path) -> Path:
-    """Where an environment has its packages."""
-    return environment / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+def _site(environment: Path) -> Path:
+    return next((environment / "lib").glob("python3.*/site-packages"))

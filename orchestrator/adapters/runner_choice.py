@@ -39,11 +39,16 @@ def choose_runner(
     recorded = recorded_runner(stack)
     if recorded in able:
         return recorded
-    stated = [name for name in RUNNERS if _states(root_files, name)]
+    stated = stated_runners(root_files)
     fitting = [name for name in able if name in stated] or [name for name in able if _named_for(name, suite_files)]
     if len(fitting) == 1:
         return fitting[0]
     return _none("neither the recorded tech stack, nor a manifest, nor the name of the suite tells it", suite_files)
+
+
+def stated_runners(root_files: Collection[str]) -> list[str]:
+    """The runners whose manifests are among these."""
+    return [name for name in RUNNERS if _states(root_files, name)]
 
 
 def _states(root_files: Collection[str], runner: str) -> bool:

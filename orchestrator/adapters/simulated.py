@@ -16,6 +16,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
 from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import Clock, EventSink, Provider
 
@@ -136,7 +137,8 @@ class SimulatedRunner:
 
     `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
     is red, what was there before when that held tests), `befores` those of named files without the story's change (no
-    tests run there when that is used up), `commands` those of commands. `latency_s` is really waited.
+    tests run there when that is used up), `commands` those of commands, `packages` what is found about
+    new packages. `latency_s` is really waited.
     """
 
     def __init__(
@@ -146,10 +148,11 @@ class SimulatedRunner:
         wholes: Sequence[TestReport] = (),
         befores: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
+        packages: Sequence[NewPackages] = (),
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
-        self._befores = list(befores)
+        self._befores, self._packages = list(befores), list(packages)
         self._latency_s = latency_s
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite. Runs without the story's change are left out."""
@@ -158,6 +161,8 @@ class SimulatedRunner:
         self.alone: list[tuple[ReportedCase, ...]] = []
         """The tests that each run was limited to; () for all."""
         self.commanded: list[str] = []
+        self.resolved: list[dict[str, str]] = []
+        """The new packages of each plan."""
 
     async def run(
         self,
@@ -185,6 +190,11 @@ class SimulatedRunner:
     async def collect(self, root: Path, *, key: str) -> int:
         """See the port; nothing is there that could be loaded."""
         return 0
+
+    async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
+        """See the port."""
+        self.resolved.append(dict(packages))
+        return self._packages.pop(0) if self._packages else NewPackages()
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See the port; what a simulation shows is believed."""

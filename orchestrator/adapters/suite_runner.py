@@ -6,23 +6,25 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_build import ProjectBuild
+from orchestrator.adapters.project_setup import KEY, ProjectSetup
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner
+from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
-from orchestrator.domain.project_environment import ProjectEnvironment
+from orchestrator.domain.project_environment import NewPackages, ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
@@ -38,8 +40,19 @@ class ProjectRunner:
     """
 
     def __init__(
-        self, pytest: PytestRunner, node: NodeRunner, packages: NodeEnvironments, settings: TestSettings, path: str
+        self,
+        pytest: PytestRunner,
+        node: NodeRunner,
+        packages: NodeEnvironments,
+        settings: TestSettings,
+        path: str,
+        setup: ProjectSetup | None = None,
+        build: ProjectBuild | None = None,
+        *,
+        tries: bool = True,
     ) -> None:
+        """Without `tries`, nothing is found out about new packages."""
+        self._setup, self._build, self._tries = setup, build, tries
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
@@ -65,6 +78,8 @@ class ProjectRunner:
         kinds = await self._kinds(root, files, only, stack)
         if isinstance(kinds, Finding):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
+        if failed := await self._ready(root, key):
+            return failed
         copies = await asyncio.to_thread(_copies, root, files)
         mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
@@ -127,6 +142,7 @@ class ProjectRunner:
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
+            await self._ready(root, key)
             run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
@@ -145,14 +161,40 @@ class ProjectRunner:
         """See `ports.SuiteRunner.collect`."""
         root = await asyncio.to_thread(root.resolve)
         kinds = await self._kinds(root, None, (), ())
+        if await self._ready(root, key):
+            return 0
         found = (
             () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
         )
         return sum(found)
 
+    async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
+        """See `ports.SuiteRunner.new_packages`. In a project of both kinds a package may be of either."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        if len(kinds) != 1:
+            refusals = [await self._refusal(kinds, root, {name: packages[name]}) for name in packages if kinds]
+        else:
+            refusals = [await self._refusal(kinds, root, packages)]
+        refusal = "\n".join(filter(None, refusals))[-OUTPUT_KEPT:]
+        base_too = bool(refusal) and bool(await self._refusal(kinds, root, {}))
+        return NewPackages(refusal=refusal, base_too=base_too)
+
+    async def _refusal(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> str:
+        """Why none of these has the packages."""
+        told = []
+        for kind in kinds:
+            if not (refused := await self._runners[kind].refusal(root, packages)):
+                return ""
+            told.append(refused)
+        return "\n".join(told)
+
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
         root = await asyncio.to_thread(root.resolve)
+        await self._ready(root, key)
         files = sorted({case.file for case in cases if case.file})
         copies = await asyncio.to_thread(Copies, root, files)
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
@@ -167,30 +209,60 @@ class ProjectRunner:
         """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
         root = await asyncio.to_thread(root.resolve)
         began = time.monotonic()
+        failed = await self._ready(root, key)
         python = await self._pytest.environment(root, key)
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
         manifests = [name for name in await asyncio.to_thread(root_files, root) if is_manifest(name)]
         layers = [layer for layer in (python.layer, node.modules) if layer is not None]
-        problems = [problem for problem in (python.problem, node.problem) if problem]
+        problems = [
+            problem
+            for problem in (python.problem, node.problem, failed.output.rpartition("\n")[2] if failed else "")
+            if problem
+        ]
         return ProjectEnvironment(
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
             megabytes=await asyncio.to_thread(_megabytes, layers),
             because=(*manifests, *([python.note] if python.note else []), *problems),
             problem="; ".join(problems),
-            output_end=f"{python.output}\n{node.output}".strip()[-OUTPUT_KEPT:],
+            output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )
 
     async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
-        """See `ports.SuiteRunner.command`. When dependencies cannot be installed, it is not run: exit code 1."""
+        """See `ports.SuiteRunner.command`. When the project cannot be set up, it is not run: exit code 1."""
+        root = await asyncio.to_thread(root.resolve)
+        if failed := await self._ready(root, key):
+            text = f"The command was not run.\n{failed.output}"
+            return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
+        return await self._command(root, command, key=key, timeout_s=timeout_s)
+
+    async def _ready(self, root: Path, key: str) -> TestReport | None:
+        """Have in the tree what setup and build make; the report of a run for which that could not be had."""
+        if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
+            return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
+        if self._build is not None and (failed := await self._build.ensure(root, partial(self._command, key=key))):
+            return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
+        return None
+
+    async def _command(
+        self,
+        root: Path,
+        command: str,
+        *,
+        key: str,
+        timeout_s: float | None = None,
+        fetch: Mapping[str, str] | None = None,
+    ) -> CommandResult:
         packages = await self._packages_for(root, key)
         if packages.problem is not None:
             text = f"The command was not run.\n{packages.problem}\n{packages.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
         mark = await asyncio.to_thread(GitMark.of, root)
         async with linked(root, packages.modules):
-            result = await self._pytest.command(root, command, key=key, modules=packages.modules, timeout_s=timeout_s)
+            result = await self._pytest.command(
+                root, command, key=key, modules=packages.modules, timeout_s=timeout_s, fetch=fetch
+            )
         if not (broken := await asyncio.to_thread(mark.broken)):
             return result
         return result.model_copy(

@@ -66,7 +66,8 @@ _INTERPRETER = re.compile(
 )
 _NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
 _NO_REGISTRY = re.compile(
-    r"dns error|tcp connect error|Failed to fetch: `|Failed to establish a new connection|Max retries exceeded"
+    r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
+    r"|Failed to establish a new connection|Max retries exceeded"
     r"|npm (?:ERR!|error) code (?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNRESET|ENETUNREACH)"
 )
 
@@ -82,8 +83,14 @@ class Place(NamedTuple):
 
 def environment_cause(report: TestReport, place: Place) -> Finding | None:
     """What the environment lacks, in a finding `environment.…`; None when anything else may be the reason."""
+    if report.problem is RunProblem.SETUP_FAILED:
+        return major(
+            "environment.setup",
+            f"the project could not be set up: {report.output.splitlines()[-1][:300]}",
+            fix="make environment.setup work (`orchestrator doctor --repo` tells), then `reset` the story",
+        )
     if report.problem is RunProblem.INSTALL_FAILED:
-        return _installing(report.output[-_END:])
+        return installing_cause(report.output[-_END:])
     ids = report.failing_ids
     said = [case.message for case in report.cases if case.id in ids] or [report.output[-_END:]]
     found = [_cause(text, place) for text in said]
@@ -111,13 +118,14 @@ def _cause(text: str, place: Place) -> Finding | None:
     return next((found for rule in rules if (found := rule(text)) is not None), None)
 
 
-def _installing(text: str) -> Finding | None:
+def installing_cause(text: str) -> Finding | None:
+    """What keeps every package from being installed, by what an installer printed; None when it may be this one."""
     if (found := _INTERPRETER.search(text)) is not None:
         here, wanted = found[1] or found[3], found[2] or found[4]
         return major(
             "environment.interpreter",
             f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
-            fix="run the orchestrator with a Python that the project supports",
+            fix="install a Python that the project supports, and name it in environment.python",
         )
     if (found := _NO_ROOM.search(text)) is not None:
         return major(

@@ -21,13 +21,18 @@ _PROBLEMS = {
     RunProblem.MISSING_RUNNER: "there is no test runner for its tests",
     RunProblem.NO_TYPESCRIPT: "node here cannot run tests in TypeScript",
     RunProblem.INSTALL_FAILED: "its dependencies cannot be installed",
+    RunProblem.SETUP_FAILED: "environment.setup failed",
+    RunProblem.BUILD_FAILED: "environment.build failed",
     RunProblem.OUTPUT_LIMIT: "the tests printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "the tests needed more than commands.memory_mb",
     RunProblem.TAMPERED: "test files were changed while the tests ran",
 }
 _TODO = {
     RunProblem.INSTALL_FAILED: "correct the manifests, or what fetches packages (sandbox.registries, sandbox.packages, "
-    "commands.install_env, commands.install_timeout_s)",
+    "environment.hosts, commands.install_env, commands.install_timeout_s)",
+    RunProblem.SETUP_FAILED: "correct the command in environment.setup, install what it lacks on this machine, or name "
+    "in environment.hosts what it fetches from",
+    RunProblem.BUILD_FAILED: "correct the command in environment.build",
     RunProblem.MISSING_RUNNER: "install the test runner, or name another one in test.command",
     RunProblem.NO_TYPESCRIPT: "install Node 22.18 or newer",
     RunProblem.TIMEOUT: "raise environment.base_timeout_s",
@@ -108,7 +113,8 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
         problem, end = "no test file can be loaded", unloaded[0].message
         todo = "see that the project's tests can be run from its root folder"
     if missing := _missing(end):
-        todo = f"name what provides {missing} in the project's manifests"
+        todo = f"name what provides {missing} in the project's manifests, or the extra or group that has it in "
+        todo += "environment.extras or environment.groups"
     return BaseTrial(
         collected=there,
         passed=report.passed,

@@ -1,4 +1,4 @@
-"""What a project's dependencies came to on this machine."""
+"""What a project's dependencies came to on this machine, and those that a plan brings."""
 
 from orchestrator.domain.base import Value
 
@@ -16,3 +16,12 @@ class ProjectEnvironment(Value):
     problem: str = ""
     """Why they could not be installed; "" when they could."""
     output_end: str = ""
+
+
+class NewPackages(Value):
+    """Whether the packages that a plan brings can be had."""
+
+    refusal: str = ""
+    """Why not, in the installer's words; "" where they can, or where that could not be found out."""
+    base_too: bool = False
+    """Whether the project's own packages are refused without them as well."""

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.story import BacklogContent, CellUpdate
 from orchestrator.domain.testing import CommandResult, ReportedCase, TestReport
@@ -64,6 +65,14 @@ class SuiteRunner(Protocol):
 
     async def collect(self, root: Path, *, key: str) -> int:
         """How many tests below `root` can be found and loaded, without running any; 0 also where none can be."""
+        ...
+
+    async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
+        """Whether `packages` (name → version, as in package.json) can be had beside those of the project below `root`.
+
+        `files` are those that come beside the ones that are there: their manifests say what kind of packages they are.
+        Nothing is installed.
+        """
         ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:

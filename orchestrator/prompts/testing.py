@@ -24,6 +24,8 @@ PROBLEMS: Mapping[RunProblem, str] = {
     RunProblem.MISSING_RUNNER: "the test runner is not there",
     RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "the project could not be set up",
+    RunProblem.BUILD_FAILED: "the project could not be built",
     RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
     RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
     RunProblem.MISSING_NAMES: "tests of the suite are not in the report",

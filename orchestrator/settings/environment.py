@@ -1,5 +1,6 @@
 """The settings of a project's environment, in which its commands and tests run."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
@@ -9,10 +10,29 @@ from orchestrator.settings.section import Section
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$"
 
+_SYSTEM_PACKAGES = re.compile(
+    r"(?:^|[\s;&|(/])(?:apt-get|apt|aptitude|dnf|microdnf|yum|apk|pacman|zypper|brew)\s+(?:-\S+\s+)*"
+    r"(?:install|add|update|upgrade|-S\w*)\b(?P<words>[^;&|\n]*)"
+)
+
+
+def system_packages(command: str) -> str | None:
+    """Names of the system's packages that the command installs, "" where it names none; None for any other command."""
+    found = _SYSTEM_PACKAGES.search(command)
+    return None if found is None else " ".join(word for word in found["words"].split() if not word.startswith("-"))
+
 
 class EnvironmentSettings(Section):
     """How the project is set up, and tried before a call is paid for. Written by people, never by a model."""
 
+    setup: tuple[str, ...] = ()
+    """Shell commands that get or make what tests need and no manifest brings, run on the base commit alone, with the
+    network of fetching."""
+    build: tuple[str, ...] = ()
+    """Shell commands without a network that are run in a tree before its tests, whenever its files have changed."""
+    python: str = ""
+    """The Python of the project, one that is installed: `3.12`, or a program; empty: the one that runs the
+    orchestrator, or another where the project's `requires-python` excludes it."""
     extras: tuple[str, ...] | None = None
     """Extras of the project that its tests need; empty: those that its manifests name for tests."""
     groups: tuple[str, ...] | None = None
@@ -25,6 +45,15 @@ class EnvironmentSettings(Section):
     """How long the base's whole suite may take; after that it counts that its tests could be collected."""
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
+
+    @field_validator("setup", "build")
+    @classmethod
+    def _unprivileged(cls, commands: tuple[str, ...]) -> tuple[str, ...]:
+        for command in commands:
+            if (named := system_packages(command)) is not None:
+                what = f"install {named}" if named else "keep them up to date"
+                raise ValueError(f"`{command}`: no system package is installed here; {what} on this machine instead")
+        return commands
 
     @field_validator("env")
     @classmethod

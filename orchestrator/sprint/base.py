@@ -10,7 +10,15 @@ from orchestrator.domain.testing import RunProblem, TestReport
 from orchestrator.ports import SuiteRunner, Workspace
 from orchestrator.sprint.older_tests import holds_tests
 
-_NOTHING_TO_COLLECT = frozenset({RunProblem.INSTALL_FAILED, RunProblem.MISSING_RUNNER, RunProblem.NO_TYPESCRIPT})
+_NOTHING_TO_COLLECT = frozenset(
+    {
+        RunProblem.INSTALL_FAILED,
+        RunProblem.SETUP_FAILED,
+        RunProblem.BUILD_FAILED,
+        RunProblem.MISSING_RUNNER,
+        RunProblem.NO_TYPESCRIPT,
+    }
+)
 
 
 def holds_something(files: Collection[str]) -> bool:

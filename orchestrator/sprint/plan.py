@@ -21,6 +21,7 @@ from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.given_plan import judge_given
 from orchestrator.sprint.history import CONFLICT
+from orchestrator.sprint.new_packages import check_packages
 from orchestrator.sprint.routing import PlanRoute, route_plan
 
 MISSING_TASKS = "breakdown.missing_tasks"
@@ -91,7 +92,8 @@ class PlanLoop:
     async def _judge(self, planned: Planned) -> Breakdown | None:
         plan = planned.breakdown
         assert plan is not None
-        result = PlanValidationResult.of(self._checked(plan) if self._given is None else self._said_of(self._given))
+        said = self._checked(plan) if self._given is None else self._said_of(self._given)
+        result = await self._result(plan, said)
         self._invalid += not result.valid
         # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
         budget = 0 if self._given is not None else self._budget
@@ -115,7 +117,7 @@ class PlanLoop:
             if gates.approves(self._stage, gate, answer):
                 return self._accepted(plan, gate, answer.by)
             if answer.choice is Choice.EDIT and answer.plan is not None:
-                plan, result = answer.plan, PlanValidationResult.of(self._checked(answer.plan))
+                plan, result = answer.plan, await self._result(answer.plan, self._checked(answer.plan))
                 edited = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
                 if Choice.APPROVE in edited.choices:
                     return self._accepted(plan, edited, answer.by)
@@ -124,6 +126,14 @@ class PlanLoop:
                 return None
         self._progress.note_findings(result.notes)
         return plan
+
+    async def _result(self, plan: Breakdown, said: Sequence[Finding]) -> PlanValidationResult:
+        """With what is said of new packages, where nothing else keeps the plan from being built."""
+        result = PlanValidationResult.of(said)
+        if not result.valid:
+            return result
+        packages = await check_packages(self._stage, plan, self._progress.surface.dependencies)
+        return PlanValidationResult.of([*said, *packages])
 
     def _accepted(self, plan: Breakdown, gate: Gate, by: str) -> Breakdown:
         self._progress.note_findings([*gates.approved_findings(self._stage.story_id, gate, by), *gate.notes])
@@ -195,7 +205,7 @@ class PlanLoop:
         """The plan with what can be mended mended (A3-A5), and what is still said of it."""
         mended, said = mend(plan, frozenset(self._progress.surface.files))
         self._progress.note_findings(said)
-        left = PlanValidationResult.of(_softened(finding) for finding in self._checked(mended))
+        left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])
         if left.valid:
             await self._stage.step.emit(
                 "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,

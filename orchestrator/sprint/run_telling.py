@@ -18,6 +18,8 @@ PROBLEMS = {
     RunProblem.MISSING_RUNNER: "there is no test runner for it",
     RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
     RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "a command of environment.setup failed",
+    RunProblem.BUILD_FAILED: "a command of environment.build failed",
     RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
     RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
     RunProblem.MISSING_NAMES: "expected tests did not run",

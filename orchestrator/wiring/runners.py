@@ -8,6 +8,8 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.project_build import ProjectBuild
+from orchestrator.adapters.project_setup import ProjectSetup
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
@@ -28,7 +30,7 @@ def project_runner(
     """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
 
     Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit
-    whose tox, nox, hatch and pipeline files count.
+    whose tox, nox, hatch and pipeline files count, and which `environment.setup` is run on.
     """
     path = command_path(environment)
     variables = environment.variables
@@ -42,13 +44,16 @@ def project_runner(
         network=network,
         variables=settings.environment.env,
     )
-    layers = environment.home / "environments" / "python"
-    rules, own = settings.sandbox, settings.environment
+    kept = environment.home / "environments"
+    layers, rules, own = kept / "python", settings.sandbox, settings.environment
     venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, rules, base, own)
     node = folder.with_name(f"{folder.name}-node")
     packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
     pytest = PytestRunner(commands, venvs, settings.test, path)
-    return ProjectRunner(pytest, NodeRunner(commands, packages, settings.test), packages, settings.test, path)
+    runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
+    setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
+    build = ProjectBuild(folder / ".built", own.build)
+    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, tries=tries)
 
 
 def command_path(environment: Environment) -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.kept_folders import MOST_BYTES, UNUSED_S
 from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
-from orchestrator.adapters.python_layers import MOST_BYTES, UNUSED_S, PythonLayers
+from orchestrator.adapters.python_layers import PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.errors import ConfigError
 from orchestrator.settings.model import CommandSettings

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.python_layers import UNUSED_S
+from orchestrator.adapters.kept_folders import UNUSED_S
 from orchestrator.checks.environment import Place, environment_cause
 from orchestrator.domain.testing import RunProblem, TestReport
 from tests.adapters.environment_driver import ensure

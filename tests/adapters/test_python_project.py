@@ -63,14 +63,14 @@ def project(folder: Path) -> Path:
     return root
 
 
-def suites_in(folder: Path, tier: Tier, **env: str) -> PytestRunner:
+def suites_in(folder: Path, tier: Tier, own: EnvironmentSettings | None = None, **env: str) -> PytestRunner:
     links = folder / "links"
     links.mkdir(exist_ok=True)
     wheel(links, "tiny", "1.0", "")
     for name in ("pytest", "pluggy", "iniconfig", "packaging", "pygments"):
         wheel(links, name, PYTEST if name == "pytest" else "99.0", "")
     settings = CommandSettings()
-    own = EnvironmentSettings(env=env)
+    own = own or EnvironmentSettings(env=env)
     runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier), variables=own.env)
     variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links)}
     environments = PythonEnvironments(folder / "environments", folder / "layers", runner, settings, variables, own=own)

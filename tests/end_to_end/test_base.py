@@ -61,6 +61,20 @@ def test_with_warn_it_is_only_told_and_with_skip_not_tried(tmp_path: Path) -> No
     assert named(skipped, "base_tried") == []
 
 
+def test_a_setup_that_fails_ends_a_run_before_a_call_and_one_that_works_makes_what_the_tests_need(
+    tmp_path: Path,
+) -> None:
+    repo = make_repo(tmp_path / "repo", BROKEN)
+    with pytest.raises(
+        BaseUnusable, match=r"no luck\n.*`echo no luck; exit 3` failed \(exit code 3\)\n.*environment\."
+    ):
+        sprint(tmp_path / "fails", repo, "environment.setup=['echo no luck; exit 3']")
+    assert (tmp_path / "fails" / "calls.jsonl").read_text() == ""
+    played = sprint(tmp_path / "works", repo, "environment.setup=['echo X = 1 > nosuch_package.py']")
+    assert named(played, "base_tried")[0].startswith("base: 1 passed, 0 failed")
+    assert played.status("US-1") == "done", played.story("US-1").findings
+
+
 def test_what_fails_there_is_told_hinders_nobody_and_is_not_run_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,3 +120,21 @@ def test_after_the_time_limit_it_counts_that_tests_can_be_collected(tmp_path: Pa
     played = play(tmp_path / "x", team, backlog, "environment.base_timeout_s=2", repo=repo)
     told = "base: 2 tests collected; the tests were ended after environment.base_timeout_s"
     assert named(played, "base_tried") == [told]
+
+
+def test_a_registry_that_is_away_is_told_and_nothing_more_is_paid(tmp_path: Path) -> None:
+    away = "sandbox.registries.pip=http://127.0.0.1:9/simple"
+    base = make_repo(tmp_path / "base", {"requirements.txt": "tiny\n"})
+    with pytest.raises(BaseUnusable, match=r"127\.0\.0\.1:9"):
+        sprint(tmp_path / "away", base, away)
+    assert (tmp_path / "away" / "calls.jsonl").read_text() == ""
+
+    repo = make_repo(tmp_path / "repo", {"requirements.txt": "# none yet\n"})
+    team = Team()
+    team.plan("US-1", ["us_1.py"], dependencies={"dependencies": {"tiny": "*"}, "devDependencies": {}})
+    played = play(tmp_path / "brings", team, write_backlog(tmp_path / "b.csv", "US-1"), away, repo=repo)
+    assert played.status("US-1") == "needs_attention"
+    [finding] = played.story("US-1").findings
+    assert finding.code == "environment.registry"
+    assert "127.0.0.1:9" in finding.message
+    assert [call["purpose"] for call in played.calls] == ["breakdown"]

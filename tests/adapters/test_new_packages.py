@@ -1,0 +1,87 @@
+"""Whether packages that a plan brings can be had is asked of real installers, and nothing is installed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.node_runner import NodeRunner
+from orchestrator.adapters.pytest_runner import PytestRunner
+from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.settings.model import CommandSettings, SandboxSettings, TestSettings
+from tests.adapters.test_python_environment import wheel
+from tests.adapters.test_suite_runner import PATH
+from tests.package_index import registry
+from tests.support import needs_node
+
+PAGE = {
+    "name": "left",
+    "dist-tags": {"latest": "1.2.0"},
+    "versions": {
+        "1.2.0": {"name": "left", "version": "1.2.0", "dist": {"tarball": "http://x/left.tgz", "shasum": "0"}}
+    },
+}
+
+
+def project_in(folder: Path, npm: str, *, tries: bool = True) -> ProjectRunner:
+    settings, tests = CommandSettings(), TestSettings()
+    rules = SandboxSettings.model_validate({"registries": {"npm": npm or None}})
+    variables = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder / "links"), "HOME": str(folder)}
+    run = LimitedCommandRunner(settings, PATH)
+    venvs = PythonEnvironments(folder / "python", folder / "layers", run, settings, variables)
+    node = NodeEnvironments(folder / "node", run, settings, variables, rules)
+    return ProjectRunner(
+        PytestRunner(run, venvs, tests, PATH), NodeRunner(run, node, tests), node, tests, PATH, tries=tries
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "links").mkdir()
+    for version in ("1.0", "1.4", "2.0"):
+        wheel(tmp_path / "links", "tiny", version, "", needs="other")
+    wheel(tmp_path / "links", "other", "1.0", "")
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+async def test_of_a_python_project(root: Path, tmp_path: Path) -> None:
+    (root / "requirements.txt").write_text("other<9\n")
+    project = project_in(tmp_path, "http://127.0.0.1:9/")
+
+    async def refusal(**packages: str) -> str:
+        return (await project.new_packages(root, packages, ())).refusal
+
+    assert await refusal(tiny="^1.0", Other="99", sqlite3="*") == "", "the last two are there"
+    assert await refusal(tiny="latest") == ""
+    assert "tiny>=1.5,<1.6" in await refusal(tiny="~1.5")
+    assert "absent" in await refusal(tiny="*", absent="*")
+    assert not list((tmp_path / "layers").iterdir()), "nothing is kept"
+    assert not (tmp_path / "python").exists()
+
+    (root / "requirements.txt").write_text("other>9\n")
+    found = await project.new_packages(root, {"tiny": "*"}, ())
+    assert "other>9" in found.refusal
+    assert found.base_too
+    assert (await project_in(tmp_path, "", tries=False).new_packages(root, {"absent": "*"}, ())).refusal == ""
+
+
+@needs_node
+async def test_of_a_node_project_and_of_one_of_both_kinds(root: Path, tmp_path: Path) -> None:
+    with registry({"/left": json.dumps(PAGE).encode()}) as server:
+        project = project_in(tmp_path, server.url)
+
+        async def refusal(files: tuple[str, ...] = (), **packages: str) -> str:
+            return (await project.new_packages(root, packages, files)).refusal
+
+        assert await refusal(left="*", tiny="*") == "", "no manifest says what they are"
+        assert await refusal(("app/package.json",), left="^1.1.0") == ""
+        (root / "package.json").write_text('{"devDependencies": {}}')
+        assert await refusal(left="1.2.0") == ""
+        assert "ETARGET" in await refusal(left="^3.0.0")
+        assert "E404" in await refusal(left="*", tiny="*")
+        assert await refusal(("requirements.txt",), left="*", tiny="*") == "", "one of each"
+        assert "nowhere" in await refusal(("requirements.txt",), left="*", nowhere="*")
