@@ -198,6 +198,9 @@ async def test_killed_while_the_project_is_built(index: Server, expected: list[s
     await is_whole(kept, root, index)
     assert files(kept) == expected
     made.unlink()  # as a reset of the tree does
+    moment = [r"^os\.rename .*, '_version\.py'"]
+    await asyncio.to_thread(lambda: killed(started(kept, root, index, *moment), kept))
+    assert not made.exists(), "half of it has another name"
     await is_whole(kept, root, index)
 
 
