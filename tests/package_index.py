@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import tarfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,12 +24,15 @@ class Server:
 
     def __init__(self, files: Mapping[str, bytes], authorization: str | None, certificate: Path | None) -> None:
         self.files, self.asked = dict(files), list[tuple[str, str | None]]()
+        self.before: Callable[[str], object] = lambda _path: None
+        """Called with each path before it is answered."""
         server = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 shown = self.headers["authorization"]
                 server.asked.append((self.path, shown))
+                server.before(self.path)
                 body = server.files.get(self.path)
                 status = 401 if authorization not in {None, shown} else 404 if body is None else 200
                 self.send_response(status)

@@ -1,7 +1,7 @@
 """Asks a project's build backend (PEP 517, PEP 660). Run by the interpreter of its build environment: standard library.
 
-Arguments: backend (`module` or `module:object`), its path as a JSON list, `requires` or `build`, and the folder for the
-wheel and for `answer.json`: what more the build requires, or the name of the editable wheel.
+Arguments: backend (`module` or `module:object`), its path and the requirements that are installed (JSON lists), and the
+folder for the editable wheel and for `answer.json`: the wheel's name, or a list of what the build requires besides.
 """
 
 import functools
@@ -12,17 +12,15 @@ import sys
 
 
 def main() -> None:
-    """Ask one question. Ends with a traceback where the backend cannot answer it."""
-    named, path, what, folder = sys.argv[1:]
+    """Build, unless more is required for it. Ends with a traceback where the backend cannot."""
+    named, path, installed, folder = sys.argv[1:]
     sys.path[:0] = [os.path.join(os.getcwd(), entry) for entry in json.loads(path)]
     module, _, inner = named.partition(":")
     backend = functools.reduce(getattr, filter(None, inner.split(".")), importlib.import_module(module))
-    answer: object
-    if what == "build":
-        answer = backend.build_editable(folder, None)
-    else:
-        asked = getattr(backend, "get_requires_for_build_editable", None)
-        answer = [] if asked is None else [str(line) for line in asked(None)]
+    asked = getattr(backend, "get_requires_for_build_editable", None)
+    required = [] if asked is None else [str(line) for line in asked(None)]
+    more = [line for line in required if line not in json.loads(installed)]
+    answer = more or backend.build_editable(folder, None)
     with open(os.path.join(folder, "answer.json"), "w", encoding="utf-8") as file:
         json.dump(answer, file)
 

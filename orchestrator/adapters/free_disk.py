@@ -1,8 +1,13 @@
 """How much room is left."""
 
+import errno
 import os
+import re
 import shutil
 from pathlib import Path
+
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bos error (?:28|122)\b")
+"""The system's words for ENOSPC and EDQUOT, which programs print."""
 
 
 def short_of_disk(place: Path, least_mb: int) -> str:
@@ -21,3 +26,13 @@ def is_full(*places: Path) -> bool:
     """Whether one of these folders is on a disk where nothing can be written any more. Blocks."""
     disks = [shutil.disk_usage(place) for place in places]
     return any(disk.free < min(FULL_MB * 2**20, disk.total // 20) for disk in disks)
+
+
+def raise_if_full(output: str, *places: Path) -> None:
+    """Raises OSError with the place that has the least room when a program says in its output that there was none.
+
+    Blocks.
+    """
+    if _NO_ROOM.search(output):
+        place = min(places, key=lambda one: shutil.disk_usage(one).free)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))

@@ -2,13 +2,16 @@
 
 import errno
 import os
+import secrets
 import shutil
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.adapters.safe_files import open_folder, open_root
+
+_SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 
 
 def paths_in(root: Path) -> set[str]:
@@ -58,18 +61,50 @@ def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
 
 
 def _copy(source: str, name: str, folder: int) -> None:
+    """A file is renamed when it is whole: half of one that a kill left there would be taken for what is there."""
     told = os.lstat(source)
-    with suppress(FileExistsError):
-        if stat.S_ISLNK(told.st_mode):
+    if stat.S_ISLNK(told.st_mode):
+        with suppress(FileExistsError):
             os.symlink(os.readlink(source), name, dir_fd=folder)
-        elif stat.S_ISREG(told.st_mode):
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            fd = os.open(name, flags, told.st_mode & 0o777 | 0o600, dir_fd=folder)
-            with os.fdopen(fd, "wb") as target, open(source, "rb") as content:
-                shutil.copyfileobj(content, target)
-                target.flush()
-                # Its own time: make must not take it to be newer than the source that a story has changed.
-                os.utime(fd, ns=(told.st_atime_ns, told.st_mtime_ns))
+    elif stat.S_ISREG(told.st_mode) and not _is_there(name, folder):
+        flags, half = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, f".{secrets.token_hex(6)}"
+        fd = os.open(half, flags, told.st_mode & 0o777 | 0o600, dir_fd=folder)
+        with os.fdopen(fd, "wb") as target, open(source, "rb") as content:
+            shutil.copyfileobj(content, target)
+            target.flush()
+            # Its own time: make must not take it to be newer than the source that a story has changed.
+            os.utime(fd, ns=(told.st_atime_ns, told.st_mtime_ns))
+        os.rename(half, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def files_below(root: Path) -> set[str]:
+    """Paths of a project's files: neither hidden ones nor those of packages, caches and folders of builds."""
+    return set(_walked(root))
+
+
+def file_states(root: Path) -> dict[str, tuple[int, ...]]:
+    """Those of `files_below`, each with what changes with its content."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in _walked(root):
+        with suppress(OSError):
+            state = (root / path).lstat()
+            found[path] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return found
+
+
+def _walked(root: Path) -> Iterator[str]:
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
+        place = os.path.relpath(folder, root)
+        yield from (name if place == "." else f"{place}/{name}" for name in names if not name.startswith("."))
 
 
 def _prefix(folder: str, root: Path) -> str:

@@ -17,8 +17,8 @@ from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.fetch.npm_settings import npm_variables
 from orchestrator.adapters.generated_files import paths_in, put_back, take_new
+from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import begin, is_used, put
 from orchestrator.domain.testing import CommandResult
 from orchestrator.errors import ConfigError
 from orchestrator.settings.environment import EnvironmentSettings

@@ -1,6 +1,7 @@
 """Python environments: one per key for projects with dependencies, our own interpreter for those without."""
 
 import asyncio
+import errno
 import os
 import re
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
+from orchestrator.adapters.free_disk import raise_if_full
 from orchestrator.adapters.interpreters import (
     Interpreter,
     chosen_interpreter,
@@ -18,20 +20,14 @@ from orchestrator.adapters.interpreters import (
 )
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import (
-    NotInstalled,
-    PythonLayers,
-    interpreter_folders,
-    is_joined,
-    join,
-    lock_left_aside,
-    mark_joined,
-)
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, lock_left_aside
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
+from orchestrator.adapters.python_venv import interpreter_folders, is_joined, join, mark_joined
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import NO_ROOM
 from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
@@ -105,7 +101,13 @@ class PythonEnvironments:
         facts = BaseFacts() if self._base is None else await self._base.facts()
         place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
         async with self._locks.setdefault(str(place), asyncio.Lock()):
-            return await self._ensure(root, part, place, facts.below(part), facts.version)
+            try:
+                return await self._ensure(root, part, place, facts.below(part), facts.version)
+            except OSError as error:
+                if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                    raise
+                where = error.filename or self._folder
+                return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
     async def refusal(self, root: Path, packages: Mapping[str, str]) -> NotInstalled | None:
         """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
@@ -187,6 +189,7 @@ class PythonEnvironments:
                 argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
                 installed = await self._runner.run(argv, cwd=place, env=self._installer.alone(), access=access)
                 if not installed.ok:
+                    await asyncio.to_thread(raise_if_full, installed.output, place)
                     return f"the project itself could not be installed: {installed.output[-2000:]}"
             await asyncio.to_thread(mark_joined, venv, layer, tag)
         return ""

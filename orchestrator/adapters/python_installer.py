@@ -4,20 +4,18 @@ uv does not read pip's settings (https://docs.astral.sh/uv/pip/compatibility/), 
 that decides what is fetched and has no like in uv is refused: the public index is never fallen back on in silence.
 """
 
-import ast
+import configparser
 import functools
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
 
-_SETTING = re.compile(r"^(?P<section>[\w:-]+)\.(?P<name>[\w-]+)=(?P<value>.*)$")
-_SECTIONS = ("global", "install", ":env:")
-"""Of pip's settings, the later ones in place of the earlier ones."""
+_SECTIONS = ("global", "install")
+"""Of pip's settings, the later one's in place of the earlier one's."""
 _AS_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -46,7 +44,6 @@ class Installer:
     def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
         """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
         self._variables, self._handed_on, self._registry = variables, handed_on, registry
-        self._told: dict[str, str] | None = None
 
     @property
     def _uv(self) -> str | None:
@@ -78,35 +75,57 @@ class Installer:
 
     def _as_uv(self) -> dict[str, str]:
         registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
-        return {**as_uv(self._settings()), **self._handed_on, **registry, **self.alone()}
+        return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def _as_pip(self) -> dict[str, str]:
         registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
-        return {**_as_pip(self._settings()), **self._handed_on, **registry, **self.alone()}
-
-    def _settings(self) -> dict[str, str]:
-        if self._told is None:
-            self._told = pip_settings(self._pip_variables())
-        return self._told
+        return {**_as_pip(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def alone(self) -> dict[str, str]:
         """Variables for a command line that is offline: no settings of anybody, and no cache."""
         return {"UV_NO_CONFIG": "1", "UV_NO_CACHE": "1", "PIP_CONFIG_FILE": os.devnull, "PIP_NO_CACHE_DIR": "1"}
 
-    def _pip_variables(self) -> dict[str, str]:
-        kept = ("HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS")
-        return {name: value for name, value in self._variables.items() if name in kept or name.startswith("PIP_")}
-
 
 def pip_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """pip's settings for `install`, by their names, from its files and from `variables`. Blocks."""
-    argv = [sys.executable, "-I", "-m", "pip", "config", "list"]
-    told = subprocess.run(argv, env=dict(variables), capture_output=True, text=True, check=False, timeout=60).stdout
-    found = [match for line in told.splitlines() if (match := _SETTING.match(line)) is not None]
-    settings: dict[str, str] = {}
-    for section in _SECTIONS:
-        settings |= {one["name"]: _plain(one["value"]) for one in found if one["section"] == section}
-    return settings
+    """pip's settings for `install`, by their names, from its files and from `variables`. Blocks.
+
+    As https://pip.pypa.io/en/stable/topics/configuration/ says. Raises ConfigError for a file that cannot be read.
+    """
+    sections: dict[str, dict[str, str]] = {name: {} for name in _SECTIONS}
+    for path in _settings_files(variables):
+        parser = configparser.RawConfigParser()
+        try:
+            parser.read(path)
+        except (configparser.Error, UnicodeDecodeError) as error:
+            raise ConfigError(f"pip's settings cannot be read: {error}") from error
+        for section in sections.keys() & set(parser.sections()):
+            sections[section] |= {_plain(name): value for name, value in parser.items(section) if value}
+    own = {_plain(name[4:]): value for name, value in variables.items() if name.startswith("PIP_") and value}
+    return {**sections["global"], **sections["install"], **own}
+
+
+def _settings_files(variables: Mapping[str, str]) -> Iterator[Path]:
+    """The later ones count before the earlier ones."""
+    named, home = variables.get("PIP_CONFIG_FILE"), Path(variables.get("HOME") or Path.home())
+    if named == os.devnull:
+        return
+    apple = sys.platform == "darwin"
+    shared = "/Library/Application Support" if apple else variables.get("XDG_CONFIG_DIRS") or "/etc/xdg"
+    yield from (Path(folder) / "pip" / "pip.conf" for folder in shared.split(":"))
+    yield Path("/etc/pip.conf")
+    if not (named and os.path.exists(named)):
+        yield home / ".pip" / "pip.conf"
+        library = home / "Library" / "Application Support" / "pip"
+        config = Path(variables.get("XDG_CONFIG_HOME") or home / ".config") / "pip"
+        yield (library if apple and library.is_dir() else config) / "pip.conf"
+    yield Path(sys.prefix) / "pip.conf"
+    if named:
+        yield Path(named)
+
+
+def _plain(name: str) -> str:
+    """A setting's name as pip's options have it."""
+    return name.lower().replace("_", "-").removeprefix("--")
 
 
 def as_uv(settings: Mapping[str, str]) -> dict[str, str]:
@@ -138,14 +157,6 @@ def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:
     names = {re.split(r"[= ]", line)[0] for line in lines if line.startswith("-")}
     known = {"--pre": ("--prerelease", "allow"), "--require-hashes": ("--require-hashes",)}
     return plain, [word for name, words in known.items() if name in names for word in words]
-
-
-def _plain(value: str) -> str:
-    """pip prints texts as Python does; one of several lines is a list."""
-    try:
-        return str(ast.literal_eval(value))
-    except (ValueError, SyntaxError):
-        return value
 
 
 @functools.cache

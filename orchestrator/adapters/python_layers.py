@@ -1,7 +1,4 @@
-"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments.
-
-A layer is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
-"""
+"""The packages of Python projects: installed once for all who ask for the same, and joined to many environments."""
 
 import asyncio
 import ensurepip
@@ -13,10 +10,8 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
-import time
-import venv
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +20,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
-from orchestrator.adapters.leftovers import leftovers, named
+from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.adapters.python_venv import interpreter_folders, make_venv, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
@@ -35,21 +32,11 @@ from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
-_MADE = "made.json"
 _LOCKED = "locked.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
-_BEGUN = ".begun-"
-_SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
-"""How a script of a package begins: with its interpreter, or, where that path is too long, with a shell for it."""
-_SHELL = b"#!/bin/sh\n'''exec' \"%s\" \"$0\" \"$@\"\n' '''\n"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
-UNUSED_S = 30 * 24 * 3600
-"""A layer that nobody asked for this long is removed when another one is made."""
-MOST_BYTES = 5 * 1024**3
-"""Of all layers together; when another one is made, those go that were not asked for longest."""
-_IN_USE_S = 24 * 3600
-"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
+_PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
 
 
 class NotInstalled(Value):
@@ -69,14 +56,18 @@ class PythonLayers:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, wanted: Requirements) -> Path | NotInstalled:
-        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts."""
+        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
+
+        Raises OSError where the disk is full.
+        """
         digest = await asyncio.to_thread(_digest, wanted)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if await asyncio.to_thread(is_used, layer):
                 return layer
-            begun = await asyncio.to_thread(_begin, self._folder, wanted)
+            begun = await asyncio.to_thread(begin, self._folder)
             try:
+                await asyncio.to_thread(_prepare, begun, wanted)
                 failed = await self._fill(begun, layer, wanted)
                 if failed is None:
                     await asyncio.to_thread(put, begun, layer)
@@ -90,8 +81,9 @@ class PythonLayers:
             env = await asyncio.to_thread(self._installer.environment)
         except ConfigError as error:
             return NotInstalled(problem=str(error))
-        begun = await asyncio.to_thread(_begin, self._folder, wanted)
+        begun = await asyncio.to_thread(begin, self._folder)
         try:
+            await asyncio.to_thread(_prepare, begun, wanted)
             told = await self._run(
                 [*self._listed(begun, wanted), "--dry-run"], begun, env, python=wanted.python, fetch=True
             )
@@ -133,9 +125,8 @@ class PythonLayers:
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
-        # Nor is pip worth its second, which few commands call.
-        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", "-x", r"site-packages/pip/", *moved]
-        argv.append(str(await asyncio.to_thread(_packages, begun)))
+        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *moved]
+        argv.append(str(await asyncio.to_thread(packages_of, begun)))
         await self._run(argv, begun, {}, python=wanted.python)
         return None
 
@@ -150,9 +141,7 @@ class PythonLayers:
             )
             if not added.ok:
                 return _failure(f"{runner[-1]} could not be added", added)
-        if (pip := await asyncio.to_thread(_bundled_pip, begun)) is not None:
-            argv = self._installer.install(python, str(pip), offline=True)
-            await self._run(argv, begun, self._installer.alone(), python=wanted.python)
+        await asyncio.to_thread(_add_pip, begun)
         return None
 
     async def _run(
@@ -160,7 +149,10 @@ class PythonLayers:
     ) -> CommandResult:
         """`python`: the interpreter's program that the environment is made of; "" for ours."""
         access = Access(fetch=fetch, readable=interpreter_folders(python))
-        return await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
+        result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
+        if not result.ok:
+            await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))
+        return result
 
 
 def lock_left_aside(layer: Path) -> str:
@@ -168,47 +160,6 @@ def lock_left_aside(layer: Path) -> str:
     with suppress(OSError):
         return (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
     return ""
-
-
-def is_joined(environment: Path, layer: Path, tag: str) -> bool:
-    """Whether it is the environment that `mark_joined` was told of. Blocks."""
-    with suppress(OSError, ValueError):
-        made = json.loads((environment / _MADE).read_text(encoding="utf-8"))
-        return bool(made == {"layer": str(layer), "project": tag})
-    return False
-
-
-def mark_joined(environment: Path, layer: Path, tag: str) -> None:
-    """The environment has the layer's packages and the project's wheel of this tag. Blocks."""
-    (environment / _MADE).write_text(json.dumps({"layer": str(layer), "project": tag}), encoding="utf-8")
-
-
-def join(environment: Path, layer: Path) -> None:
-    """Make the virtual environment that has the layer's packages and programs. Blocks."""
-    remove_tree(environment)
-    environment.parent.mkdir(parents=True, exist_ok=True)
-    python = os.path.realpath(layer / "venv" / "bin" / "python")
-    _make_venv(environment, "" if python == os.path.realpath(sys.executable) else python)
-    # `addsitedir` also heeds the files of paths that packages bring. `!`: it is the first of the files of paths, so
-    # that what lies in the project's own folders does not stand in for a package.
-    line = f"import site; site.addsitedir({str(_packages(layer))!r})\n"
-    (_site(environment) / "!layer.pth").write_text(line, encoding="utf-8")
-    for program in sorted((layer / "venv" / "bin").iterdir()):
-        _add_program(program, environment / "bin" / program.name)
-
-
-def _add_program(program: Path, target: Path) -> None:
-    """A script in Python runs with the interpreter of its environment; what is none is linked to."""
-    if os.path.lexists(target) or not program.is_file():
-        return
-    content = program.read_bytes()
-    script = _SCRIPT.match(content)
-    if script is None:
-        target.symlink_to(program)
-        return
-    python = os.fsencode(target.with_name("python"))
-    target.write_bytes(_SHELL % python + content[script.end() :])
-    target.chmod(0o755)
 
 
 def _names_pytest(wanted: Requirements) -> bool:
@@ -235,28 +186,8 @@ def _digest(wanted: Requirements) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def is_used(layer: Path) -> bool:
-    """Whether it is there; if so, somebody wants it now. Blocks."""
-    try:
-        os.utime(layer / _MADE)
-    except OSError:
-        return False
-    return True
-
-
-def begin(folder: Path) -> Path:
-    """A new folder beside those that are kept; what was left half-made, and what nobody needs, is removed. Blocks."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in (*leftovers(folder, _BEGUN), *_unused(folder)):
-        remove_tree(left)
-    begun = folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
-    begun.mkdir()
-    return begun
-
-
-def _begin(folder: Path, wanted: Requirements) -> Path:
-    """A new folder with an environment and our own copy of what to install: the tree may change meanwhile."""
-    begun = begin(folder)
+def _prepare(begun: Path, wanted: Requirements) -> None:
+    """An environment, and our own copy of what to install: the tree may change meanwhile."""
     plain, _ = options_of(wanted.lines)
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
@@ -264,65 +195,24 @@ def _begin(folder: Path, wanted: Requirements) -> Path:
     (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
     left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
     (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
-    _make_venv(begun / "venv", wanted.python)
-    return begun
-
-
-def _unused(folder: Path) -> list[Path]:
-    """Layers that nobody asked for long enough, and of the others as many as are too many."""
-    found = []
-    for made in folder.glob(f"*/{_MADE}"):
-        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
-            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
-    now, total, unused = time.time(), 0, []
-    for used, size, layer in sorted(found, reverse=True):
-        total += size
-        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
-            unused.append(layer)
-    return unused
-
-
-def put(begun: Path, layer: Path) -> None:
-    """Move what is finished into its place, where `is_used` finds it. Blocks."""
-    size = sum(path.lstat().st_size for path in begun.rglob("*"))
-    (begun / _MADE).write_text(str(size), encoding="utf-8")
-    try:
-        begun.rename(layer)
-    except OSError:
-        if not is_used(layer):  # else another process was first
-            raise
-
-
-def interpreter_folders(python: str) -> tuple[Path, ...]:
-    """What must be readable for an interpreter that is not ours, by its program; "" for ours."""
-    return (Path(python).parent.parent,) if python else ()
-
-
-def _packages(layer: Path) -> Path:
-    return _site(layer / "venv")
-
-
-def _site(environment: Path) -> Path:
-    return next((environment / "lib").glob("python3.*/site-packages"))
-
-
-def _make_venv(folder: Path, python: str) -> None:
-    """With our interpreter, or with another one's program."""
-    if python:
-        argv = [python, "-I", "-m", "venv", "--without-pip", "--symlinks", str(folder)]
-        subprocess.run(argv, check=True, capture_output=True, timeout=60)
-    else:
-        venv.EnvBuilder(symlinks=True).create(folder)
+    make_venv(begun / "venv", wanted.python)
 
 
 def _has(layer: Path, name: str) -> bool:
-    return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in _packages(layer).glob("*.dist-info"))
+    return any(canonicalize_name(path.name.split("-", 1)[0]) == name for path in packages_of(layer).glob("*.dist-info"))
 
 
-def _bundled_pip(begun: Path) -> Path | None:
-    """Our own copy of the pip that comes with Python, where the packages bring none."""
+def _add_pip(begun: Path) -> None:
+    """The pip that comes with Python, where the packages bring none: as it is, packed, for few commands call it."""
     found = next(Path(ensurepip.__file__).parent.glob("_bundled/pip-*.whl"), None)
-    return None if found is None or _has(begun, "pip") else Path(shutil.copy(found, begun))
+    if found is None or _has(begun, "pip"):
+        return
+    packages, programs = packages_of(begun), begun / "venv" / "bin"
+    wheel = shutil.copy(found, begun)
+    (packages / "pip.pth").write_text(f"{os.path.relpath(wheel, packages)}\n", encoding="utf-8")
+    for name in ("pip", "pip3"):
+        (programs / name).write_text(_PIP, encoding="utf-8")
+        (programs / name).chmod(0o755)
 
 
 def _constraint(line: str) -> str:

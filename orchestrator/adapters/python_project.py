@@ -11,7 +11,7 @@ import os
 import shutil
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.parser import Parser
 from pathlib import Path
@@ -20,12 +20,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
-from orchestrator.adapters.generated_files import put_back
+from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.generated_files import file_states, files_below, put_back
 from orchestrator.adapters.interpreters import Interpreter
 from orchestrator.adapters.package_rules import refused_packages
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, interpreter_folders, join
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
+from orchestrator.adapters.python_venv import interpreter_folders, join
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
@@ -44,8 +46,12 @@ _GIT = "[safe]\n\tdirectory = *\n"
 as a user of its own. It hands no GIT_… on."""
 _INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
-_SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
 _KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
+_BUILT = "built.json"
+_ASKED = {"hatchling.build": ("editables~=0.3",)}
+"""What a backend is known to ask for besides: it is fetched with the rest, which spares a layer and a process."""
+_ROUNDS = 3
+"""How often a backend is asked; what it requires besides is fetched in between."""
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -80,9 +86,10 @@ def build_system(root: Path) -> BuildSystem | None:
         data = tomllib.loads(text or "")
         table, project = data.get("build-system"), data.get("project", {})
         if table is not None:
+            backend = table.get("build-backend", "setuptools.build_meta:__legacy__")
             return BuildSystem(
-                requires=tuple(table.get("requires", ())),
-                backend=table.get("build-backend", "setuptools.build_meta:__legacy__"),
+                requires=(*table.get("requires", ()), *_ASKED.get(backend, ())),
+                backend=backend,
                 path=tuple(table.get("backend-path", ())),
                 dynamic=not project or not _KNOWN_BY_BACKEND.isdisjoint(project.get("dynamic", ())),
             )
@@ -144,32 +151,33 @@ class PythonProject:
     ) -> Built:
         program = python.program if python is not None else ""
         await asyncio.to_thread(_begin, folder)
-        before = await asyncio.to_thread(files_below, root)
+        before = await asyncio.to_thread(file_states, root)
         async with scratch_folder() as scratch:
-            requires = system.requires
-            for what in ("requires", "build"):
-                refused = _refused(requires, self._allowed)
-                layer = refused or await self._layers.ensure(Requirements(lines=requires, python=program, runner=False))
+            for _ in range(_ROUNDS):
+                refused = _refused(system.requires, self._allowed)
+                wanted = Requirements(lines=system.requires, python=program, runner=False)
+                layer = refused or await self._layers.ensure(wanted)
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(what, root, folder / "venv", layer, system, scratch, version, program)
-                answer = await asyncio.to_thread(_answer, scratch)
-                if not asked.ok or answer is None:
-                    built = Built(tag=tag, problem=asked.output[-_TOLD:])
+                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, program)
+                if not asked.ok:
+                    await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
+                answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
+                if not isinstance(answer, list):
                     break
-                if what == "requires":
-                    more = answer if isinstance(answer, list) else []
-                    requires = tuple(dict.fromkeys([*requires, *(str(line) for line in more)]))
-                else:
-                    wanted = extras if system.dynamic else None
-                    built = await asyncio.to_thread(_taken, scratch, str(answer), folder, tag, wanted, python)
+                requires = dict.fromkeys([*system.requires, *(str(line) for line in answer)])
+                system = system.model_copy(update={"requires": tuple(requires)})
+            if isinstance(answer, str):
+                asks = extras if system.dynamic else None
+                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, asks, python)
+            else:
+                built = Built(tag=tag, problem=asked.output[-_TOLD:] or "what builds it asks for more and more")
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
     async def _ask(
         self,
-        what: str,
         root: Path,
         venv: Path,
         layer: Path,
@@ -178,7 +186,8 @@ class PythonProject:
         version: str,
         python: str,
     ) -> CommandResult:
-        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, json.dumps(system.path), what]
+        told = (json.dumps(system.path), json.dumps(system.requires))
+        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
         await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
         return await self._runner.run(
             [*argv, str(scratch)],
@@ -210,19 +219,8 @@ def _tag(root: Path, system: BuildSystem, asked: str) -> str:
     return found.hexdigest()
 
 
-def files_below(root: Path) -> set[str]:
-    """Paths of a project's files: neither hidden ones nor those of packages, caches and folders of builds."""
-    return set(_walked(root))
-
-
-def _walked(root: Path) -> Iterator[str]:
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
-        place = os.path.relpath(folder, root)
-        yield from (name if place == "." else f"{place}/{name}" for name in names if not name.startswith("."))
-
-
 def _begin(folder: Path) -> None:
+    (folder / _BUILT).unlink(missing_ok=True)  # first: what is half removed is not kept
     remove_tree(folder)
     (folder / "generated").mkdir(parents=True)
 
@@ -272,18 +270,19 @@ def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter | Non
     return needed.marker is None or any(needed.marker.evaluate({**asked, "extra": one}) for one in extras)
 
 
-def _keep(built: Built, folder: Path, root: Path, before: set[str]) -> None:
+def _keep(built: Built, folder: Path, root: Path, before: dict[str, tuple[int, ...]]) -> None:
     if built.wheel is not None:
-        for path in files_below(root) - before:
+        for path, state in file_states(root).items():
             source, target = root / path, folder / "generated" / path
-            if source.is_file() and not source.is_symlink():
+            # One that was there may be what a killed build has left, which this one has finished.
+            if before.get(path) != state and source.is_file() and not source.is_symlink():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
-    (folder / "built.json").write_text(built.model_dump_json(), encoding="utf-8")
+    (folder / _BUILT).write_text(built.model_dump_json(), encoding="utf-8")
 
 
 def _kept(folder: Path, tag: str) -> Built | None:
     with suppress(OSError, ValueError):
-        built = Built.model_validate_json((folder / "built.json").read_text(encoding="utf-8"))
+        built = Built.model_validate_json((folder / _BUILT).read_text(encoding="utf-8"))
         return built if built.tag == tag else None
     return None

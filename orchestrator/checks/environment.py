@@ -11,7 +11,7 @@ from typing import NamedTuple
 from packaging.utils import canonicalize_name
 
 from orchestrator.domain.findings import Finding, major
-from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.domain.testing import NO_ROOM, RunProblem, TestReport
 
 PREFIX = "environment."
 BASE = "environment.base"
@@ -64,6 +64,7 @@ _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
+_NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
 _NO_REGISTRY = re.compile(
     r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
     r"|Failed to establish a new connection|Max retries exceeded"
@@ -125,6 +126,12 @@ def installing_cause(text: str) -> Finding | None:
             "environment.interpreter",
             f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
             fix="install a Python that the project supports, and name it in environment.python",
+        )
+    if (found := _NO_ROOM.search(text)) is not None:
+        return major(
+            "environment.disk",
+            f"the environment could not be made: {_line(text, found)}",
+            fix="make room there, then `reset` the story",
         )
     if (found := _NO_REGISTRY.search(text)) is not None:
         return major(

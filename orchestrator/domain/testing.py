@@ -69,6 +69,10 @@ class ReportedCase(Value):
     """Failure text, capped."""
 
 
+NO_ROOM = "There is no room left on the disk that holds"
+"""How the output of a run begins for which no environment could be made; then comes a folder."""
+
+
 class RunProblem(StrEnum):
     """Why a run says nothing about the code under test; each is a failure with its own name (C3)."""
 

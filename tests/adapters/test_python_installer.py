@@ -1,20 +1,25 @@
 """pip's settings of this machine, as uv gets them."""
 
+import ast
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.kept_folders import MOST_BYTES, UNUSED_S
 from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
-from orchestrator.adapters.python_layers import MOST_BYTES, UNUSED_S, PythonLayers
+from orchestrator.adapters.python_layers import PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.errors import ConfigError
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 
+SECTIONS = ("global.", "install.", ":env:.")
 FILE = """[global]
 index-url = https://packages.example/simple
 extra-index-url =
@@ -28,13 +33,43 @@ timeout = 9
 """
 
 
-def test_files_and_variables_are_read_as_pip_reads_them(tmp_path: Path) -> None:
-    (tmp_path / "pip.conf").write_text(FILE)
-    variables = {"PIP_CONFIG_FILE": str(tmp_path / "pip.conf"), "PIP_CERT": "/a b.pem", "HOME": str(tmp_path)}
-    found = as_uv(pip_settings(variables))
-    assert found["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
-    assert found["UV_INDEX"] == "https://one.example/simple https://two.example/simple"
-    assert (found["UV_HTTP_TIMEOUT"], found["SSL_CERT_FILE"]) == ("7", "/a b.pem")
+def as_pip_says(variables: dict[str, str]) -> dict[str, str]:
+    """What `pip config list` prints, the section `install` before `global`, variables before both."""
+    argv = [sys.executable, "-I", "-m", "pip", "config", "list"]
+    told = subprocess.run(argv, env=variables, capture_output=True, text=True, check=True).stdout
+    found = [line.partition("=") for line in told.splitlines()]
+    values = {name: str(ast.literal_eval(value)) for name, _, value in found}
+    sections = [{k.removeprefix(p): v for k, v in values.items() if k.startswith(p)} for p in SECTIONS]
+    return {**sections[0], **sections[1], **sections[2]}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_files_and_variables_are_read_as_pip_reads_them(named: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    for place, text in {
+        "xdg/pip/pip.conf": "[global]\nTIMEOUT = 1\nretries = 1\n",
+        "home/.pip/pip.conf": "[global]\nretries = 2\ncert = /home.pem\n[install]\n--no_deps =\n",
+        "home/.config/pip/pip.conf": FILE,
+    }.items():
+        (folder / place).parent.mkdir(parents=True)
+        (folder / place).write_text(text)
+    (folder / "named.conf").write_text("[global]\nretries = 3\nprefer-binary =\n")
+    variables = {"HOME": str(folder / "home"), "XDG_CONFIG_DIRS": f"{folder}/xdg:/nowhere", "PIP_CERT": "/a b.pem"}
+    variables |= {"PIP_CONFIG_FILE": str(folder / "named.conf")} if named else {}
+    found = pip_settings(variables)
+    assert found == {name: value for name, value in as_pip_says(variables).items() if value}
+    assert (found["retries"], found["cert"]) == ("3" if named else "2", "/a b.pem")
+    assert pip_settings(variables | {"PIP_CONFIG_FILE": os.devnull}).keys() == {"cert", "config-file"}
+    if not named:
+        uv = as_uv(found)
+        assert uv["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
+        assert (uv["UV_HTTP_TIMEOUT"], uv["SSL_CERT_FILE"]) == ("7", "/a b.pem")
+
+
+def test_settings_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text("index-url = https://packages.example/simple\n")
+    with pytest.raises(ConfigError, match=r"pip's settings cannot be read: .* no section headers"):
+        pip_settings({"PIP_CONFIG_FILE": str(tmp_path / "pip.conf")})
 
 
 def test_what_uv_does_not_know_is_refused_and_what_decides_nothing_is_left() -> None:
