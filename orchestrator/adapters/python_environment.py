@@ -20,7 +20,7 @@ from orchestrator.adapters.interpreters import (
 )
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, lock_left_aside
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, notes_on
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
@@ -120,7 +120,7 @@ class PythonEnvironments:
         if refusals := tuple(refused_packages(new, self._packages)):
             return NotInstalled(problem="; ".join(refusals))
         lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
-        return await self._layers.refusal(wanted.model_copy(update={"lines": lines, "locked": ()}))
+        return await self._layers.refusal(wanted.model_copy(update={"lines": lines, "locked": ()}), new)
 
     async def _ensure(
         self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
@@ -199,8 +199,7 @@ def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = Non
     """Blocks."""
     told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
     told += [f"run with {wanted.python}, as the project or environment.python asks"] if wanted.python else []
-    aside = lock_left_aside(layer) if layer is not None else ""
-    told += [f"the versions of the lock file were left aside: {aside}"] if aside else []
+    told += notes_on(layer) if layer is not None else []
     return "\n".join([*told, *wanted.left_out])
 
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,8 +32,13 @@ from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
+_CONSTRAINTS = "constraints.txt"
 _LOCKED = "locked.txt"
+_LEFT_OUT = "left_out.txt"
+_NO_WHEELS = "no_wheels.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
+_UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
+_NO_WHEEL = "would have to be built, and only ready-made packages (wheels) are installed"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
 _PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
@@ -75,8 +80,8 @@ class PythonLayers:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
 
-    async def refusal(self, wanted: Requirements) -> NotInstalled | None:
-        """Why these packages cannot be had, None when they can; nothing is installed."""
+    async def refusal(self, wanted: Requirements, new: Collection[str]) -> NotInstalled | None:
+        """Why these packages, among them `new` ones, cannot be had, None when they can; nothing is installed."""
         try:
             env = await asyncio.to_thread(self._installer.environment)
         except ConfigError as error:
@@ -84,22 +89,32 @@ class PythonLayers:
         begun = await asyncio.to_thread(begin, self._folder)
         try:
             await asyncio.to_thread(_prepare, begun, wanted)
-            told = await self._run(
-                [*self._listed(begun, wanted), "--dry-run"], begun, env, python=wanted.python, fetch=True
-            )
+            told = await self._fetch(begun, wanted, env, "--dry-run")
+            unbuilt = {*map(canonicalize_name, new)} & {*await asyncio.to_thread(_unbuilt, begun)}
         finally:
             await asyncio.to_thread(remove_tree, begun)
+        if told.ok and unbuilt:
+            return NotInstalled(problem=" ".join(f"`{name}` {_NO_WHEEL}." for name in sorted(unbuilt)))
         return None if told.ok else _failure("The packages cannot be installed", told)
 
     def _listed(self, begun: Path, wanted: Requirements) -> list[str]:
         """The command line that installs what is wanted."""
         _, options = options_of(wanted.lines)
-        listed = [*options, *self._limits(begun, wanted), "-r", str(begun / "requirements.txt")]
+        listed = [*options, *self._limits(begun), "-r", str(begun / "requirements.txt")]
         return self._installer.install(begun / "venv" / "bin" / "python", *listed)
 
-    def _limits(self, begun: Path, wanted: Requirements) -> list[str]:
-        limits = ["-c", str(begun / "constraints.txt")] if wanted.constraints else []
-        return [*limits, *(self._installer.leave_out(begun / "left_out.txt") if wanted.without else [])]
+    def _limits(self, begun: Path) -> list[str]:
+        limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED)]
+        return [*limits, *self._installer.leave_out(begun / _LEFT_OUT)]
+
+    async def _fetch(self, begun: Path, wanted: Requirements, env: dict[str, str], *options: str) -> CommandResult:
+        """Install what is wanted, and do without what keeps it all from being had: a package without a wheel, a lock
+        that does not go together with the manifests any more."""
+        argv = [*self._listed(begun, wanted), *options]
+        while True:
+            fetched = await self._run(argv, begun, env, python=wanted.python, fetch=True)
+            if fetched.ok or fetched.limit or not await asyncio.to_thread(_does_without, begun, fetched.output):
+                return fetched
 
     async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
         """Packages are installed without running anything of them; they are compiled where there is no network."""
@@ -108,20 +123,11 @@ class PythonLayers:
             env = await asyncio.to_thread(installer.environment)
         except ConfigError as error:
             return NotInstalled(problem=str(error))
-        listed, limits = self._listed(begun, wanted), self._limits(begun, wanted)
-        locked = ["-c", str(begun / _LOCKED)] if wanted.locked else []
-        fetched = (
-            await self._run([*listed, *locked], begun, env, python=wanted.python, fetch=True) if wanted.lines else None
-        )
-        if fetched is not None and not fetched.ok and locked and not fetched.limit:
-            await asyncio.to_thread((begun / _LEFT_ASIDE).write_text, fetched.output[-_TOLD:], encoding="utf-8")
-            locked = []
-            fetched = await self._run(listed, begun, env, python=wanted.python, fetch=True)
+        fetched = await self._fetch(begun, wanted, env) if wanted.lines else None
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
-        limits += locked
         own = _PYTEST if wanted.python or _names_pytest(wanted) else _own_pytest()
-        if wanted.runner and (failed := await self._add_runner(begun, wanted, [*limits, own], env)):
+        if wanted.runner and (failed := await self._add_runner(begun, wanted, own, env)):
             return failed
         # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
         moved = ("-s", str(begun), "-p", str(layer))
@@ -131,16 +137,14 @@ class PythonLayers:
         return None
 
     async def _add_runner(
-        self, begun: Path, wanted: Requirements, runner: Sequence[str], env: dict[str, str]
+        self, begun: Path, wanted: Requirements, runner: str, env: dict[str, str]
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
-        python = begun / "venv" / "bin" / "python"
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._run(
-                self._installer.install(python, *runner), begun, env, python=wanted.python, fetch=True
-            )
+            argv = self._installer.install(begun / "venv" / "bin" / "python", *self._limits(begun), runner)
+            added = await self._run(argv, begun, env, python=wanted.python, fetch=True)
             if not added.ok:
-                return _failure(f"{runner[-1]} could not be added", added)
+                return _failure(f"{runner} could not be added", added)
         await asyncio.to_thread(_add_pip, begun)
         return None
 
@@ -155,11 +159,41 @@ class PythonLayers:
         return result
 
 
-def lock_left_aside(layer: Path) -> str:
-    """Why the lock file's versions are not the layer's, in the installer's words; "" when they are. Blocks."""
+def notes_on(layer: Path) -> list[str]:
+    """What of the packages is not as it was asked for, and why. Blocks."""
+    notes = []
     with suppress(OSError):
-        return (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
-    return ""
+        aside = (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
+        notes.append(f"the versions of the lock file were left aside: {aside}")
+    return notes + [f"`{name}` was left out: it {_NO_WHEEL}" for name in _unbuilt(layer)]
+
+
+def _unbuilt(layer: Path) -> list[str]:
+    """Packages that were left out because they have no wheel."""
+    with suppress(OSError):
+        return (layer / _NO_WHEELS).read_text(encoding="utf-8").split()
+    return []
+
+
+def _does_without(begun: Path, told: str) -> bool:
+    """Whether what an installer says can be mended by taking something away, which is then done."""
+    unbuilt, locked = _UNBUILT.search(told), (begun / _LOCKED).read_text(encoding="utf-8").splitlines()
+    kept = [line for line in locked if unbuilt and not re.match(rf"{re.escape(unbuilt[1])}\b(?![-.])", line)]
+    if unbuilt is not None and len(kept) == len(locked):
+        if unbuilt[1] in _unbuilt(begun):
+            return False
+        for name, line in ((_NO_WHEELS, f"{unbuilt[1]}\n"), (_LEFT_OUT, _never(unbuilt[1]))):
+            with (begun / name).open("a", encoding="utf-8") as file:
+                file.write(line)
+    elif locked:
+        (begun / _LOCKED).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
+        if unbuilt is None:
+            (begun / _LEFT_ASIDE).write_text(told[-_TOLD:], encoding="utf-8")
+    return unbuilt is not None or bool(locked)
+
+
+def _never(name: str) -> str:
+    return f"{name} ; python_version < '0'\n"
 
 
 def _names_pytest(wanted: Requirements) -> bool:
@@ -191,10 +225,9 @@ def _prepare(begun: Path, wanted: Requirements) -> None:
     plain, _ = options_of(wanted.lines)
     (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
     limits = [_constraint(line) for line in wanted.constraints]
-    (begun / "constraints.txt").write_text("\n".join(limits) + "\n", encoding="utf-8")
-    (begun / _LOCKED).write_text("\n".join(wanted.locked) + "\n", encoding="utf-8")
-    left_out = [f"{name} ; python_version < '0'\n" for name in wanted.without]
-    (begun / "left_out.txt").write_text("".join(left_out), encoding="utf-8")
+    (begun / _CONSTRAINTS).write_text("\n".join(limits) + "\n", encoding="utf-8")
+    (begun / _LOCKED).write_text("".join(f"{line}\n" for line in wanted.locked), encoding="utf-8")
+    (begun / _LEFT_OUT).write_text("".join(map(_never, wanted.without)), encoding="utf-8")
     make_venv(begun / "venv", wanted.python)
 
 

@@ -12,7 +12,7 @@ from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.suite_runner import ProjectRunner
 from orchestrator.settings.model import CommandSettings, SandboxSettings, TestSettings
-from tests.adapters.test_python_environment import wheel
+from tests.adapters.test_python_environment import sourced, wheel
 from tests.adapters.test_suite_runner import PATH
 from tests.package_index import registry
 from tests.support import needs_node
@@ -44,6 +44,7 @@ def root(tmp_path: Path) -> Path:
     for version in ("1.0", "1.4", "2.0"):
         wheel(tmp_path / "links", "tiny", version, "", needs="other")
     wheel(tmp_path / "links", "other", "1.0", "")
+    sourced(tmp_path / "links", "source", "1.0")
     (tmp_path / "root").mkdir()
     return tmp_path / "root"
 
@@ -59,6 +60,7 @@ async def test_of_a_python_project(root: Path, tmp_path: Path) -> None:
     assert await refusal(tiny="latest") == ""
     assert "tiny>=1.5,<1.6" in await refusal(tiny="~1.5")
     assert "absent" in await refusal(tiny="*", absent="*")
+    assert "`source` would have to be built" in await refusal(tiny="*", source="*")
     assert not list((tmp_path / "layers").iterdir()), "nothing is kept"
     assert not (tmp_path / "python").exists()
 

@@ -1,6 +1,8 @@
 import asyncio
 import importlib.metadata
+import io
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -31,6 +33,15 @@ def wheel(folder: Path, name: str, version: str, code: str, pth: str = "", needs
         archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
         archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         archive.writestr(f"{info}/RECORD", "")
+
+
+def sourced(folder: Path, name: str, version: str) -> None:
+    """A package that must be built."""
+    text = f"Metadata-Version: 2.2\nName: {name}\nVersion: {version}\n".encode()
+    with tarfile.open(folder / f"{name}-{version}.tar.gz", "w:gz") as archive:
+        entry = tarfile.TarInfo(f"{name}-{version}/PKG-INFO")
+        entry.size = len(text)
+        archive.addfile(entry, io.BytesIO(text))
 
 
 def environments_in(
@@ -98,6 +109,7 @@ async def test_the_versions_of_a_lock_are_taken_unless_it_is_older_than_the_mani
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()
+    sourced(links, "old", "1.0")
     for version in ("1.0", "2.0"):
         wheel(links, "tiny", version, f"VALUE = {version}\n")
     for version in ("7.0.0", PYTEST):
@@ -119,6 +131,9 @@ async def test_the_versions_of_a_lock_are_taken_unless_it_is_older_than_the_mani
     assert "the versions of the lock file were left aside" in note
     assert "tiny==1.0" in note, "the installer's own words"
     assert "`-e ../other` was left out" in note
+    output, note = await seen("tiny\nold\n")
+    assert output == "1.0 7.0.0\n", "one that has no wheel keeps no other from being there"
+    assert note.startswith("`old` was left out: it would have to be built")
 
 
 async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Path) -> None:

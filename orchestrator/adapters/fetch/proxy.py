@@ -261,13 +261,16 @@ def _has_shown(request: h11.Request, shown: bytes) -> bool:
 @contextlib.asynccontextmanager
 async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
     """What was written is sent, for a while; then the connection ends, whatever the other side does."""
+    ended = False
     try:
         yield
         writer.close()
         with contextlib.suppress(OSError):
             await asyncio.wait_for(writer.wait_closed(), CLOSE_S)
+            ended = True
     finally:
-        writer.transport.abort()
+        if not ended:  # a transport that has ended while something was still being sent cannot be asked again
+            writer.transport.abort()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
