@@ -66,12 +66,23 @@ def _copy(source: str, name: str, folder: int) -> None:
     if stat.S_ISLNK(told.st_mode):
         with suppress(FileExistsError):
             os.symlink(os.readlink(source), name, dir_fd=folder)
-    elif stat.S_ISREG(told.st_mode) and name not in os.listdir(folder):
+    elif stat.S_ISREG(told.st_mode) and not _is_there(name, folder):
         flags, half = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, f".{secrets.token_hex(6)}"
         fd = os.open(half, flags, told.st_mode & 0o777 | 0o600, dir_fd=folder)
         with os.fdopen(fd, "wb") as target, open(source, "rb") as content:
             shutil.copyfileobj(content, target)
+            target.flush()
+            # Its own time: make must not take it to be newer than the source that a story has changed.
+            os.utime(fd, ns=(told.st_atime_ns, told.st_mtime_ns))
         os.rename(half, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _is_there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def files_below(root: Path) -> set[str]:

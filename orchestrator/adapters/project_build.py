@@ -1,69 +1,71 @@
-"""What people's commands of `environment.build` make in a tree: again whenever the tree's files have changed."""
+"""What people's commands of `environment.build` make from a tree's own sources, beside what its build backend makes."""
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+import json
+import os
+import stat
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import remove_tree
-from orchestrator.adapters.generated_files import files_below, paths_in, put_back, take_new
-from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.testing import CommandResult
+from orchestrator.adapters.generated_files import paths_in, put_back, take_new
+from orchestrator.adapters.project_setup import Run, told_failure
 
-Run = Callable[[Path, str], Awaitable[CommandResult]]
-"""Runs a command in a tree with its environment, without a network."""
+_FILES = "files"
+_BUILT = "built.txt"
 
 
 class ProjectBuild:
-    """Keeps what the commands made in each tree in `folder`, on the file system of the trees.
+    """Runs the commands where files have changed since; what they made is kept in `folder`/<key> and put back."""
 
-    Only new files count: what a command changes in the repository's own files goes with the tree's next reset.
-    """
+    def __init__(self, folder: Path, commands: Sequence[str], timeout_s: float) -> None:
+        self._folder, self._commands, self._timeout_s = folder.absolute(), tuple(commands), timeout_s
+        self._locks: dict[str, asyncio.Lock] = {}
 
-    def __init__(self, folder: Path, commands: Sequence[str]) -> None:
-        self._folder, self._commands = folder.absolute(), commands
-        self._built: dict[Path, str] = {}
+    async def ensure(self, root: Path, key: str, run: Run) -> str:
+        """Have in `root` what the commands make of it; "" when it is there, else the failed one's output and end.
 
-    async def ensure(self, root: Path, run: Run) -> str:
-        """Have in `root` what the commands make of it; "" when it is there, else the failed one's output and its end.
-
-        Calls for one tree come one after the other.
+        As in a worktree of one's own, they find what they made before.
         """
-        if not self._commands:
-            return ""
-        kept = self._folder / hashlib.sha256(str(root).encode()).hexdigest()[:32]
-        made = await asyncio.to_thread(paths_in, kept)
-        digest = await asyncio.to_thread(_digest, root, made)
-        if self._built.get(root) != digest:
-            before = await asyncio.to_thread(_without, root, made)
+        place = self._folder / key
+        async with self._locks.setdefault(key, asyncio.Lock()):
+            before, tag = await asyncio.to_thread(self._look, root, place)
+            await asyncio.to_thread(put_back, place / _FILES, root)
+            if tag == await asyncio.to_thread(_read, place / _BUILT):
+                return ""
+            await asyncio.to_thread((place / _BUILT).unlink, missing_ok=True)
             for command in self._commands:
-                result = await run(root, command)
+                result = await run(root, command, timeout_s=self._timeout_s)
                 if not result.ok:
-                    how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
-                    return f"{result.output.rstrip()}\nenvironment.build: `{command}` failed ({how})".lstrip()
-            await asyncio.to_thread(remove_tree, kept)
-            await asyncio.to_thread(take_new, root, before, kept)
-            self._built[root] = digest
-        if await asyncio.to_thread(kept.is_dir):
-            await asyncio.to_thread(put_back, kept, root)
+                    return told_failure("build", command, result)
+            await asyncio.to_thread(_keep, root, before, place, tag)
         return ""
 
-
-def _without(root: Path, made: set[str]) -> set[str]:
-    """All paths, after what an earlier build made is taken away: what is out of date must not be taken for new."""
-    for path in sorted(made, reverse=True):
-        place = root / path
-        if place.is_symlink() or place.is_file():
-            place.unlink()
-        elif place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
-    return paths_in(root)
+    def _look(self, root: Path, place: Path) -> tuple[set[str], str]:
+        """The paths that are there without the commands, and what changes with the files at them."""
+        (place / _FILES).mkdir(parents=True, exist_ok=True)
+        before = paths_in(root) - paths_in(place / _FILES)
+        return before, _digest(root, before, self._commands)
 
 
-def _digest(root: Path, made: set[str]) -> str:
-    """Changes with the tree's files, but for tests and what a build made."""
-    found = hashlib.sha256()
-    for path in sorted(files_below(root) - made):
-        if not is_test_file(path) and not (root / path).is_symlink():
-            found.update(f"\0{path}\0".encode() + (root / path).read_bytes())
+def _digest(root: Path, paths: Collection[str], commands: Sequence[str]) -> str:
+    """By their sizes and times, as make does."""
+    found = hashlib.sha256(json.dumps(commands).encode())
+    for path in sorted(paths):
+        told = os.lstat(root / path)
+        if not stat.S_ISDIR(told.st_mode):
+            found.update(f"\0{path}\0{told.st_size}\0{told.st_mtime_ns}".encode("utf-8", "surrogateescape"))
     return found.hexdigest()
+
+
+def _keep(root: Path, before: Collection[str], place: Path, tag: str) -> None:
+    remove_tree(place / _FILES)
+    (place / _FILES).mkdir()
+    take_new(root, before, place / _FILES)
+    put_back(place / _FILES, root)
+    (place / _BUILT).write_text(tag, encoding="utf-8")
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""

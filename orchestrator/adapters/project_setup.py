@@ -56,10 +56,9 @@ class ProjectSetup:
     ) -> None:
         """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
         self._folder, self._base, self._own = folder.absolute(), base, own
+        self._variables, self._registry = variables, rules.registries.npm
         handed_on = {name: variables[name] for name in commands.install_env if name in variables}
         self._installer = Installer(variables, handed_on, rules.registries.pip)
-        registry = {} if rules.registries.npm is None else {"NPM_CONFIG_REGISTRY": rules.registries.npm}
-        self._npm = {**npm_variables(variables), **handed_on, **registry}
         self._timeout_s = commands.install_timeout_s
         self._lock = asyncio.Lock()
 
@@ -77,7 +76,7 @@ class ProjectSetup:
     async def _make(self, kept: Path, base: BaseCommit, run: Run) -> str:
         """Which command failed; "" also where the base has no environment, which whatever is run there will tell."""
         try:
-            env = {**self._npm, **await asyncio.to_thread(self._installer.for_commands), **self._own.env}
+            env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
             return f"environment.setup: {error}"
         begun = await asyncio.to_thread(begin, self._folder)
@@ -89,12 +88,17 @@ class ProjectSetup:
                 for command in self._own.setup:
                     result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
                     if not result.ok:
-                        return _failure(command, result)
+                        return told_failure("setup", command, result)
                 await asyncio.to_thread(take_new, tree, before, begun / _FILES)
             await asyncio.to_thread(put, begun, kept)
         finally:
             await asyncio.to_thread(remove_tree, begun)
         return ""
+
+    def _environment(self) -> dict[str, str]:
+        """Where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
+        npm = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
+        return {**npm_variables(self._variables), **self._installer.for_commands(), **npm, **self._own.env}
 
     def _digest(self, tree: str) -> str:
         own = self._own.model_dump(mode="json", exclude={"base", "base_timeout_s", "hosts"})
@@ -107,9 +111,10 @@ def _put_back(files: Path, root: Path) -> None:
         put_back(files, root)
 
 
-def _failure(command: str, result: CommandResult) -> str:
+def told_failure(setting: str, command: str, result: CommandResult) -> str:
+    """What a command of the setting printed, then how it ended."""
     how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
     lacking = _NOT_THERE.search(result.output) if result.exit_code == _NOT_FOUND else None
     more = f"; this machine has no `{lacking[1]}`: install it" if lacking else ""
     # Last, for only the end of what is printed is shown.
-    return f"{result.output.rstrip()}\nenvironment.setup: `{command}` failed ({how}){more}".lstrip()
+    return f"{result.output.rstrip()}\nenvironment.{setting}: `{command}` failed ({how}){more}".lstrip()

@@ -241,8 +241,11 @@ class ProjectRunner:
         """Have in the tree what setup and build make; the report of a run for which that could not be had."""
         if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
             return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
-        if self._build is not None and (failed := await self._build.ensure(root, partial(self._command, key=key))):
-            return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
+        if self._build is not None:
+            made = await self._pytest.environment(root, key)  # with what the project's own build makes
+            failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
+            if failed:
+                return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
         return None
 
     async def _command(

@@ -46,6 +46,13 @@ class EnvironmentSettings(Section):
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
 
+    @field_validator("python", mode="before")
+    @classmethod
+    def _quoted(cls, python: object) -> object:
+        if isinstance(python, int | float):  # YAML's 3.10 is 3.1
+            raise ValueError('write the version in quotes, as "3.12"')
+        return python
+
     @field_validator("setup", "build")
     @classmethod
     def _unprivileged(cls, commands: tuple[str, ...]) -> tuple[str, ...]:

@@ -52,7 +52,8 @@ def project_runner(
     pytest = PytestRunner(commands, venvs, settings.test, path)
     runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
-    build = ProjectBuild(folder / ".built", own.build)
+    limit = settings.commands.install_timeout_s
+    build = ProjectBuild(folder / ".built", own.build, limit) if own.build else None
     return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, tries=tries)
 
 

@@ -1,6 +1,7 @@
-"""`environment.setup`: run once on the base, with the network of fetching; what it makes is in every tree."""
+"""`environment.setup`, once per base with the network of fetching, and `.build`, in each tree whose files changed."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,8 +26,10 @@ FILES = {
 }
 
 
-def runner_in(folder: Path, repo: Path, tier: Tier, setup: list[str], **variables: str) -> ProjectRunner:
-    settings = Settings.model_validate({"environment": {"setup": setup}})
+def runner_in(
+    folder: Path, repo: Path, tier: Tier, setup: list[str], build: Sequence[str] = (), **variables: str
+) -> ProjectRunner:
+    settings = Settings.model_validate({"environment": {"setup": setup, "build": build}})
     environment = Environment(
         config_file=None,
         home=folder / "state",
@@ -99,6 +102,11 @@ async def test_a_failing_command_is_told_with_its_end_and_what_is_missing_by_nam
     assert [*(tmp_path / "state" / "environments" / "setup").iterdir()] == [], "nothing half-made is left"
 
 
+def test_a_version_of_python_is_no_number() -> None:
+    with pytest.raises((ConfigError, ValueError), match="in quotes"):
+        Settings.model_validate({"environment": {"python": 3.10}})
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -109,3 +117,45 @@ async def test_a_failing_command_is_told_with_its_end_and_what_is_missing_by_nam
 def test_system_packages_are_refused_by_name(command: str, said: str) -> None:
     with pytest.raises((ConfigError, ValueError), match=said):
         Settings.model_validate({"environment": {"setup": [command]}})
+
+
+MAKE = """import pathlib, uuid
+
+for line in pathlib.Path("words.txt").read_text().splitlines():
+    name, _, value = line.partition(" ")
+    pathlib.Path("made").mkdir(exist_ok=True)
+    pathlib.Path("made", f"{name}.py").write_text(f"VALUE = {int(value)}\\n")
+pathlib.Path("made", "stamp").write_text(str(uuid.uuid4()))
+"""
+BUILT = {
+    "words.txt": "tide 1\n",
+    "make.py": MAKE,
+    "test_it.py": "from made.tide import VALUE\n\n\ndef test_it():\n    assert VALUE == int(open('expected').read())\n",
+}
+
+
+@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
+async def test_a_build_runs_where_files_have_changed_and_its_files_are_put_back(tier: Tier, tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "repo", BUILT)
+    runner = runner_in(tmp_path, repo, tier, ["echo 1 > expected"], ["true", "python make.py"])
+    root = make_repo(tmp_path / "root", BUILT)
+    stamps = list[str]()
+    for _ in range(3):
+        report = await runner.run(root, files=["test_it.py"], key="S")
+        assert report.green, report.output
+        stamps.append((root / "made" / "stamp").read_text())
+        git(root, "clean", "-qfdx")  # as a reset of the tree does
+    assert len(set(stamps)) == 1, "nothing has changed, nothing is made"
+    (root / "words.txt").write_text("tide 12\n")
+    report = await runner.run(root, files=["test_it.py"], key="S")
+    assert (report.failed, "assert 12 == 1" in report.cases[0].message) == (1, True)
+    (root / "words.txt").write_text("tide wide\n")
+    report = await runner.run(root, files=["test_it.py"], key="S")
+    assert report.problem is RunProblem.BUILD_FAILED
+    assert report.output.endswith("environment.build: `python make.py` failed (exit code 1)")
+    assert "invalid literal for int() with base 10: 'wide'" in report.output
+    assert environment_cause(report, Place((), ())) is None, "a story's own files may be why"
+    assert "was not run" in (await runner.command(root, "true", key="S")).output
+    other = make_repo(tmp_path / "other", BUILT)
+    assert (await runner.run(other, files=["test_it.py"], key="T")).green
+    assert (other / "made" / "stamp").read_text() != stamps[0], "each tree has its own"

@@ -103,6 +103,13 @@ def test_a_project_is_installed_and_run_without_a_sprint_and_left_as_it_was(here
     code, rows, text = looked("--repo", str(repo))
     assert (code, rows["base"]["ok"], json.loads(text)["base"]["collected"]) == (1, False, 0)
     assert "No module named 'nosuch_package'" in rows["base"]["happened"]
+    made = "environment.setup=['echo X = 1 > nosuch_package.py']"
+    assert looked("--repo", str(repo), "--set", made)[0] == 0, "what a setup makes is there"
+    code, rows, _ = looked("--repo", str(repo), "--set", "environment.setup=['exit 3']")
+    assert (code, rows["environment"]["ok"], rows["base"]["ok"]) == (1, False, False)
+    assert "environment.setup: `exit 3` failed (exit code 3)" in rows["environment"]["happened"]
+    code, rows, _ = looked("--repo", str(repo), "--set", "environment.python='3.99'")
+    assert (code, "`3.99` is not installed; there are 3." in rows["environment"]["happened"]) == (1, True)
     assert looked("--repo", str(here / "gone"))[0] == 1
     assert not (here / "gone").exists()
 

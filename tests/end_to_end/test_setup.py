@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
-from orchestrator.errors import BaseUnusable
 from tests.package_index import registry
 from tests.support import Played, Team, make_repo, play, write_backlog
 
@@ -47,13 +44,3 @@ def test_what_setup_and_build_make_is_in_every_tree_and_in_no_commit(tmp_path: P
     there = set(played.tree("result"))
     assert there >= {"us_1.py", "grammar.txt"}
     assert not there & {"made.py", "data/fetched.txt"}
-
-
-def test_what_fails_is_told_with_its_output_before_anything_is_paid(tmp_path: Path) -> None:
-    with registry({"/words.txt": b"fetched words"}) as server, pytest.raises(BaseUnusable) as refused:
-        sprint(tmp_path / "setup", server.place, *SETTINGS)
-    assert "environment.setup failed" in str(refused.value)
-    assert "environment.hosts" in str(refused.value)
-    assert server.asked == []
-    with pytest.raises(BaseUnusable, match=r"environment.build failed(?s:.*)no such words"):
-        sprint(tmp_path / "build", "", 'environment.build=["echo no such words; exit 3"]')
