@@ -135,9 +135,8 @@ class PythonEnvironments:
         wanted = wanted.model_copy(update={"python": "" if interpreter.ours else interpreter.program})
         python = None if interpreter.ours else interpreter
         build, layer = self._built(root, place, projects, version, python), None
-        if any(one.system is not None and one.system.dynamic for one in projects) or not (
-            wanted.lines or wanted.python
-        ):
+        systems = [one.system for one in projects if one.system is not None]
+        if any(one.dynamic for one in systems) or not (wanted.lines or wanted.python or systems):
             built = await build
         else:  # at once: none needs the other
             built, layer = await asyncio.gather(build, self._layers.ensure(wanted))

@@ -33,6 +33,7 @@ from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
 _CONSTRAINTS = "constraints.txt"
+_COMPILER = Path(__file__).with_name("compile_packages.py")
 _LOCKED = "locked.txt"
 _LEFT_OUT = "left_out.txt"
 _NO_WHEELS = "no_wheels.txt"
@@ -129,10 +130,8 @@ class PythonLayers:
         own = _PYTEST if wanted.python or _names_pytest(wanted) else _own_pytest()
         if wanted.runner and (failed := await self._add_runner(begun, wanted, own, env)):
             return failed
-        # A file that cannot be compiled (a template, say) is no error here: it is one for whoever imports it.
-        moved = ("-s", str(begun), "-p", str(layer))
-        argv = [str(python), "-I", "-m", "compileall", "-qq", "-j", "0", *moved]
-        argv.append(str(await asyncio.to_thread(packages_of, begun)))
+        packages = await asyncio.to_thread(packages_of, begun)
+        argv = [str(python), "-I", str(_COMPILER), str(packages), str(begun), str(layer)]
         await self._run(argv, begun, {}, python=wanted.python)
         return None
 
@@ -152,7 +151,7 @@ class PythonLayers:
         self, argv: Sequence[str], begun: Path, env: dict[str, str], *, python: str, fetch: bool = False
     ) -> CommandResult:
         """`python`: the interpreter's program that the environment is made of; "" for ours."""
-        access = Access(fetch=fetch, readable=interpreter_folders(python))
+        access = Access(fetch=fetch, readable=(_COMPILER, *interpreter_folders(python)))
         result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
             await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))

@@ -62,6 +62,7 @@ def expected(index: Server, tmp_path_factory: pytest.TempPathFactory) -> list[st
     root = project(folder)
     found = asyncio.run(ensure(folder / "kept", root, index.url))
     assert (found.problem, found.note) == (None, "")
+    assert any("tiny/__pycache__/" in name for name in files(folder / "kept")), "compiled once, for all"
     return files(folder / "kept")
 
 
@@ -83,8 +84,9 @@ def started(kept: Path, root: Path, index: Server, *moment: str) -> "subprocess.
 
 def killed(child: "subprocess.Popen[bytes]", kept: Path) -> None:
     """Wait for its death, and for that of what it has started."""
-    said = child.communicate(timeout=60)[0]
-    assert child.returncode == -9, said.decode()
+    if child.returncode is None:
+        child.communicate(timeout=60)
+    assert child.returncode == -9
     while any(str(kept).encode() in command for command in commands()):
         time.sleep(0.01)
 
@@ -105,12 +107,13 @@ async def test_killed_again_and_again(index: Server, expected: list[str], tmp_pa
     def torment(event: int) -> bool:
         """Whether it ended by itself; else the next one begins with what is left."""
         child = started(kept, root, index, *[r"kept/"] * event)
-        if ended := child.wait(60) == 0:
+        child.communicate(timeout=60)
+        if child.returncode == 0:
             assert files(kept) == expected
             shutil.rmtree(kept)
         else:
             killed(child, kept)
-        return ended
+        return child.returncode == 0
 
     ended = [await asyncio.to_thread(torment, event) for event in range(1, 2000, 17)]
     assert any(ended)
