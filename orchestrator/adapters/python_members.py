@@ -3,6 +3,7 @@
 import functools
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
 from typing import Any, NamedTuple
@@ -65,10 +66,14 @@ def _read(root: Path, setups: Mapping[str, str], chosen: Chosen) -> Requirements
 
 def _place(root: Path, base: str, member: Member) -> str | None:
     """The folder of a project of the repository, "" for its root; None where there is no such project."""
+    places = []
     if member.folder:
         places = [normpath(f"{base}/{member.folder}" if base else member.folder)]
     else:
-        places = [place for place in _workspace(root, base) if _name(root / place) == member.name]
+        with suppress(
+            ValueError, TypeError, AttributeError, LookupError, NotImplementedError
+        ):  # a manifest that says nonsense
+            places = [place for place in _workspace(root, base) if _name(root / place) == member.name]
     for place in places:
         inside = (root / place).resolve().is_relative_to(root.resolve())
         if inside and any(name in _MANIFESTS for name in root_files(root / place)):

@@ -77,6 +77,15 @@ def test_projects_of_one_repository_are_installed_with_each_other(
     assert gone.startswith("pyproject.toml: `shop-gone` was left out")
 
 
+@pytest.mark.parametrize("members", ["3", "[3]", "['']", "['/etc/*', '**/..']", "'packages'"])
+def test_a_workspace_that_says_nonsense_has_no_members(members: str, tmp_path: Path) -> None:
+    text = ROOT.replace('["packages/*", "../*"]', members)
+    root = tree(tmp_path, {"pyproject.toml": text, "packages/base/pyproject.toml": "project = 3\n"})
+    found, projects = gather_all(root, "", {}, Chosen())
+    assert [one.folder for one in projects] == [""]
+    assert len(found.left_out) == 3
+
+
 def test_nothing_outside_the_repository_is_a_member(tmp_path: Path) -> None:
     outside = tree(tmp_path / "outside", {"pyproject.toml": "[project]\nname = 'x'\ndependencies = ['evil']\n"})
     root = tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./absent\n"})
