@@ -46,6 +46,7 @@ _PLAN = {
     "breakdown.binary_file": "No binary files",
     "breakdown.too_many_files": "At most three files in a task",
     "breakdown.undeclared_package": "Declare packages",
+    "breakdown.unavailable_package": "a name and a version of the usual index",
     "breakdown.package_source": "never an address, a path or another package's name",
 }
 _BUILD = {
