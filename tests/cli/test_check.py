@@ -23,11 +23,12 @@ RUN_ONLY = {
     "contract.submodule",
     "contract.mode",
     "breakdown.conflict_overridden",
+    "breakdown.unavailable_package",
     "delivery.gone_import",
     "delivery.masked_secret",
 }
-"""Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, and on what
-a person said before."""
+"""Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
+person said before, and on what a registry has."""
 TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 """Rules that are never more than told."""
 CODES = sorted(
