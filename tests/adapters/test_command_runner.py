@@ -170,7 +170,7 @@ async def test_cancelling_ends_the_tree_before_it_goes_on(box: Sandbox, tmp_path
 
 async def test_many_at_once_stay_apart_and_slots_bound_them(box: Sandbox, tmp_path: Path) -> None:
     runner = LimitedCommandRunner(CommandSettings(), PATH, slots=asyncio.Semaphore(2), sandbox=box)
-    text = "mkdir run-$N; test $(ls -d run-* | wc -l) -le 2 || echo crowd; echo $N; sleep 0.1; rmdir run-$N; exit $N"
+    text = "mkdir run-$N; set -- run-*; test $# -le 2 || echo crowd; echo $N; sleep 0.1; rmdir run-$N; exit $N"
     results = await asyncio.gather(*(shell(runner, text, tmp_path, {"N": str(n)}) for n in range(6)))
     assert [(result.exit_code, result.output) for result in results] == [(n, f"{n}\n") for n in range(6)]
 
