@@ -8,6 +8,9 @@ import compileall
 import os
 import sys
 
+_MOST = 8
+"""Processes; with more of them a container's limit on processes and its disk are what is waited for."""
+
 
 def main() -> None:
     """One process per processor. A file that cannot be compiled is no error: it is one for whoever imports it."""
@@ -15,7 +18,7 @@ def main() -> None:
     walked = os.walk(folder)
     files = [os.path.join(place, name) for place, _, names in walked for name in names if name.endswith(".py")]
     files.sort(key=os.path.getsize)  # so that each process has as much to do
-    count = os.cpu_count() or 1
+    count = min(len(os.sched_getaffinity(0)), _MOST) if hasattr(os, "sched_getaffinity") else 1
     for number in range(count):
         if os.fork() == 0:
             for file in files[number::count]:

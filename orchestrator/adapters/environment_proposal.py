@@ -218,12 +218,12 @@ def _workflow(text: str) -> Iterator[tuple[str, str]]:
     data = yaml.safe_load(text)
     for job in data.get("jobs", {}).values():
         steps = job.get("steps", ())
-        if not any(RUNS_TESTS.search(str(step.get("run", ""))) for step in steps):
+        scripts = [script if isinstance(script := step.get("run"), str) else "" for step in steps]
+        if not any(map(RUNS_TESTS.search, scripts)):
             continue
         yield from _variables(data.get("env"))
         yield from _variables(job.get("env"))
-        for step in steps:
-            script = str(step.get("run", ""))
+        for step, script in zip(steps, scripts, strict=True):
             if RUNS_TESTS.search(script):
                 yield from _variables(step.get("env"))
                 return

@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,8 +31,16 @@ def take_new(root: Path, before: Collection[str], kept: Path) -> None:
         for name in (*inner, *names):
             if place + name not in before and (place or name != ".git"):
                 (kept / place).mkdir(parents=True, exist_ok=True)
+                _make_movable(root / place / name)
                 os.rename(root / place / name, kept / place / name)
         inner[:] = [name for name in inner if place + name in before]
+
+
+def _make_movable(path: Path) -> None:
+    """A folder that its owner may not write, such as Go's of modules, is not moved to another parent."""
+    told = path.lstat()
+    if stat.S_ISDIR(told.st_mode):
+        path.chmod(stat.S_IMODE(told.st_mode) | stat.S_IRWXU)
 
 
 def put_back(kept: Path, root: Path, *, folders: bool = True) -> None:
@@ -85,26 +93,18 @@ def _is_there(name: str, folder: int) -> bool:
     return True
 
 
-def files_below(root: Path) -> set[str]:
-    """Paths of a project's files: neither hidden ones nor those of packages, caches and folders of builds."""
-    return set(_walked(root))
-
-
 def file_states(root: Path) -> dict[str, tuple[int, ...]]:
-    """Those of `files_below`, each with what changes with its content."""
+    """Paths of a project's files, each with what changes with its content; neither hidden ones nor those of packages,
+    caches and folders of builds."""
     found: dict[str, tuple[int, ...]] = {}
-    for path in _walked(root):
-        with suppress(OSError):
-            state = (root / path).lstat()
-            found[path] = (state.st_ino, state.st_size, state.st_mtime_ns)
-    return found
-
-
-def _walked(root: Path) -> Iterator[str]:
     for folder, inner, names in os.walk(root):
         inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
-        place = os.path.relpath(folder, root)
-        yield from (name if place == "." else f"{place}/{name}" for name in names if not name.startswith("."))
+        for name in names:
+            with suppress(OSError):
+                state = os.lstat(os.path.join(folder, name))
+                if not name.startswith("."):
+                    found[_prefix(folder, root) + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
+    return found
 
 
 def _prefix(folder: str, root: Path) -> str:

@@ -20,7 +20,10 @@ OLDEST = Version("3.11")
 """Older ones cannot be told to keep what lies beside the tests from standing in for the test runner (`-P`)."""
 _NAMED = re.compile(r"python3\.\d+")
 _MANAGED = ("~/.pyenv/versions/*/bin/python", "~/.local/share/uv/python/*/bin/python3")
-_PROBE = "import json, os, sys; print(json.dumps([sys.version, os.path.realpath(sys.executable)]))"
+_PROBE = """
+import json, os, sys, venv
+print(json.dumps([sys.implementation.name, os.path.realpath(sys.executable), sys.version, sys.base_prefix]))
+"""
 
 
 class Interpreter(NamedTuple):
@@ -29,6 +32,8 @@ class Interpreter(NamedTuple):
     program: str
     version: str
     """`sys.version`."""
+    readable: tuple[str, ...] = ()
+    """What it must read to run; ours may."""
 
     @property
     def number(self) -> Version:
@@ -40,6 +45,12 @@ class Interpreter(NamedTuple):
         """Whether tests can be run with it."""
         return self.number >= OLDEST
 
+    def fits(self, requires: str) -> bool:
+        """Whether a project's `requires-python` allows it; one that says nonsense does: who installs it says so."""
+        with suppress(InvalidSpecifier):
+            return SpecifierSet(requires).contains(self.number)
+        return True
+
     @property
     def markers(self) -> dict[str, str]:
         """What the markers of requirements may ask of it."""
@@ -48,7 +59,7 @@ class Interpreter(NamedTuple):
     @property
     def ours(self) -> bool:
         """Whether it is the one of this process."""
-        return self == our_interpreter()
+        return self.program == our_interpreter().program
 
 
 @functools.cache
@@ -83,38 +94,44 @@ def chosen_interpreter(asked: str, path: str) -> Interpreter:
 
 def fitting_interpreter(requires: str, path: str) -> Interpreter | None:
     """One that a project's `requires-python` allows, ours where that does; None where none is installed."""
-    try:
-        allowed = SpecifierSet(requires)
-    except InvalidSpecifier:  # whoever installs the project says so
+    if our_interpreter().fits(requires):
         return our_interpreter()
-    if allowed.contains(our_interpreter().number):
-        return our_interpreter()
-    fitting = [one for one in installed(path) if one.usable and allowed.contains(one.number)]
+    fitting = [one for one in installed(path) if one.usable and one.fits(requires)]
     return max(fitting, key=lambda one: one.number, default=None)
 
 
-@functools.lru_cache(maxsize=8)
 def installed(path: str) -> tuple[Interpreter, ...]:
-    """Ours, those on `path`, and those of pyenv and uv."""
+    """Ours, those on `path`, and those of pyenv and uv; one by each program."""
     programs = dict.fromkeys(os.path.realpath(one) for one in _on_path(path, _NAMED))
     for pattern in _MANAGED:
         folder, _, rest = os.path.expanduser(pattern).partition("/*/")
         programs |= dict.fromkeys(os.path.realpath(one) for one in sorted(Path(folder).glob(f"*/{rest}")))
-    found = dict.fromkeys([our_interpreter(), *filter(None, map(_probed, programs))])
-    return tuple(found)
+    found = [one for one in map(_probed, programs) if one is not None and not one.ours]
+    return tuple({one.program: one for one in (our_interpreter(), *found)}.values())
 
 
 def _on_path(path: str, name: re.Pattern[str]) -> Iterator[str]:
-    for folder in filter(None, path.split(":")):
+    for folder in filter(os.path.isabs, path.split(":")):  # others are of wherever we run, maybe of a story
         with suppress(OSError):
             yield from (f"{folder}/{entry}" for entry in sorted(os.listdir(folder)) if name.fullmatch(entry))
 
 
 def _probed(program: str) -> Interpreter | None:
-    """None for what is no Python that runs, such as pyenv's stand-in for a version that is not chosen."""
+    """None for what is no CPython that runs, such as pyenv's stand-in for a version that is not chosen."""
+    with suppress(OSError):
+        return _asked(program, os.stat(program).st_mtime_ns)
+    return None
+
+
+@functools.lru_cache(maxsize=128)
+def _asked(program: str, _changed: int) -> Interpreter | None:
     try:
         told = subprocess.run([program, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=20, check=True)
-        version, place = json.loads(told.stdout)
+        kind, place, version, prefix = json.loads(told.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return Interpreter(place, version)
+    if kind != "cpython":
+        return None
+    # Not the prefix itself: of a Python in `~/.local` or `/opt` it holds more than Python.
+    below = [f"{prefix}/{name}" for name in ("bin", "lib", "include")]
+    return Interpreter(place, version, (place, *filter(os.path.isdir, below)))

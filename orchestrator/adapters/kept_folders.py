@@ -35,9 +35,10 @@ def begin(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for left in leftovers(folder, _BEGUN):
         remove_tree(left)
-    for kept in _unused(folder):
+    for kept, used in _unused(folder):
         with suppress(OSError):  # another process was first
-            remove_tree(kept.rename(_temporary(folder)))  # renamed: nobody takes what is half removed
+            if (kept / _MADE).stat().st_mtime == used:  # nobody asked for it meanwhile
+                remove_tree(kept.rename(_temporary(folder)))  # renamed: nobody takes what is half removed
     begun = _temporary(folder)
     begun.mkdir()
     return begun
@@ -58,8 +59,8 @@ def _temporary(folder: Path) -> Path:
     return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
 
 
-def _unused(folder: Path) -> list[Path]:
-    """Those that nobody asked for long enough, and of the others as many as are too many."""
+def _unused(folder: Path) -> list[tuple[Path, float]]:
+    """Those that nobody asked for long enough, and of the others as many as are too many; each with when it was."""
     found = []
     for made in folder.glob(f"*/{_MADE}"):
         with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
@@ -68,5 +69,5 @@ def _unused(folder: Path) -> list[Path]:
     for used, size, kept in sorted(found, reverse=True):
         total += size
         if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
-            unused.append(kept)
+            unused.append((kept, used))
     return unused

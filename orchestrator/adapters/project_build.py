@@ -6,6 +6,7 @@ import json
 import os
 import stat
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import remove_tree
@@ -13,7 +14,8 @@ from orchestrator.adapters.generated_files import paths_in, put_back, take_new
 from orchestrator.adapters.project_setup import Run, told_failure
 
 _FILES = "files"
-_BUILT = "built.txt"
+_BUILT = "built.json"
+"""The tag and the paths of the sources, when the commands ran the last time."""
 
 
 class ProjectBuild:
@@ -31,10 +33,13 @@ class ProjectBuild:
         place = self._folder / key
         async with self._locks.setdefault(key, asyncio.Lock()):
             before, tag = await asyncio.to_thread(self._look, root, place)
+            built, sources = await asyncio.to_thread(_read, place / _BUILT)
+            if not sources <= before:  # nobody knows what was made of the one that is gone
+                await asyncio.to_thread(remove_tree, place / _FILES)
             await asyncio.to_thread(put_back, place / _FILES, root)
-            if tag == await asyncio.to_thread(_read, place / _BUILT):
+            if built == tag:
                 return ""
-            await asyncio.to_thread((place / _BUILT).unlink, missing_ok=True)
+            await asyncio.to_thread(_write, place / _BUILT, "", before)
             for command in self._commands:
                 result = await run(root, command, timeout_s=self._timeout_s)
                 if not result.ok:
@@ -64,8 +69,15 @@ def _keep(root: Path, before: Collection[str], place: Path, tag: str) -> None:
     (place / _FILES).mkdir()
     take_new(root, before, place / _FILES)
     put_back(place / _FILES, root)
-    (place / _BUILT).write_text(tag, encoding="utf-8")
+    _write(place / _BUILT, tag, before)
 
 
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
+def _write(path: Path, tag: str, sources: Collection[str]) -> None:
+    path.write_text(json.dumps([tag, sorted(sources)]), encoding="utf-8")
+
+
+def _read(path: Path) -> tuple[str, set[str]]:
+    with suppress(FileNotFoundError, ValueError):  # half of one that a kill left tells nothing
+        tag, sources = json.loads(path.read_text(encoding="utf-8"))
+        return tag, set(sources)
+    return "", set()

@@ -74,7 +74,7 @@ class ProjectSetup:
         return failed
 
     async def _make(self, kept: Path, base: BaseCommit, run: Run) -> str:
-        """Which command failed; "" also where the base has no environment, which whatever is run there will tell."""
+        """Which command failed, if one did."""
         try:
             env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
@@ -82,8 +82,9 @@ class ProjectSetup:
         begun = await asyncio.to_thread(begin, self._folder)
         try:
             async with base.checkout(begun) as tree:
-                if not (await run(tree, ":")).ok:
-                    return ""
+                begins = await run(tree, ":")
+                if not begins.ok:
+                    return told_failure("setup", ":", begins)
                 before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
                 for command in self._own.setup:
                     result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)

@@ -5,7 +5,7 @@ import errno
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from pathlib import Path
 
 from packaging.utils import canonicalize_name
@@ -24,7 +24,7 @@ from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, note
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
-from orchestrator.adapters.python_venv import interpreter_folders, is_joined, join, mark_joined
+from orchestrator.adapters.python_venv import is_joined, join, mark_joined
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import NO_ROOM
@@ -103,6 +103,8 @@ class PythonEnvironments:
         async with self._locks.setdefault(str(place), asyncio.Lock()):
             try:
                 return await self._ensure(root, part, place, facts.below(part), facts.version)
+            except ConfigError as error:
+                return EnvironmentResult(python=None, problem=str(error))
             except OSError as error:
                 if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
                     raise
@@ -120,7 +122,12 @@ class PythonEnvironments:
         if refusals := tuple(refused_packages(new, self._packages)):
             return NotInstalled(problem="; ".join(refusals))
         lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
-        return await self._layers.refusal(wanted.model_copy(update={"lines": lines, "locked": ()}), new)
+        try:
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            asked = wanted.model_copy(update={"lines": lines, "locked": (), "python": python})
+            return await self._layers.refusal(asked, new)
+        except ConfigError as error:
+            return NotInstalled(problem=str(error))
 
     async def _ensure(
         self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
@@ -128,20 +135,16 @@ class PythonEnvironments:
         wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
-        try:
-            interpreter = await asyncio.to_thread(self._interpreter, wanted.requires_python)
-        except ConfigError as error:
-            return EnvironmentResult(python=None, problem=str(error))
-        wanted = wanted.model_copy(update={"python": "" if interpreter.ours else interpreter.program})
-        python = None if interpreter.ours else interpreter
+        python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+        wanted = wanted.model_copy(update={"python": python})
         build, layer = self._built(root, place, projects, version, python), None
         systems = [one.system for one in projects if one.system is not None]
         if any(one.dynamic for one in systems) or not (wanted.lines or wanted.python or systems):
             built = await build
         else:  # at once: none needs the other
-            built, layer = await asyncio.gather(build, self._layers.ensure(wanted))
+            built, layer = await _both(build, self._layers.ensure(wanted))
         wheels = [one.wheel for one in built if one.wheel is not None]
-        if not wanted.lines and not wheels and interpreter.ours:
+        if not wanted.lines and not wheels and python is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
         requires = [line for one in built for line in one.requires]
         if refusals := tuple(refused_packages(_names(requires), self._packages)):
@@ -153,17 +156,19 @@ class PythonEnvironments:
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
-        access = Access(readable=(venv, layer, *interpreter_folders(wanted.python)))
+        access = Access(readable=(venv, layer, *map(Path, python.readable if python is not None else ())))
         problem = await self._installed(place, venv, layer, built, access)
         note = await asyncio.to_thread(_note, wanted, built, layer)
         note = "\n".join(filter(None, (problem, note)))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
 
-    def _interpreter(self, requires: str) -> Interpreter:
-        """What people ask for, else what the project allows. Raises ConfigError."""
+    def _other_python(self, requires: str) -> Interpreter | None:
+        """What people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""
         if self._python:
-            return chosen_interpreter(self._python, self._path)
-        return fitting_interpreter(requires, self._path) or our_interpreter()
+            found = chosen_interpreter(self._python, self._path)
+        else:
+            found = fitting_interpreter(requires, self._path) or our_interpreter()
+        return None if found.ours else found
 
     async def _built(
         self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
@@ -194,10 +199,25 @@ class PythonEnvironments:
         return ""
 
 
+async def _both(
+    build: Awaitable[list[Built]], packages: Awaitable[Path | NotInstalled]
+) -> tuple[list[Built], Path | NotInstalled]:
+    """What both give, at once. Where one raises, the other is not left at work."""
+    built, layer = await asyncio.gather(build, packages, return_exceptions=True)
+    if isinstance(built, BaseException):
+        raise built
+    if isinstance(layer, BaseException):
+        raise layer
+    return built, layer
+
+
 def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
     """Blocks."""
     told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
-    told += [f"run with {wanted.python}, as the project or environment.python asks"] if wanted.python else []
+    if wanted.python is not None:
+        told.append(f"run with {wanted.python.program}, as the project or environment.python asks")
+    elif not our_interpreter().fits(wanted.requires_python):
+        told.append(f"run with Python {our_interpreter().number}, though the project is for {wanted.requires_python}")
     told += notes_on(layer) if layer is not None else []
     return "\n".join([*told, *wanted.left_out])
 

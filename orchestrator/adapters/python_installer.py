@@ -43,17 +43,13 @@ class Installer:
 
     def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
         """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
-        self._variables, self._handed_on, self._registry = variables, handed_on, registry
-
-    @property
-    def _uv(self) -> str | None:
-        return uv_program()
+        self._variables, self._handed_on, self.registry = variables, handed_on, registry
 
     def install(self, python: Path, *what: str, offline: bool = False) -> list[str]:
         """Install `what` (requirements, `-r FILE`, files of wheels) for the interpreter of an environment."""
-        if self._uv is not None:
+        if (uv := uv_program()) is not None:
             where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
-            argv = [self._uv, "pip", "install", "--python", str(python), "--no-build", "--no-progress", *where]
+            argv = [uv, "pip", "install", "--python", str(python), "--no-build", "--no-progress", *where]
         else:
             # Not by the environment's own interpreter, which would run what packages have in files of paths.
             argv = [sys.executable, "-I", "-m", "pip", "install", "--prefix", str(python.parent.parent)]
@@ -63,22 +59,22 @@ class Installer:
 
     def leave_out(self, packages: Path) -> list[str]:
         """Options by which the packages that a file names are not installed; pip has none."""
-        return ["--override", str(packages)] if self._uv is not None else []
+        return ["--override", str(packages)] if uv_program() is not None else []
 
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
-        return self._as_uv() if self._uv is not None else self._as_pip()
+        return self._as_uv() if uv_program() is not None else self._as_pip()
 
     def for_commands(self) -> dict[str, str]:
         """Variables for commands of people, who may call either. Blocks; raises ConfigError as `environment`."""
         return {**self._as_pip(), **self._as_uv()}
 
     def _as_uv(self) -> dict[str, str]:
-        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        registry = {} if self.registry is None else {"UV_DEFAULT_INDEX": self.registry}
         return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def _as_pip(self) -> dict[str, str]:
-        registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
+        registry = {} if self.registry is None else {"PIP_INDEX_URL": self.registry}
         return {**_as_pip(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def alone(self) -> dict[str, str]:

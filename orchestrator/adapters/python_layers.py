@@ -24,11 +24,10 @@ from orchestrator.adapters.free_disk import raise_if_full
 from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
-from orchestrator.adapters.python_venv import interpreter_folders, make_venv, packages_of
+from orchestrator.adapters.python_venv import make_venv, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
-from orchestrator.errors import ConfigError
 from orchestrator.ports import CommandRunner
 
 _PYTEST = "pytest"
@@ -39,6 +38,8 @@ _LEFT_OUT = "left_out.txt"
 _NO_WHEELS = "no_wheels.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
 _UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
+_UNSOLVED = re.compile(r"No solution found|ResolutionImpossible|No matching distribution found")
+"""What uv and pip say where versions do not go together. Whatever else happened says nothing about a lock file."""
 _NO_WHEEL = "would have to be built, and only ready-made packages (wheels) are installed"
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
@@ -64,9 +65,9 @@ class PythonLayers:
     async def ensure(self, wanted: Requirements) -> Path | NotInstalled:
         """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
 
-        Raises OSError where the disk is full.
+        Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
-        digest = await asyncio.to_thread(_digest, wanted)
+        digest = await asyncio.to_thread(_digest, wanted, self._installer.registry)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if await asyncio.to_thread(is_used, layer):
@@ -82,15 +83,15 @@ class PythonLayers:
         return failed or layer
 
     async def refusal(self, wanted: Requirements, new: Collection[str]) -> NotInstalled | None:
-        """Why these packages, among them `new` ones, cannot be had, None when they can; nothing is installed."""
-        try:
-            env = await asyncio.to_thread(self._installer.environment)
-        except ConfigError as error:
-            return NotInstalled(problem=str(error))
+        """Why these packages, among them `new` ones, cannot be had, None when they can; nothing is installed.
+
+        Raises as `ensure`.
+        """
+        env = await asyncio.to_thread(self._installer.environment)
         begun = await asyncio.to_thread(begin, self._folder)
         try:
             await asyncio.to_thread(_prepare, begun, wanted)
-            told = await self._fetch(begun, wanted, env, "--dry-run")
+            told = await self._fetch(begun, wanted, env, *_listed(begun, wanted), "--dry-run")
             unbuilt = {*map(canonicalize_name, new)} & {*await asyncio.to_thread(_unbuilt, begun)}
         finally:
             await asyncio.to_thread(remove_tree, begun)
@@ -98,41 +99,29 @@ class PythonLayers:
             return NotInstalled(problem=" ".join(f"`{name}` {_NO_WHEEL}." for name in sorted(unbuilt)))
         return None if told.ok else _failure("The packages cannot be installed", told)
 
-    def _listed(self, begun: Path, wanted: Requirements) -> list[str]:
-        """The command line that installs what is wanted."""
-        _, options = options_of(wanted.lines)
-        listed = [*options, *self._limits(begun), "-r", str(begun / "requirements.txt")]
-        return self._installer.install(begun / "venv" / "bin" / "python", *listed)
-
-    def _limits(self, begun: Path) -> list[str]:
+    async def _fetch(self, begun: Path, wanted: Requirements, env: dict[str, str], *what: str) -> CommandResult:
+        """Install `what`, and do without what keeps it all from being had: a package without a wheel, a lock that does
+        not go together with the manifests any more."""
         limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED)]
-        return [*limits, *self._installer.leave_out(begun / _LEFT_OUT)]
-
-    async def _fetch(self, begun: Path, wanted: Requirements, env: dict[str, str], *options: str) -> CommandResult:
-        """Install what is wanted, and do without what keeps it all from being had: a package without a wheel, a lock
-        that does not go together with the manifests any more."""
-        argv = [*self._listed(begun, wanted), *options]
+        limits += self._installer.leave_out(begun / _LEFT_OUT)
+        argv = self._installer.install(begun / "venv" / "bin" / "python", *limits, *what)
         while True:
-            fetched = await self._run(argv, begun, env, python=wanted.python, fetch=True)
+            fetched = await self._run(argv, begun, wanted, env, fetch=True)
             if fetched.ok or fetched.limit or not await asyncio.to_thread(_does_without, begun, fetched.output):
                 return fetched
 
     async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
         """Packages are installed without running anything of them; they are compiled where there is no network."""
-        installer, python = self._installer, begun / "venv" / "bin" / "python"
-        try:
-            env = await asyncio.to_thread(installer.environment)
-        except ConfigError as error:
-            return NotInstalled(problem=str(error))
-        fetched = await self._fetch(begun, wanted, env) if wanted.lines else None
+        python, env = begun / "venv" / "bin" / "python", await asyncio.to_thread(self._installer.environment)
+        fetched = await self._fetch(begun, wanted, env, *_listed(begun, wanted)) if wanted.lines else None
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
-        own = _PYTEST if wanted.python or _names_pytest(wanted) else _own_pytest()
+        own = _PYTEST if wanted.python is not None or _names_pytest(wanted) else _own_pytest()
         if wanted.runner and (failed := await self._add_runner(begun, wanted, own, env)):
             return failed
         packages = await asyncio.to_thread(packages_of, begun)
         argv = [str(python), "-I", str(_COMPILER), str(packages), str(begun), str(layer)]
-        await self._run(argv, begun, {}, python=wanted.python)
+        await self._run(argv, begun, wanted, {})
         return None
 
     async def _add_runner(
@@ -140,22 +129,27 @@ class PythonLayers:
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            argv = self._installer.install(begun / "venv" / "bin" / "python", *self._limits(begun), runner)
-            added = await self._run(argv, begun, env, python=wanted.python, fetch=True)
+            added = await self._fetch(begun, wanted, env, runner)
             if not added.ok:
                 return _failure(f"{runner} could not be added", added)
         await asyncio.to_thread(_add_pip, begun)
         return None
 
     async def _run(
-        self, argv: Sequence[str], begun: Path, env: dict[str, str], *, python: str, fetch: bool = False
+        self, argv: Sequence[str], begun: Path, wanted: Requirements, env: dict[str, str], *, fetch: bool = False
     ) -> CommandResult:
-        """`python`: the interpreter's program that the environment is made of; "" for ours."""
-        access = Access(fetch=fetch, readable=(_COMPILER, *interpreter_folders(python)))
+        readable = wanted.python.readable if wanted.python is not None else ()
+        access = Access(fetch=fetch, readable=(_COMPILER, *map(Path, readable)))
         result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
         if not result.ok:
             await asyncio.to_thread(raise_if_full, result.output, self._folder, Path(tempfile.gettempdir()))
         return result
+
+
+def _listed(begun: Path, wanted: Requirements) -> list[str]:
+    """What is wanted, for a command line."""
+    _, options = options_of(wanted.lines)
+    return [*options, "-r", str(begun / "requirements.txt")]
 
 
 def notes_on(layer: Path) -> list[str]:
@@ -184,11 +178,13 @@ def _does_without(begun: Path, told: str) -> bool:
         for name, line in ((_NO_WHEELS, f"{unbuilt[1]}\n"), (_LEFT_OUT, _never(unbuilt[1]))):
             with (begun / name).open("a", encoding="utf-8") as file:
                 file.write(line)
-    elif locked:
+    elif locked and (unbuilt is not None or _UNSOLVED.search(told)):
         (begun / _LOCKED).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
         if unbuilt is None:
             (begun / _LEFT_ASIDE).write_text(told[-_TOLD:], encoding="utf-8")
-    return unbuilt is not None or bool(locked)
+    else:
+        return False
+    return True
 
 
 def _never(name: str) -> str:
@@ -206,8 +202,8 @@ def _own_pytest() -> str:
     return f"{_PYTEST}=={importlib.metadata.version(_PYTEST)}"
 
 
-def _digest(wanted: Requirements) -> str:
-    """Changes with the requirements, the interpreter, the test runner that is added, and what installs them."""
+def _digest(wanted: Requirements, registry: str | None) -> str:
+    """Changes with the requirements, the interpreter, the test runner that is added, what installs them from where."""
     content = [
         wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"}),
         sys.version,
@@ -215,6 +211,7 @@ def _digest(wanted: Requirements) -> str:
         os.path.realpath(sys.executable),
         _own_pytest(),
         uv_program() is None,
+        registry,
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -227,7 +224,7 @@ def _prepare(begun: Path, wanted: Requirements) -> None:
     (begun / _CONSTRAINTS).write_text("\n".join(limits) + "\n", encoding="utf-8")
     (begun / _LOCKED).write_text("".join(f"{line}\n" for line in wanted.locked), encoding="utf-8")
     (begun / _LEFT_OUT).write_text("".join(map(_never, wanted.without)), encoding="utf-8")
-    make_venv(begun / "venv", wanted.python)
+    make_venv(begun / "venv", wanted.python.program if wanted.python is not None else "")
 
 
 def _has(layer: Path, name: str) -> bool:

@@ -16,6 +16,8 @@ from orchestrator.adapters.python_requirements import FOLDERS, Chosen, Member, R
 from orchestrator.adapters.tree_reading import read_text, root_files
 
 _MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
+_NONSENSE = (ValueError, TypeError, AttributeError, LookupError, NotImplementedError, RuntimeError, OSError)
+"""What manifests raise that say nonsense: no text where one must be, a path with a NUL, links in a circle."""
 
 
 class LocalProject(NamedTuple):
@@ -66,18 +68,15 @@ def _read(root: Path, setups: Mapping[str, str], chosen: Chosen) -> Requirements
 
 def _place(root: Path, base: str, member: Member) -> str | None:
     """The folder of a project of the repository, "" for its root; None where there is no such project."""
-    places = []
-    if member.folder:
-        places = [normpath(f"{base}/{member.folder}" if base else member.folder)]
-    else:
-        with suppress(
-            ValueError, TypeError, AttributeError, LookupError, NotImplementedError
-        ):  # a manifest that says nonsense
-            places = [place for place in _workspace(root, base) if _name(root / place) == member.name]
-    for place in places:
-        inside = (root / place).resolve().is_relative_to(root.resolve())
-        if inside and any(name in _MANIFESTS for name in root_files(root / place)):
-            return "" if place == "." else place
+    with suppress(*_NONSENSE):
+        named = normpath(f"{base}/{member.folder}" if base else member.folder)
+        for place in (named,) if member.folder else _workspace(root, base):
+            if not (root / place).resolve().is_relative_to(root.resolve()):
+                continue
+            if (member.folder or _name(root / place) == member.name) and any(
+                name in _MANIFESTS for name in root_files(root / place)
+            ):
+                return "" if place == "." else place
     return None
 
 
@@ -88,7 +87,8 @@ def _workspace(root: Path, base: str) -> Iterator[str]:
         if workspace is not None:
             yield str(parent)
             for pattern in map(normpath, workspace.get("members", ())):
-                found = () if pattern.startswith(("/", "..")) else (root / parent).glob(pattern)
+                # `**` would be looked for in packages too, and through links.
+                found = () if pattern.startswith(("/", "..")) or "**" in pattern else (root / parent).glob(pattern)
                 yield from (path.relative_to(root).as_posix() for path in sorted(found) if path.is_dir())
             return
 

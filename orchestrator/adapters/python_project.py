@@ -11,6 +11,7 @@ import os
 import shutil
 import tomllib
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.parser import Parser
@@ -21,14 +22,14 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree, scratch_folder
 from orchestrator.adapters.free_disk import raise_if_full
-from orchestrator.adapters.generated_files import file_states, files_below, put_back
+from orchestrator.adapters.generated_files import file_states, put_back
 from orchestrator.adapters.interpreters import Interpreter
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_test_names import for_development, for_tests, is_tool
-from orchestrator.adapters.python_venv import interpreter_folders, join
-from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.adapters.python_venv import join
+from orchestrator.adapters.tree_reading import MAX_BYTES, read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
@@ -52,6 +53,8 @@ _ASKED = {"hatchling.build": ("editables~=0.3",)}
 """What a backend is known to ask for besides: it is fetched with the rest, which spares a layer and a process."""
 _ROUNDS = 3
 """How often a backend is asked; what it requires besides is fetched in between."""
+_NONSENSE = (zipfile.BadZipFile, ValueError, LookupError, NotImplementedError, zlib.error, EOFError, RuntimeError)
+"""What reading a wheel raises that is none: a build may leave anything."""
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -149,18 +152,17 @@ class PythonProject:
         extras: Sequence[str],
         python: Interpreter | None,
     ) -> Built:
-        program = python.program if python is not None else ""
         await asyncio.to_thread(_begin, folder)
         before = await asyncio.to_thread(file_states, root)
         async with scratch_folder() as scratch:
             for _ in range(_ROUNDS):
                 refused = _refused(system.requires, self._allowed)
-                wanted = Requirements(lines=system.requires, python=program, runner=False)
+                wanted = Requirements(lines=system.requires, python=python, runner=False)
                 layer = refused or await self._layers.ensure(wanted)
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
                 await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, program)
+                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, python)
                 if not asked.ok:
                     await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
                 answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
@@ -184,8 +186,9 @@ class PythonProject:
         system: BuildSystem,
         scratch: Path,
         version: str,
-        python: str,
+        python: Interpreter | None,
     ) -> CommandResult:
+        readable = map(Path, python.readable if python is not None else ())
         told = (json.dumps(system.path), json.dumps(system.requires))
         argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
         await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
@@ -195,7 +198,7 @@ class PythonProject:
             env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
-            access=Access(readable=(_SCRIPT, venv, layer, *interpreter_folders(python))),
+            access=Access(readable=(_SCRIPT, venv, layer, *readable)),
         )
 
 
@@ -212,7 +215,7 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
 def _tag(root: Path, system: BuildSystem, asked: str) -> str:
     """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
     found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
-    for path in sorted(files_below(root)):
+    for path in sorted(file_states(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
             found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
@@ -231,8 +234,9 @@ def _write(path: Path, text: str) -> None:
 
 
 def _answer(scratch: Path) -> object:
-    with suppress(OSError, ValueError):
-        return json.loads((scratch / "answer.json").read_text(encoding="utf-8"))
+    """A wheel's name, or a list of what is required besides; None for none. A build may have left anything here."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(read_text(scratch, "answer.json") or "")
     return None
 
 
@@ -244,14 +248,19 @@ def _taken(
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
     wheel = Path(shutil.copyfile(source, folder / source.name))
-    return Built(wheel=wheel, tag=tag, requires=() if extras is None else _required(wheel, extras, python))
+    try:
+        requires = () if extras is None else _required(wheel, extras, python)
+    except _NONSENSE as error:
+        return Built(tag=tag, problem=f"the build made a wheel whose metadata cannot be read: {error!r}")
+    return Built(wheel=wheel, tag=tag, requires=requires)
 
 
 def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
     """What the wheel's metadata asks for, with these extras and those for tests and development."""
     with zipfile.ZipFile(wheel) as archive:
-        name = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(archive.read(name).decode("utf-8", "replace"))
+        names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        with archive.open(names[0]) as file:
+            told = Parser().parsestr(file.read(MAX_BYTES).decode("utf-8", "replace"))
     offered = [str(canonicalize_name(one)) for one in told.get_all("Provides-Extra") or []]
     chosen = [*for_tests(offered), *(one for one in offered if one in extras)]
     development, own = for_development(offered), canonicalize_name(told.get("Name", ""))

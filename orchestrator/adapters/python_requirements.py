@@ -11,6 +11,7 @@ from typing import NamedTuple
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from orchestrator.adapters.interpreters import Interpreter
 from orchestrator.adapters.poetry_requirements import specifier
 from orchestrator.adapters.python_locked import locked_versions
 from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
@@ -70,8 +71,8 @@ class Requirements(Value):
     """Packages that are not installed though others need them: the project itself, whose own tree is what is tested."""
     requires_python: str = ""
     """The versions of Python that the project is for; "" for any."""
-    python: str = ""
-    """The interpreter's program, with which it is installed; "" for ours."""
+    python: Interpreter | None = None
+    """With which it is installed; None for ours."""
     runner: bool = True
     """Whether pytest and pip are added where nothing brings them."""
 

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.errors import ConfigError
 
 _MADE = "made.json"
 _SCRIPT = re.compile(rb"#!(?:/bin/sh\n'''exec' .*\n' '''|\S*python.*)\n")
@@ -31,7 +33,7 @@ def mark_joined(environment: Path, layer: Path, tag: str) -> None:
 
 
 def join(environment: Path, layer: Path) -> None:
-    """Make the virtual environment that has the layer's packages and programs. Blocks."""
+    """Make the virtual environment that has the layer's packages and programs. Blocks; raises as `make_venv`."""
     (environment / _MADE).unlink(missing_ok=True)  # first: what is half removed is not joined
     remove_tree(environment)
     environment.parent.mkdir(parents=True, exist_ok=True)
@@ -60,17 +62,20 @@ def _add_program(program: Path, target: Path) -> None:
 
 
 def make_venv(environment: Path, python: str = "") -> None:
-    """An empty one, with our interpreter or with another one's program. Blocks."""
-    if python:
-        argv = [python, "-I", "-m", "venv", "--without-pip", "--symlinks", str(environment)]
-        subprocess.run(argv, check=True, capture_output=True, timeout=60)
-    else:
+    """An empty one, with our interpreter or with another one's program. Blocks.
+
+    Raises ConfigError for another one that makes none, OSError where the disk is full.
+    """
+    if not python:
         venv.EnvBuilder(symlinks=True).create(environment)
-
-
-def interpreter_folders(python: str) -> tuple[Path, ...]:
-    """What must be readable for an interpreter that is not ours, by its program; "" for ours."""
-    return (Path(python).parent.parent,) if python else ()
+        return
+    argv = [python, "-I", "-m", "venv", "--without-pip", "--symlinks", str(environment)]
+    try:
+        subprocess.run(argv, check=True, capture_output=True, text=True, timeout=60)
+    except subprocess.SubprocessError as error:
+        told = (error.output or "") + (error.stderr or "") if isinstance(error, subprocess.CalledProcessError) else ""
+        raise_if_full(told, environment.parent)
+        raise ConfigError(f"`{python}` makes no virtual environment: {told or error}") from error
 
 
 def packages_of(layer: Path) -> Path:

@@ -22,7 +22,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     for version in ("3.10.4", "3.98.1", "3.98.2", "3.99.0rc1"):
         folder = tmp_path / ".pyenv" / "versions" / version / "bin"
         folder.mkdir(parents=True)
-        answer = f'["{version} (main)", "{folder}/python"]'
+        answer = f'["cpython", "{folder}/python", "{version} (main)", "{folder.parent}"]'
         (folder / "python").write_text(f"#!/bin/sh\necho '{answer}'\n")
         (folder / "python").chmod(0o755)
     bin_folder = tmp_path / "bin"
@@ -30,7 +30,6 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (bin_folder / "python3.97").write_text("#!/bin/sh\nexit 127\n")
     (bin_folder / "python3.97").chmod(0o755)
     (bin_folder / "snake").symlink_to(tmp_path / ".pyenv/versions/3.98.1/bin/python")
-    installed.cache_clear()
     return str(bin_folder)
 
 
@@ -43,6 +42,23 @@ def test_what_people_name_is_looked_for(path: str) -> None:
         chosen_interpreter("3.97", path)
     with pytest.raises(ConfigError, match="older than"):
         chosen_interpreter("3.10", path)
+
+
+def test_what_an_interpreter_may_read_is_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("bin", "lib", ".ssh"):
+        (tmp_path / name).mkdir()
+    program = tmp_path / "bin" / "python3.98"
+    for kind in ("cpython", "pypy"):
+        program.write_text(f'#!/bin/sh\necho \'["{kind}", "{program}", "3.98.1 (main)", "{tmp_path}"]\'\n')
+        program.chmod(0o755)
+        os.utime(program, (len(kind), len(kind)))
+        found = [one for one in installed(f"{tmp_path}/bin") if one.program == str(program)]
+        readable = [(str(program), f"{tmp_path}/bin", f"{tmp_path}/lib")] if kind == "cpython" else []
+        assert [one.readable for one in found] == readable
+    monkeypatch.chdir(tmp_path)
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    installed("bin:")
+    assert not (tmp_path / "ran").exists(), "a folder of PATH that is not absolute is anybody's"
 
 
 def test_a_project_that_excludes_ours_gets_one_that_it_allows(path: str) -> None:

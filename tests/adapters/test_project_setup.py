@@ -156,6 +156,10 @@ async def test_a_build_runs_where_files_have_changed_and_its_files_are_put_back(
     assert "invalid literal for int() with base 10: 'wide'" in report.output
     assert environment_cause(report, Place((), ())) is None, "a story's own files may be why"
     assert "was not run" in (await runner.command(root, "true", key="S")).output
+    git(root, "clean", "-qfdx")
+    (root / "words.txt").unlink()
+    (root / "make.py").write_text("import os\nprint(os.path.exists('made'), end='')\n")
+    assert "False" in (await runner.command(root, "python make.py", key="S")).output, "its source is gone"
     other = make_repo(tmp_path / "other", BUILT)
     assert (await runner.run(other, files=["test_it.py"], key="T")).green
     assert (other / "made" / "stamp").read_text() != stamps[0], "each tree has its own"

@@ -13,11 +13,12 @@ import pytest
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.kept_folders import MOST_BYTES, UNUSED_S
 from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
-from orchestrator.adapters.python_layers import PythonLayers
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, notes_on
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.errors import ConfigError
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
+from tests.package_index import registry
 
 SECTIONS = ("global.", "install.", ":env:.")
 FILE = """[global]
@@ -133,3 +134,31 @@ async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested
     packages = next(found.glob("venv/lib/python*/site-packages"))
     assert (packages / "other").exists()
     assert not (packages / "tiny").exists()
+
+
+@pytest.mark.parametrize("answer", ["away", "gone"])
+async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_not_fit(
+    answer: str, tmp_path: Path
+) -> None:
+    (tmp_path / "links").mkdir()
+    wheel(tmp_path / "links", "tiny", "1.0", "")
+    paths = {f"/simple/{file.name}": file.read_bytes() for file in (tmp_path / "links").iterdir()}
+    paths["/simple/tiny/"] = b"<a href='../tiny-1.0-py3-none-any.whl'>tiny-1.0-py3-none-any.whl</a>"
+    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    with registry(paths) as server:
+        variables = {"PIP_INDEX_URL": f"{server.url}/simple", "UV_HTTP_RETRIES": "0", "HOME": str(tmp_path)}
+        layers = PythonLayers(tmp_path / "layers", runner, Installer(variables, variables, None), 100)
+        wanted = Requirements(lines=("tiny",), locked=("tiny==2.0",), runner=False)
+        if answer == "away":
+            wanted = wanted.model_copy(
+                update={"lines": ("tiny", "elsewhere @ http://127.0.0.1:9/x-1-py3-none-any.whl")}
+            )
+        found = await layers.ensure(wanted)
+    if answer == "away":
+        assert isinstance(found, NotInstalled)
+        assert "127.0.0.1:9" in found.output
+    else:
+        assert isinstance(found, Path)
+        [note] = await asyncio.to_thread(notes_on, found)
+        assert note.startswith("the versions of the lock file were left aside: ")
+        assert "tiny==2.0" in note

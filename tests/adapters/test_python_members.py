@@ -88,7 +88,8 @@ def test_a_workspace_that_says_nonsense_has_no_members(members: str, tmp_path: P
 
 def test_nothing_outside_the_repository_is_a_member(tmp_path: Path) -> None:
     outside = tree(tmp_path / "outside", {"pyproject.toml": "[project]\nname = 'x'\ndependencies = ['evil']\n"})
-    root = tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./absent\n"})
+    root = tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./a\0b\n-e ./round\n"})
     (root / "link").symlink_to(outside)
+    (root / "round").symlink_to("round")
     found, projects = gather_all(root, "", {}, Chosen())
-    assert (found.lines, len(found.left_out), [one.folder for one in projects]) == ((), 3, [""])
+    assert (found.lines, len(found.left_out), [one.folder for one in projects]) == ((), 4, [""])

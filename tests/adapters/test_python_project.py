@@ -99,6 +99,27 @@ async def test_a_project_that_cannot_be_built_is_tried_without(tmp_path: Path) -
     assert "no compiler here" in report.output
 
 
+@pytest.mark.parametrize("left", ["fifo", "no metadata", "no zip", "nonsense", "a hole"])
+async def test_whatever_a_build_leaves_is_told_and_ends(left: str, tmp_path: Path) -> None:
+    root, suites = project(tmp_path), suites_in(tmp_path, CONFINED[0])
+    text = BACKEND.replace('"Requires-Dist: tiny"', '"Requires-Dist: ;;", "Requires-Dist: tiny"')
+    if left == "fifo":
+        text = "import os\n\ndef build_editable(folder, *_):\n    os.mkfifo(os.path.join(folder, 'answer.json'))\n"
+        text += "    os.set_blocking(1, False)\n    os.write(1, b'left a pipe')\n    os._exit(0)\n"
+    elif left == "no metadata":
+        text = BACKEND.replace("METADATA", "NOTHING")
+    elif left == "no zip":
+        text = BACKEND.replace("    return name", "    open(os.path.join(folder, name), 'w').close()\n    return name")
+    elif left == "a hole":
+        text = BACKEND.replace("    return name", "    os.unlink(os.path.join(folder, name))\n    return name")
+    (root / "backend.py").write_text(text)
+    (root / "pyproject.toml").write_text(PYPROJECT)
+    (root / "test_itself.py").write_text("def test_itself():\n    assert False\n")
+    report = await asyncio.wait_for(suites.run(root, files=["test_itself.py"], key="US-1"), 60)
+    assert report.failed == 1
+    assert report.output.startswith("[the project itself could not be built:")
+
+
 async def test_what_people_set_is_there_for_builds_and_commands(tmp_path: Path) -> None:
     root = project(tmp_path)
     with (root / "backend.py").open("a") as file:
