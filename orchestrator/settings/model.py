@@ -233,7 +233,7 @@ class CommandSettings(Section):
         *("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY"),
         *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),
     )
-    """Variables handed to dependency installation and `environment.setup`, to nothing else; none named like a secret."""
+    """Variables handed to installation of dependencies and `environment.setup`, to nothing else; none of secrets."""
     disk_mb: int = Field(default=4096, ge=16)
     """What the worktree and the scratch folder may hold together while a command runs."""
 
