@@ -143,17 +143,28 @@ def basic(user: str, password: str) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def node_package(server: Server, name: str) -> None:
-    """With its tarball's whole address, as registries of npm tell it."""
-    packed = io.BytesIO()
-    manifest = {"name": name, "version": "1.0.0"}
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        text = json.dumps(manifest).encode()
-        member = tarfile.TarInfo("package/package.json")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
-    integrity = "sha512-" + base64.b64encode(hashlib.sha512(packed.getvalue()).digest()).decode()
+def packed(files: Mapping[str, str]) -> bytes:
+    """An archive of these files."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        for path, text in files.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(text.encode()), 0o755
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return content.getvalue()
+
+
+def node_package(
+    server: Server, name: str, files: Mapping[str, str] | None = None, *, born: str = "2020-01-01", **more: Any
+) -> None:
+    """With its tarball's whole address, as registries of npm tell it; `more` stands in its manifest."""
+    manifest = {"name": name, "version": "1.0.0", **more}
+    inside = {"package.json": json.dumps(manifest), "index.js": f"module.exports = {name!r}\n", **(files or {})}
+    content = packed({f"package/{path}": text for path, text in inside.items()})
+    integrity = "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
     tarball = f"/npm/{name}/-/{name}-1.0.0.tgz"
     version = {**manifest, "dist": {"tarball": server.url + tarball, "integrity": integrity}}
+    version["hasInstallScript"] = "scripts" in more
     told = {"name": name, "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": version}}
-    server.files |= {tarball: packed.getvalue(), f"/npm/{name}": json.dumps(told).encode()}
+    told["time"] = {"1.0.0": f"{born}T00:00:00.000Z"}
+    server.files |= {tarball: content, f"/npm/{name}": json.dumps(told).encode()}

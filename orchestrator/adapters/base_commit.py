@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -11,12 +11,16 @@ from packaging.version import InvalidVersion, Version
 from orchestrator.adapters.checkout import Checkout
 from orchestrator.adapters.commits import read_texts, tree_entries
 from orchestrator.adapters.git import run_git
+from orchestrator.adapters.install_scripts import NAME
 from orchestrator.adapters.mirror import Mirror
 from orchestrator.adapters.python_test_setups import SETUPS
 from orchestrator.domain.base import Value
+from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.errors import WorkspaceError
+from orchestrator.syntax import npm_lock, python_locks
 
-_LIMIT = 1024 * 1024
+_LOCKS = (npm_lock.is_lock, python_locks.is_lock)
+_LIMIT = 8 * 1024 * 1024
 """Bytes of a file beyond which it is left out."""
 
 
@@ -27,6 +31,8 @@ class BaseFacts(Value):
     """Texts of the files that say what a project's tests are run with (`SETUPS`), by path."""
     version: str = ""
     """The nearest tag's, for projects that take theirs from git; "" when there is none."""
+    packages: frozenset[str] = frozenset()
+    """What manifests and lock files name: packages, and whatever else looks like a name there."""
 
     def below(self, folder: str) -> dict[str, str]:
         """The texts of `folder` ("" for all) by their paths in it."""
@@ -65,13 +71,18 @@ class BaseCommit:
             await place.remove()
 
     async def _read(self) -> BaseFacts:
-        paths = [path for path in await tree_entries(self._mirror, self._commit) if SETUPS.search(path)]
-        setups = await read_texts(self._mirror, self._commit, paths, limit=_LIMIT)
+        entries = await tree_entries(self._mirror, self._commit)
+        setups = await self._texts(filter(SETUPS.search, entries))
+        texts = await self._texts(path for path in entries if is_manifest(path) or any(one(path) for one in _LOCKS))
+        packages = await asyncio.to_thread(lambda: {name for text in texts.values() for name in NAME.findall(text)})
         tag = ""
         with suppress(WorkspaceError):  # no tag, or the repository is not there any more
             told = await run_git(["describe", "--tags", "--abbrev=0", self._commit], cwd=self._repository)
             tag = told.text
-        return BaseFacts(setups=setups, version=version_of(tag))
+        return BaseFacts(setups=setups, version=version_of(tag), packages=frozenset(packages))
+
+    async def _texts(self, paths: Iterable[str]) -> dict[str, str]:
+        return await read_texts(self._mirror, self._commit, [*paths], limit=_LIMIT)
 
 
 def version_of(tag: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import scratch_folder
-from orchestrator.adapters.node_environment import NodeEnvironments, linked
+from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, read_report
 from orchestrator.adapters.tests_in_tree import files_of_tests, is_typescript, typescript_tests
@@ -65,7 +66,7 @@ class NodeRunner:
         if options is None:
             told = f"written in TypeScript: {', '.join(typed[:20])}"
             return TestReport(problem=RunProblem.NO_TYPESCRIPT, output=told)
-        packages = await self._environments.ensure(root, key)
+        packages = await self._environments.ensure(root)
         if packages.problem is not None:
             text = f"{packages.problem}\n{packages.output}"
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
@@ -92,7 +93,7 @@ class NodeRunner:
 
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""
-        packages = await self._environments.ensure(root, key)
+        packages = await self._environments.ensure(root)
         return 0 if packages.problem is not None else await asyncio.to_thread(_test_files, root)
 
     async def _lacking(self, root: Path) -> str:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.base_commit import BaseCommit, BaseFacts
 from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.install_scripts import InstallScripts
 from orchestrator.adapters.interpreters import (
     Interpreter,
     chosen_interpreter,
@@ -79,7 +80,7 @@ class PythonEnvironments:
         own = own or EnvironmentSettings()
         self._base, self._chosen = base, Chosen(own.extras, own.groups)
         self._python, self._path = own.python, variables.get("PATH", os.defpath)
-        self._packages = rules.packages
+        self._packages, self._may_build = rules.packages, own.install_scripts
         self._folder = folder.absolute()
         handed_on = {name: variables[name] for name in settings.install_env if name in variables}
         self._runner = runner
@@ -102,7 +103,7 @@ class PythonEnvironments:
         place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
         async with self._locks.setdefault(str(place), asyncio.Lock()):
             try:
-                return await self._ensure(root, part, place, facts.below(part), facts.version)
+                return await self._ensure(root, part, place, facts)
             except ConfigError as error:
                 return EnvironmentResult(python=None, problem=str(error))
             except OSError as error:
@@ -125,14 +126,13 @@ class PythonEnvironments:
         try:
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
             asked = wanted.model_copy(update={"lines": lines, "locked": (), "python": python})
-            return await self._layers.refusal(asked, new)
+            return await self._layers.refusal(asked, new, self._scripts(facts))
         except ConfigError as error:
             return NotInstalled(problem=str(error))
 
-    async def _ensure(
-        self, root: Path, part: str, place: Path, setups: Mapping[str, str], version: str
-    ) -> EnvironmentResult:
-        wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen)
+    async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
+        wanted, projects = await asyncio.to_thread(gather_all, root, part, facts.below(part), self._chosen)
+        version, scripts = facts.version, self._scripts(facts)
         if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
             return _refused(refusals)
         python = await asyncio.to_thread(self._other_python, wanted.requires_python)
@@ -142,7 +142,7 @@ class PythonEnvironments:
         if any(one.dynamic for one in systems) or not (wanted.lines or wanted.python or systems):
             built = await build
         else:  # at once: none needs the other
-            built, layer = await _both(build, self._layers.ensure(wanted))
+            built, layer = await _both(build, self._layers.ensure(wanted, scripts))
         wheels = [one.wheel for one in built if one.wheel is not None]
         if not wanted.lines and not wheels and python is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
@@ -152,7 +152,7 @@ class PythonEnvironments:
         if layer is None:
             lines = tuple(dict.fromkeys([*wanted.lines, *requires]))
             own = tuple(dict.fromkeys([*wanted.without, *(wheel.name.partition("-")[0] for wheel in wheels)]))
-            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}))
+            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}), scripts)
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
@@ -161,6 +161,9 @@ class PythonEnvironments:
         note = await asyncio.to_thread(_note, wanted, built, layer)
         note = "\n".join(filter(None, (problem, note)))
         return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
+
+    def _scripts(self, facts: BaseFacts) -> InstallScripts:
+        return InstallScripts(self._may_build, facts.packages)
 
     def _other_python(self, requires: str) -> Interpreter | None:
         """What people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""

@@ -49,7 +49,7 @@ class Installer:
         """Install `what` (requirements, `-r FILE`, files of wheels) for the interpreter of an environment."""
         if (uv := uv_program()) is not None:
             where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
-            argv = [uv, "pip", "install", "--python", str(python), "--no-build", "--no-progress", *where]
+            argv = [uv, "pip", "install", "--python", str(python), "--only-binary", ":all:", "--no-progress", *where]
         else:
             # Not by the environment's own interpreter, which would run what packages have in files of paths.
             argv = [sys.executable, "-I", "-m", "pip", "install", "--prefix", str(python.parent.parent)]

@@ -21,11 +21,13 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.install_scripts import NOTHING, InstallScripts
 from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_venv import make_venv, packages_of
 from orchestrator.domain.base import Value
+from orchestrator.domain.project_environment import NO_SCRIPT
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
@@ -36,11 +38,13 @@ _COMPILER = Path(__file__).with_name("compile_packages.py")
 _LOCKED = "locked.txt"
 _LEFT_OUT = "left_out.txt"
 _NO_WHEELS = "no_wheels.txt"
+_NOT_BUILT = "not_built.txt"
 _LEFT_ASIDE = "lock_left_aside.txt"
 _UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
 _UNSOLVED = re.compile(r"No solution found|ResolutionImpossible|No matching distribution found")
 """What uv and pip say where versions do not go together. Whatever else happened says nothing about a lock file."""
-_NO_WHEEL = "would have to be built, and only ready-made packages (wheels) are installed"
+_BROKEN = re.compile(r"Failed to (?:download and )?build `([\w.-]+)")
+"""What uv says of a package that it was to build."""
 _TOLD = 2000
 """Characters kept of what an installer printed at its end."""
 _PIP = "#!python\nimport sys\nfrom pip._internal.cli.main import main\nsys.exit(main())\n"
@@ -62,12 +66,12 @@ class PythonLayers:
         self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
         self._locks: dict[str, asyncio.Lock] = {}
 
-    async def ensure(self, wanted: Requirements) -> Path | NotInstalled:
+    async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
         """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
 
         Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
-        digest = await asyncio.to_thread(_digest, wanted, self._installer.registry)
+        digest = await asyncio.to_thread(_digest, wanted, self._installer.registry, scripts)
         layer = self._folder / digest
         async with self._locks.setdefault(digest, asyncio.Lock()):
             if await asyncio.to_thread(is_used, layer):
@@ -75,14 +79,14 @@ class PythonLayers:
             begun = await asyncio.to_thread(begin, self._folder)
             try:
                 await asyncio.to_thread(_prepare, begun, wanted)
-                failed = await self._fill(begun, layer, wanted)
+                failed = await self._fill(begun, layer, wanted, scripts)
                 if failed is None:
                     await asyncio.to_thread(put, begun, layer)
             finally:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
 
-    async def refusal(self, wanted: Requirements, new: Collection[str]) -> NotInstalled | None:
+    async def refusal(self, wanted: Requirements, new: Collection[str], scripts: InstallScripts) -> NotInstalled | None:
         """Why these packages, among them `new` ones, cannot be had, None when they can; nothing is installed.
 
         Raises as `ensure`.
@@ -91,31 +95,47 @@ class PythonLayers:
         begun = await asyncio.to_thread(begin, self._folder)
         try:
             await asyncio.to_thread(_prepare, begun, wanted)
-            told = await self._fetch(begun, wanted, env, *_listed(begun, wanted), "--dry-run")
+            told = await self._fetch(begun, wanted, env, scripts, *_listed(begun, wanted), "--dry-run")
             unbuilt = {*map(canonicalize_name, new)} & {*await asyncio.to_thread(_unbuilt, begun)}
         finally:
             await asyncio.to_thread(remove_tree, begun)
         if told.ok and unbuilt:
-            return NotInstalled(problem=" ".join(f"`{name}` {_NO_WHEEL}." for name in sorted(unbuilt)))
+            return NotInstalled(problem=" ".join(f"`{name}` {_no_wheel(name, scripts)}." for name in sorted(unbuilt)))
         return None if told.ok else _failure("The packages cannot be installed", told)
 
-    async def _fetch(self, begun: Path, wanted: Requirements, env: dict[str, str], *what: str) -> CommandResult:
-        """Install `what`, and do without what keeps it all from being had: a package without a wheel, a lock that does
-        not go together with the manifests any more."""
+    async def _fetch(
+        self, begun: Path, wanted: Requirements, env: dict[str, str], scripts: InstallScripts, *what: str
+    ) -> CommandResult:
+        """Install `what`; build what has no wheel and may be built, and do without what keeps it all from being had: a
+        package that cannot be built, a lock that does not go together with the manifests any more."""
         limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED)]
         limits += self._installer.leave_out(begun / _LEFT_OUT)
-        argv = self._installer.install(begun / "venv" / "bin" / "python", *limits, *what)
+        python, built, failed = begun / "venv" / "bin" / "python", list[str](), set[str]()
         while True:
+            sources = [word for name in built for word in ("--no-binary", name)]
+            argv = self._installer.install(python, *limits, *sources, *what)
             fetched = await self._run(argv, begun, wanted, env, fetch=True)
-            if fetched.ok or fetched.limit or not await asyncio.to_thread(_does_without, begun, fetched.output):
+            if fetched.ok or fetched.limit:
+                return fetched
+            lacking, broken = _UNBUILT.search(fetched.output), _BROKEN.search(fetched.output)
+            if lacking and lacking[1] not in {*built, *failed} and scripts.allowed(lacking[1]):
+                built.append(lacking[1])
+            elif broken and broken[1] in built:
+                built.remove(broken[1])
+                failed.add(broken[1])
+                await asyncio.to_thread(_append, begun / _NOT_BUILT, f"{broken[1]}: {fetched.output[-_TOLD:]}\n")
+            elif not await asyncio.to_thread(_does_without, begun, fetched.output):
                 return fetched
 
-    async def _fill(self, begun: Path, layer: Path, wanted: Requirements) -> NotInstalled | None:
-        """Packages are installed without running anything of them; they are compiled where there is no network."""
+    async def _fill(
+        self, begun: Path, layer: Path, wanted: Requirements, scripts: InstallScripts
+    ) -> NotInstalled | None:
+        """Packages are compiled where there is no network."""
         python, env = begun / "venv" / "bin" / "python", await asyncio.to_thread(self._installer.environment)
-        fetched = await self._fetch(begun, wanted, env, *_listed(begun, wanted)) if wanted.lines else None
+        what = _listed(begun, wanted)
+        fetched = await self._fetch(begun, wanted, env, scripts, *what) if wanted.lines else None
         if fetched is not None and not fetched.ok:
-            return _failure("The dependencies could not be installed; only ready-made ones (wheels) are", fetched)
+            return _failure("The dependencies could not be installed", fetched)
         own = _PYTEST if wanted.python is not None or _names_pytest(wanted) else _own_pytest()
         if wanted.runner and (failed := await self._add_runner(begun, wanted, own, env)):
             return failed
@@ -129,7 +149,7 @@ class PythonLayers:
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._fetch(begun, wanted, env, runner)
+            added = await self._fetch(begun, wanted, env, NOTHING, runner)
             if not added.ok:
                 return _failure(f"{runner} could not be added", added)
         await asyncio.to_thread(_add_pip, begun)
@@ -158,7 +178,13 @@ def notes_on(layer: Path) -> list[str]:
     with suppress(OSError):
         aside = (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
         notes.append(f"the versions of the lock file were left aside: {aside}")
-    return notes + [f"`{name}` was left out: it {_NO_WHEEL}" for name in _unbuilt(layer)]
+    with suppress(OSError):
+        notes.append(f"these could not be built: {(layer / _NOT_BUILT).read_text(encoding='utf-8')}")
+    return notes + [f"`{name}` was left out: it {_no_wheel(name, NOTHING)}" for name in _unbuilt(layer)]
+
+
+def _no_wheel(name: str, scripts: InstallScripts) -> str:
+    return f"has no ready-made package (wheel) for this machine{'' if scripts.allowed(name) else f', and {NO_SCRIPT}'}"
 
 
 def _unbuilt(layer: Path) -> list[str]:
@@ -175,9 +201,8 @@ def _does_without(begun: Path, told: str) -> bool:
     if unbuilt is not None and len(kept) == len(locked):
         if unbuilt[1] in _unbuilt(begun):
             return False
-        for name, line in ((_NO_WHEELS, f"{unbuilt[1]}\n"), (_LEFT_OUT, _never(unbuilt[1]))):
-            with (begun / name).open("a", encoding="utf-8") as file:
-                file.write(line)
+        _append(begun / _NO_WHEELS, f"{unbuilt[1]}\n")
+        _append(begun / _LEFT_OUT, _never(unbuilt[1]))
     elif locked and (unbuilt is not None or _UNSOLVED.search(told)):
         (begun / _LOCKED).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
         if unbuilt is None:
@@ -185,6 +210,11 @@ def _does_without(begun: Path, told: str) -> bool:
     else:
         return False
     return True
+
+
+def _append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _never(name: str) -> str:
@@ -202,10 +232,12 @@ def _own_pytest() -> str:
     return f"{_PYTEST}=={importlib.metadata.version(_PYTEST)}"
 
 
-def _digest(wanted: Requirements, registry: str | None) -> str:
+def _digest(wanted: Requirements, registry: str | None, scripts: InstallScripts) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, what installs them from where."""
+    asked = wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"})
     content = [
-        wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"}),
+        asked,
+        scripts.digest(json.dumps(asked)),
         sys.version,
         platform.machine(),
         os.path.realpath(sys.executable),

@@ -11,7 +11,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.git_scan import GitMark
-from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages, linked
+from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
+from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.project_build import ProjectBuild
 from orchestrator.adapters.project_setup import KEY, ProjectSetup
@@ -224,7 +225,7 @@ class ProjectRunner:
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
             megabytes=await asyncio.to_thread(_megabytes, layers),
-            because=(*manifests, *([python.note] if python.note else []), *problems),
+            because=(*manifests, *filter(None, (python.note, node.note)), *problems),
             problem="; ".join(problems),
             output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )
@@ -280,7 +281,7 @@ class ProjectRunner:
         """A machine without npm runs the commands of Python projects that happen to have a package.json as well."""
         if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
             return NodePackages()
-        return await self._packages.ensure(root, key)
+        return await self._packages.ensure(root)
 
 
 async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaitable[TestReport]]) -> TestReport | str:

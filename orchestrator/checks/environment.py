@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.domain.testing import NO_ROOM, RunProblem, TestReport
 
 PREFIX = "environment."
@@ -157,10 +157,17 @@ def _native(text: str) -> Finding | None:
     if (found := _NATIVE.search(text)) is None:
         return None
     return major(
-        "environment.no_native_build",
-        f"a package has no build for this machine, for its install script was not run: {_line(text, found)}",
-        fix="name in the story a package without native code, or one whose build comes with it; then `replan`",
+        "environment.install_script",
+        f"a package has no build for this machine, for its install script failed or was not run: {_line(text, found)}",
+        fix="name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), then "
+        "`reset` the story; or take one whose build comes with it, then `replan`",
     )
+
+
+def script_refused(told: str, where: Where) -> Finding:
+    """A package that a plan brings may not run its code."""
+    fix = "Take a package that needs none; or people name it in environment.install_scripts."
+    return major("environment.install_script", told, where=where, fix=fix)
 
 
 def _program(text: str) -> Finding | None:

@@ -2,6 +2,9 @@
 
 from orchestrator.domain.base import Value
 
+NO_SCRIPT = "runs code of its own while it is installed, which environment.install_scripts does not allow"
+"""Of a package, in the refusal of those that a plan brings."""
+
 
 class ProjectEnvironment(Value):
     """Where a project's packages lie, or why they could not be installed."""

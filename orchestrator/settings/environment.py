@@ -46,6 +46,11 @@ class EnvironmentSettings(Section):
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
 
+    install_scripts: Literal["auto", "never"] | tuple[str, ...] = "auto"
+    """Which packages may run code of their own while they are installed (npm's install scripts, builds of Python
+    packages that have no wheel), confined and with the network of fetching. auto: those that manifests and lock files
+    of the base commit name, and well-known native ones; a list: these alone."""
+
     @field_validator("python", mode="before")
     @classmethod
     def _quoted(cls, python: object) -> object:

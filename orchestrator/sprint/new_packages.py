@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.checks.environment import installing_cause
+from orchestrator.checks.environment import installing_cause, script_refused
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import Finding, Where, major
-from orchestrator.domain.project_environment import NewPackages
+from orchestrator.domain.project_environment import NO_SCRIPT, NewPackages
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.context import Stage, StoryStopped
 
@@ -33,6 +33,8 @@ async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) ->
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [cause])
     if not found.refusal or found.base_too:
         return []
+    if NO_SCRIPT in found.refusal:
+        return [script_refused(found.refusal[-_TOLD:], Where(story=plan.story_id, field="dependencies"))]
     return [
         major(
             "breakdown.unavailable_package",

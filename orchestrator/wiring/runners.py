@@ -14,6 +14,7 @@ from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.domain.sandbox import Tier
 from orchestrator.settings import Environment, Settings
 
 
@@ -27,7 +28,7 @@ def project_runner(
     lock_fds: tuple[int, ...] = (),
     base: BaseCommit | None = None,
 ) -> ProjectRunner:
-    """What runs tests and commands in `sandbox`; environments are kept in `folder` and, for Node, `<folder>-node`.
+    """What runs tests and commands in `sandbox`; environments are kept in `folder`, packages in the state folder.
 
     Whoever runs one is inside `slots`. `lock_fds` stay open as long as a command may still run. `base` is the commit
     whose tox, nox, hatch and pipeline files count, and which `environment.setup` is run on.
@@ -46,9 +47,10 @@ def project_runner(
     )
     kept = environment.home / "environments"
     layers, rules, own = kept / "python", settings.sandbox, settings.environment
+    if sandbox.facts.tier is Tier.PLAIN and own.install_scripts == "auto":  # nothing would confine them
+        own = own.model_copy(update={"install_scripts": "never"})
     venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, rules, base, own)
-    node = folder.with_name(f"{folder.name}-node")
-    packages = NodeEnvironments(node, commands, settings.commands, variables, settings.sandbox)
+    packages = NodeEnvironments(kept / "node", commands, settings.commands, variables, rules, base, own)
     pytest = PytestRunner(commands, venvs, settings.test, path)
     runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)

@@ -229,7 +229,7 @@ async def test_npm_fetches_by_its_users_settings_and_does_not_see_its_token(tier
         (root / "package.json").write_text(json.dumps({"dependencies": {"tiny": "^1.0.0"}}))
         variables = {"HOME": str(tmp_path), "TOKEN": "t0ken"}
         packages = NodeEnvironments(tmp_path / "kept", runner(tier), CommandSettings(), variables)
-        made = await packages.ensure(root, "US-1")
+        made = await packages.ensure(root)
         assert made.problem is None, made.output
         assert made.modules is not None
         assert (made.modules / "tiny" / "package.json").exists()

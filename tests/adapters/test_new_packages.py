@@ -60,7 +60,7 @@ async def test_of_a_python_project(root: Path, tmp_path: Path) -> None:
     assert await refusal(tiny="latest") == ""
     assert "tiny>=1.5,<1.6" in await refusal(tiny="~1.5")
     assert "absent" in await refusal(tiny="*", absent="*")
-    assert "`source` would have to be built" in await refusal(tiny="*", source="*")
+    assert "`source` has no ready-made package" in await refusal(tiny="*", source="*")
     assert not list((tmp_path / "layers").iterdir()), "nothing is kept"
     assert not (tmp_path / "python").exists()
 

@@ -1,149 +1,198 @@
+"""Packages of Node projects: installed by a real npm from a registry on loopback, linked into trees."""
+
 import asyncio
 import json
-from collections.abc import Sequence
+import os
+import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from orchestrator.adapters.node_environment import NodeEnvironments, linked
-from orchestrator.adapters.npm_requirements import NpmRequirements, gather
-from orchestrator.domain.testing import CommandResult
+from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.adapters.fetch.network import FetchNetwork
+from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
+from orchestrator.adapters.node_links import linked
+from orchestrator.domain.sandbox import Access, Tier
+from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings
+from tests.adapters.test_python_members import tree
+from tests.package_index import Server, node_package, registry
+from tests.sandboxes import CONFINED, PATH, TIERS, sandbox
+from tests.support import needs_node
 
-PLAIN = {"dependencies": {"express": "^4.18.0", "@scope/tool": "1.x || >=2.0.0 <3", "old": "npm:new@^1.0.0"}}
-
-
-def read(files: dict[str, Any], **more: Any) -> NpmRequirements:
-    texts = {name: held if isinstance(held, str) else json.dumps(held) for name, held in files.items()}
-    return gather(tuple(texts), texts.get, **more)
-
-
-def locked(**entry: Any) -> dict[str, Any]:
-    return {"package.json": PLAIN, "package-lock.json": {"packages": {"": {}, "node_modules/express": entry}}}
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"package.json": PLAIN},
-        {"package.json": {**PLAIN, "overrides": {"a": {"b": "1.0.0", ".": "2.0.0"}, "express": "$express"}}},
-        locked(resolved="https://registry.npmjs.org/express/-/express-4.18.0.tgz", version="4.18.0"),
-        {"package.json": PLAIN, ".npmrc": "# ours\nsave-exact=true\nignore-scripts = true\nlegacy-peer-deps = true\n"},
-    ],
-)
-def test_plain_packages_are_taken(files: dict[str, Any]) -> None:
-    wanted = read(files)
-    assert wanted.wanted
-    assert wanted.refusals == ()
-    assert wanted.settings == (("legacy-peer-deps = true",) if ".npmrc" in files else ())
+HOSTILE = """
+const fs = require('fs'), http = require('http'), path = require('path')
+const told = {environment: process.env, found: []}
+const tries = {
+  sources: () => fs.readFileSync(process.env.SOURCES),
+  home: () => fs.readFileSync(path.join(path.dirname(process.env.OUTSIDE), '.netrc')),
+  processes: () => fs.readdirSync('/proc').filter(name => /^\\\\d+$/.test(name))
+    .some(pid => { try { return fs.readFileSync(`/proc/${pid}/environ`, 'utf8').includes('SOME_API_KEY') } catch { } }),
+  outside: () => fs.writeFileSync(path.join(process.env.OUTSIDE, 'left'), 'x') ?? true,
+  layers: () => fs.readdirSync('../../..').length > 1,
+}
+for (const [name, attempt] of Object.entries(tries)) {
+  try { if (attempt()) told.found.push(name) } catch { }
+}
+const done = () => fs.writeFileSync('told.json', JSON.stringify(told))
+const place = {host: '127.0.0.1', port: process.env.PORT, timeout: 3000}
+const asked = http.get(place, () => { told.found.push('loopback'); done() })
+asked.on('error', done)
+"""
 
 
-@pytest.mark.parametrize(
-    ("files", "told"),
-    [
-        *[
-            ({"package.json": {"devDependencies": {"x": spec}}}, spec)
-            for spec in ("git+https://a.org/x.git", "github:a/x", "a/x", "file:../x", "https://a.org/x.tgz", "link:./x")
-        ],
-        ({"package.json": {"dependencies": {"x": "workspace:*"}}}, "workspace:*"),
-        ({"package.json": {"dependencies": {"x": "npm:git+ssh://a.org/x"}}}, "git+ssh"),
-        ({"package.json": {"dependencies": {"../x": "1.0.0"}}}, "../x"),
-        ({"package.json": {"dependencies": {"x": 1}}}, "no plain requirement"),
-        ({"package.json": {"dependencies": ["x"]}}, "no object"),
-        ({"package.json": {**PLAIN, "workspaces": ["packages/*"]}}, "workspaces"),
-        ({"package.json": {**PLAIN, "overrides": {"a": {"b": "git://a.org/b"}}}}, "git://a.org/b"),
-        ({"package.json": "{"}, "cannot be understood"),
-        ({"package.json": "[" * 100_000}, "cannot be understood"),
-        ({"package.json": PLAIN, "package-lock.json": "{"}, "package-lock.json"),
-        (locked(resolved="https://elsewhere.example/express.tgz"), "elsewhere.example"),
-        (locked(resolved="https://registry.npmjs.org@elsewhere.example/express.tgz"), "elsewhere.example"),
-        (locked(resolved="git+ssh://git@github.com/a/x.git#1"), "git+ssh"),
-        (locked(resolved="../x", link=True), "link"),
-        (
-            {"package.json": PLAIN, "package-lock.json": {"dependencies": {"x": {"version": "git+https://a.org/x"}}}},
-            "git",
-        ),
-        ({"package.json": PLAIN, ".npmrc": "registry=https://elsewhere.example/\n"}, "registry"),
-        ({"package.json": PLAIN, ".npmrc": "@a:registry=https://elsewhere.example/\n"}, "registry"),
-        ({"package.json": PLAIN, ".npmrc": "//elsewhere.example/:_authToken=${SECRET}\n"}, "_authtoken"),
-        ({"package.json": PLAIN, ".npmrc": "ignore-scripts=false\n"}, "ignore-scripts"),
-        ({"package.json": PLAIN, ".npmrc": "save-prefix=${HOME}\n"}, "save-prefix"),
-    ],
-)
-def test_what_is_no_plain_package_is_refused(files: dict[str, Any], told: str) -> None:
-    refusals = read(files).refusals
-    assert told in " ".join(refusals)
+def environments(
+    folder: Path, server: Server, tier: Tier, own: EnvironmentSettings | None = None, **variables: str
+) -> NodeEnvironments:
+    machine = {"HOME": str(folder), "PATH": PATH, "NPM_CONFIG_REGISTRY": f"{server.url}/npm/", **variables}
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier), network=FetchNetwork(machine))
+    handed_on = CommandSettings(install_env=("NPM_CONFIG_REGISTRY", "SOURCES", "OUTSIDE", "PORT"))
+    return NodeEnvironments(folder / "layers", runner, handed_on, machine, own=own)
 
 
-def test_a_mirror_that_is_configured_may_be_named_and_nothing_asked_for_is_nothing() -> None:
-    files = locked(resolved="https://mirror.example/express.tgz")
-    assert read(files).refusals
-    assert read(files, hosts=("mirror.example",)).refusals == ()
-    for nothing in ({}, {"README.md": ""}, {"package.json": {"scripts": {"x": "y"}, "dependencies": {}}}):
-        assert not read(nothing).wanted
-        assert read(nothing).refusals == ()
+def ran(found: NodePackages, package: str) -> bool:
+    assert found.problem is None, f"{found.problem}\n{found.output}"
+    assert found.modules is not None
+    return (found.modules / package / "ran").exists()
 
 
-class Npm:
-    """A runner that makes a folder in place of npm, or fails."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[tuple[str, ...], dict[str, str]]] = []
-        self.exit_code = 0
-
-    async def run(self, argv: Sequence[str], *, cwd: Path, **options: Any) -> CommandResult:
-        self.calls.append((tuple(argv), options["env"]))
-        if self.exit_code == 0:
-            await asyncio.to_thread((cwd / "node_modules").mkdir)
-        return CommandResult(argv=tuple(argv), exit_code=self.exit_code, output="npm said so\n")
-
-
-async def test_packages_are_installed_once_per_manifest_and_lock(tmp_path: Path) -> None:
-    npm, root = Npm(), tmp_path / "root"
-    root.mkdir()
-    variables = {"NPM_CONFIG_REGISTRY": "https://mirror.example/", "SECRET_KEY": "hidden"}
-    environments = NodeEnvironments(tmp_path / "kept", npm, CommandSettings(), variables)
-    assert (await environments.ensure(root, "US-1")).modules is None
-    (root / "package.json").write_text(json.dumps(PLAIN))
-    first = await environments.ensure(root, "US-1")
-    assert first.modules == tmp_path / "kept" / "US-1" / "node_modules"
-    assert (await environments.ensure(root, "US-1")) == first
-    argv, env = npm.calls[0]
-    assert argv[:3] == ("npm", "install", "--ignore-scripts")
-    assert env == {"NPM_CONFIG_REGISTRY": "https://mirror.example/"}
-    assert len(npm.calls) == 1
-    (root / "package-lock.json").write_text('{"packages": {}}')
-    await environments.ensure(root, "US-1")
-    assert [call[0][1] for call in npm.calls] == ["install", "ci"]
-    npm.exit_code = 1
-    (root / "package.json").write_text(json.dumps({"dependencies": {"x": "9"}}))
-    failed = await environments.ensure(root, "US-1")
-    assert (failed.modules, failed.output) == (None, "npm said so\n")
-    assert "exit code 1" in (failed.problem or "")
-    npm.exit_code = 0
-    assert (await environments.ensure(root, "US-1")).problem is None, "what is half made is made again"
-    for key in ("..", "a/b", ""):
-        with pytest.raises(ValueError, match="cannot name"):
-            await environments.ensure(root, key)
+@needs_node
+async def test_packages_are_installed_once_for_all_who_ask_for_the_same(tmp_path: Path) -> None:
+    with registry() as server:
+        for name in ("left", "right"):
+            node_package(server, name)
+        first = tree(tmp_path / "first", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        second = tree(tmp_path / "second", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        packages = environments(tmp_path, server, CONFINED[0])
+        one, two = await asyncio.gather(packages.ensure(first), packages.ensure(second))
+        assert one == two
+        assert one.modules is not None
+        asked = len(server.asked)
+        assert (await environments(tmp_path, server, CONFINED[0]).ensure(first)) == one
+        assert len(server.asked) == asked
+        (second / "package.json").write_text(json.dumps({"dependencies": {"left": "^1.0.0", "right": "1"}}))
+        other = await packages.ensure(second)
+        assert other.modules is not None
+        assert (other.modules / "right").is_dir()
+        assert not (one.modules / "right").exists()
+        (second / "package.json").write_text(json.dumps({"dependencies": {"absent": "1"}}))
+        failed = await packages.ensure(second)
+        assert failed.problem == "`npm install` could not install the packages (exit code 1)."
+        assert "E404" in failed.output
+        assert len(os.listdir(tmp_path / "layers")) == 2, "nothing half-made is left"
 
 
-async def test_the_link_comes_and_goes_and_never_takes_the_place_of_what_is_there(tmp_path: Path) -> None:
-    modules, root = tmp_path / "modules", tmp_path / "root"
-    modules.mkdir()
-    root.mkdir()
-    link = root / "node_modules"
+@needs_node
+async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_caches(tmp_path: Path) -> None:
+    files = {
+        "package.json": json.dumps({"workspaces": ["packages/*"], "devDependencies": {"tool": "1"}}),
+        "packages/a/package.json": json.dumps({"name": "@x/a", "version": "1.0.0", "bin": "cli.js"}),
+        "packages/a/index.js": "module.exports = require('left')\n",
+        "packages/a/cli.js": "#!/usr/bin/env node\nconsole.log('of a')\n",
+        "packages/b/package.json": json.dumps({"name": "b", "dependencies": {"@x/a": "1.0.0", "left": "1"}}),
+        "packages/b/index.js": "console.log(require('@x/a'), require('left'))\n",
+    }
+    root = tree(tmp_path / "root", files)
+    (root / "packages/a/cli.js").chmod(0o755)
+    with registry() as server:
+        node_package(server, "left")
+        node_package(server, "tool", {"tool.js": "#!/usr/bin/env node\nconsole.log('tool')\n"}, bin={"tool": "tool.js"})
+        found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
+        assert found.problem is None, found.output
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(CONFINED[0]))
+    command = (
+        "node packages/b/index.js; cd node_modules; .bin/tool; .bin/a; mkdir .cache && touch .cache/x && echo kept"
+    )
+    async with linked(root, found.modules):
+        argv = ["/bin/sh", "-c", command]
+        done = await runner.run(argv, cwd=root, access=Access(readable=found.folders))
+        touched = await runner.run(
+            ["/bin/sh", "-c", "echo x > node_modules/left/index.js"], cwd=root, access=Access(readable=found.folders)
+        )
+    assert done.output == "left left\ntool\nof a\nkept\n"
+    assert not touched.ok, "what others share is not written to"
+    assert {*os.listdir(root), *os.listdir(root / "packages/b")} == {"package.json", "packages", "index.js"}
+
+
+@needs_node
+async def test_what_the_project_has_itself_stays_and_what_a_kill_left_goes(tmp_path: Path) -> None:
+    root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+    with registry() as server:
+        node_package(server, "left")
+        found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
     async with linked(root, None):
-        assert not link.exists()
-    link.symlink_to(modules)  # left by a process that was killed
-    async with linked(root, modules):
-        assert link.resolve() == modules
-    assert list(root.iterdir()) == []
-    async with linked(root, modules):
-        link.unlink()
-        link.mkdir()  # `npm install` in a command does so
-    assert link.is_dir()
-    async with linked(root, modules):
-        assert not link.is_symlink()
-    assert link.is_dir()
-    assert modules.is_dir()
+        assert not (root / "node_modules").exists()
+    async with linked(root, found.modules):
+        shutil.copytree(root / "node_modules", tmp_path / "left", symlinks=True)
+        async with linked(root, found.modules):
+            pass
+        assert (root / "node_modules" / "left").exists(), "whoever is inside does not take it away"
+    shutil.move(tmp_path / "left", root / "node_modules")
+    async with linked(root, found.modules):
+        assert (root / "node_modules" / "left" / "index.js").exists()
+    assert not (root / "node_modules").exists()
+    (root / "node_modules").mkdir()
+    async with linked(root, found.modules):
+        assert os.listdir(root / "node_modules") == []
+    assert (root / "node_modules").is_dir()
+
+
+@needs_node
+async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path: Path) -> None:
+    script = {"install": "node -e \"require('fs').writeFileSync('ran', '')\""}
+    with registry() as server:
+        for name in ("sqlite3", "left"):
+            node_package(server, name, scripts=script)
+        node_package(server, "sharp", scripts=script, born="2999-01-01")
+        node_package(server, "bcrypt", scripts={"install": "echo no compiler; exit 3"})
+        wanted = {"dependencies": {"sqlite3": "1", "left": "1", "sharp": "1"}}
+        root = tree(tmp_path / "root", {"package.json": json.dumps(wanted)})
+        found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
+        assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [True, False, False]
+        assert "install scripts were not run of: left (environment.install_scripts)" in found.note
+        assert "`sharp` was not run: 1.0.0 is less than 30 days old" in found.note
+        named = EnvironmentSettings(install_scripts=("left", "sharp"))
+        found = await environments(tmp_path, server, CONFINED[0], named).ensure(root)
+        assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [False, True, True]
+        found = await environments(tmp_path, server, CONFINED[0], EnvironmentSettings(install_scripts="never")).ensure(
+            root
+        )
+        assert not any(ran(found, name) for name in ("sqlite3", "left", "sharp"))
+        # One that is no other's, whatever it is called here; one that fails keeps nothing else from being there.
+        wanted = {"dependencies": {"sqlite3": "npm:left@1", "bcrypt": "1"}}
+        (root / "package.json").write_text(json.dumps(wanted))
+        found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
+        assert not ran(found, "sqlite3")
+        assert "an install script failed (of bcrypt): " in found.note
+        assert "no compiler" in found.note
+        new = await environments(tmp_path, server, CONFINED[0]).refusal(root, {"left": "1", "sharp": "1"})
+        assert new is None, "left is there already"
+        (root / "package.json").write_text("{}")
+        new = await environments(tmp_path, server, CONFINED[0]).refusal(root, {"left": "1", "sharp": "1"})
+        assert new is not None
+        assert new.problem == (
+            "`left` runs code of its own while it is installed, which environment.install_scripts does not allow."
+        )
+
+
+@needs_node
+@pytest.mark.parametrize("tier", TIERS)
+async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / ".netrc").write_text("password")
+    root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"evil": "1"}}), "secret.js": "x"})
+    with registry() as server, registry({"/": b"private"}) as private:
+        node_package(server, "evil", {"evil.js": HOSTILE}, scripts={"postinstall": "node evil.js"})
+        own, machine = EnvironmentSettings(install_scripts=("evil",)), {"SOURCES": str(root / "secret.js")}
+        machine |= {"OUTSIDE": str(outside), "PORT": private.place.partition(":")[2], "SOME_API_KEY": "hidden"}
+        found = await environments(tmp_path, server, tier, own, **machine).ensure(root)
+        assert found.modules is not None, found.output
+        told = json.loads((found.modules / "evil" / "told.json").read_text())
+        assert "SOME_API_KEY" not in told["environment"]
+        if tier is Tier.PLAIN:  # so these are what the others keep it from
+            assert {"sources", "home", "outside", "loopback"} <= {*told["found"]}
+            return
+        assert told["found"] == []
+        assert private.asked == []
+    assert list(outside.iterdir()) == []

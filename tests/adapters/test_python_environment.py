@@ -133,7 +133,7 @@ async def test_the_versions_of_a_lock_are_taken_unless_it_is_older_than_the_mani
     assert "`-e ../other` was left out" in note
     output, note = await seen("tiny\nold\n")
     assert output == "1.0 7.0.0\n", "one that has no wheel keeps no other from being there"
-    assert note.startswith("`old` was left out: it would have to be built")
+    assert note.startswith("`old` was left out: it has no ready-made package (wheel)")
 
 
 async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Path) -> None:

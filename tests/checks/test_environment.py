@@ -16,7 +16,7 @@ COLLECT = (
 SAID = {
     "no_library": "src/tidebook/about.py:2: in <module>\n    import cv2\n"
     "E   ImportError: libGL.so.1: cannot open shared object file: No such file or directory",
-    "no_native_build": "Error: Could not locate the bindings file. Tried:\n"
+    "install_script": "Error: Could not locate the bindings file. Tried:\n"
     " → /w/node_modules/sqlite3/build/node_sqlite3.node",
     "no_program": f"{RUN}E               FileNotFoundError: [Errno 2] No such file or directory: 'ffmpeg'\n\n"
     "/usr/lib/python3.11/subprocess.py:1950: FileNotFoundError",

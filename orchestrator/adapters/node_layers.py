@@ -1,0 +1,250 @@
+"""The packages of Node projects: installed once for all who ask for the same, and linked into many trees."""
+
+import asyncio
+import datetime
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.adapters.command_runner import remove_tree
+from orchestrator.adapters.fetch.npm_settings import REGISTRY
+from orchestrator.adapters.free_disk import raise_if_full
+from orchestrator.adapters.install_scripts import YOUNGEST_DAYS, InstallScripts
+from orchestrator.adapters.kept_folders import begin, is_used, put
+from orchestrator.adapters.node_requirements import MANIFEST, NodeRequirements
+from orchestrator.adapters.tree_reading import read_text
+from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import CommandResult
+from orchestrator.ports import CommandRunner
+
+MODULES = "node_modules"
+INSTALLS = {
+    "npm": ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"),
+    "pnpm": (
+        *("pnpm", "install", "--ignore-scripts", "--no-frozen-lockfile", "--config.package-import-method=copy"),
+        *("--config.extend-node-path=false", "--config.manage-package-manager-versions=false"),
+    ),
+    "yarn": ("yarn", "install", "--ignore-scripts", "--ignore-engines", "--non-interactive", "--no-progress"),
+}
+"""Without running anything of a package. What a lock file says counts, and what a manifest asks for besides."""
+_SCRIPTS = ("preinstall", "install", "postinstall")
+_NOTES = "notes.json"
+_STORE = ".store"
+_USUAL = re.compile(r"https://registry\.(?:yarnpkg\.com|npmjs\.org)/")
+_TOLD = 1500
+"""Characters kept of what a script printed at its end."""
+
+
+class Scripted(NamedTuple):
+    """A package that runs code while it is installed."""
+
+    name: str
+    """The registry's, whatever name it is installed by."""
+    version: str
+    place: str
+    """Its folder, from the layer's."""
+
+
+class NodeLayers:
+    """Makes and keeps layers in `folder`/<digest of what is asked for>."""
+
+    def __init__(self, folder: Path, runner: CommandRunner, timeout_s: float) -> None:
+        self._folder, self._runner, self._timeout_s = folder, runner, timeout_s
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(
+        self, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
+    ) -> Path | CommandResult:
+        """The layer of what is asked for, or how its installation failed. `node` is the version that it is for.
+
+        Of two processes that make the same, the first one's counts. Raises OSError where the disk is full.
+        """
+        digest = await asyncio.to_thread(_digest, wanted, scripts, env, node)
+        layer = self._folder / digest
+        async with self._locks.setdefault(digest, asyncio.Lock()):
+            if await asyncio.to_thread(is_used, layer):
+                return layer
+            begun = await asyncio.to_thread(begin, self._folder)
+            try:
+                await asyncio.to_thread(write_files, begun, _files(wanted, env))
+                installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, env)
+                if not installed.ok:
+                    return installed
+                notes = [*_engines(wanted, installed.output), *await self._run_scripts(begun, wanted, scripts, env)]
+                await asyncio.to_thread(_finish, begun, wanted, notes)
+                await asyncio.to_thread(put, begun, layer)
+            finally:
+                await asyncio.to_thread(remove_tree, begun)
+        return layer
+
+    async def _run_scripts(
+        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str]
+    ) -> list[str]:
+        """Run those that are allowed; what is to be told of them."""
+        found = await asyncio.to_thread(lambda: [*scripted(begun, wanted.manager)])
+        allowed = [one for one in found if scripts.allowed(one.name)]
+        young = [one for one in allowed if scripts.young(one.name) and await self._is_young(begun, one, env)]
+        run = [one for one in allowed if one not in young]
+        closed = sorted({one.name for one in found} - {one.name for one in allowed})
+        notes = (
+            [f"install scripts were not run of: {', '.join(closed)} (environment.install_scripts)"] if closed else []
+        )
+        notes += [
+            f"the install script of `{one.name}` was not run: {one.version} is less than {YOUNGEST_DAYS} days old; "
+            "environment.install_scripts allows it"
+            for one in young
+        ]
+        if run:
+            await asyncio.to_thread(_allow, begun, wanted, run)
+            argv = [*_rebuild(wanted.manager, run), *_place(begun, wanted.manager)]
+            headers = await asyncio.to_thread(_headers)
+            ended = await self._run(argv, begun, {**env, **headers})
+            if not ended.ok:
+                names = ", ".join(sorted({one.name for one in run}))
+                notes.append(f"an install script failed (of {names}): {ended.output[-_TOLD:].strip()}")
+        return notes
+
+    async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:
+        """By what the registry tells; one that tells nothing is no reason."""
+        told = await self._run(["npm", "view", package.name, "time", "--json"], begun, env)
+        with suppress(ValueError, TypeError, AttributeError):
+            times = json.loads(told.output[told.output.index("{") : told.output.rindex("}") + 1])
+            born = datetime.datetime.fromisoformat(times[package.version])
+            return datetime.datetime.now(datetime.UTC) - born < datetime.timedelta(days=YOUNGEST_DAYS)
+        return False
+
+    async def _run(self, argv: Sequence[str], begun: Path, env: Mapping[str, str]) -> CommandResult:
+        access = Access(fetch=True)
+        result = await self._runner.run(argv, cwd=begun, env=env, timeout_s=self._timeout_s, access=access)
+        if not result.ok:
+            await asyncio.to_thread(raise_if_full, result.output, begun)
+        return result
+
+
+def notes_on(layer: Path) -> list[str]:
+    """What is to be told of it. Blocks."""
+    with suppress(OSError, ValueError):
+        return [str(note) for note in json.loads((layer / _NOTES).read_text(encoding="utf-8"))]
+    return []
+
+
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    """Our own copies of what a manager reads: nothing else of the tree is in its reach. Blocks."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def scripted(folder: Path, manager: str) -> Iterator[Scripted]:
+    """The packages installed in `folder` that run code while they are installed. Blocks."""
+    aliases = _npm_aliases(folder) if manager == "npm" else {}
+    lock = (read_text(folder, "yarn.lock") or "") if manager == "yarn" else ""
+    for place in _packages(folder, MODULES):
+        with suppress(ValueError, AttributeError):
+            told = json.loads(read_text(folder, f"{place}/{MANIFEST}") or "")
+            held = told.get("scripts") or {}
+            native = told.get("gypfile", True) and (folder / place / "binding.gyp").is_file()
+            if not native and not any(held.get(one) for one in _SCRIPTS):
+                continue
+            name = aliases.get(place, place.rpartition(f"{MODULES}/")[2])
+            # What is installed by another's name is nobody whom we know.
+            renamed = f"{name}@npm:" in lock
+            yield Scripted("" if renamed else name, str(told.get("version", "")), place)
+
+
+def _npm_aliases(folder: Path) -> dict[str, str]:
+    with suppress(ValueError, AttributeError):
+        packages = json.loads(read_text(folder, f"{MODULES}/.package-lock.json") or "").get("packages", {})
+        return {place: str(one["name"]) for place, one in packages.items() if "name" in one}
+    return {}
+
+
+def _packages(folder: Path, modules: str) -> Iterator[str]:
+    """Folders of packages below a `node_modules`; links lead to others of them, or to the repository's own."""
+    with suppress(OSError), os.scandir(folder / modules) as entries:
+        for entry in sorted(entries, key=lambda one: one.name):
+            place = f"{modules}/{entry.name}"
+            if not entry.is_dir(follow_symlinks=False):
+                continue
+            if entry.name == ".pnpm":
+                for one in sorted(os.listdir(entry.path)):
+                    yield from _packages(folder, f"{place}/{one}/{MODULES}")
+            elif entry.name.startswith("@"):
+                yield from _packages(folder, place)
+            elif not entry.name.startswith("."):
+                yield place
+                yield from _packages(folder, f"{place}/{MODULES}")
+
+
+def _files(wanted: NodeRequirements, env: Mapping[str, str]) -> dict[str, str]:
+    """yarn fetches from where its lock file says, which is another name of the usual registry."""
+    if wanted.manager != "yarn" or "yarn.lock" not in wanted.files:
+        return wanted.files
+    registry = env.get("NPM_CONFIG_REGISTRY", REGISTRY).rstrip("/")
+    return {**wanted.files, "yarn.lock": _USUAL.sub(f"{registry}/", wanted.files["yarn.lock"])}
+
+
+def _place(begun: Path, manager: str) -> list[str]:
+    """Where pnpm keeps its store: it must be the same one for all that it does to a folder."""
+    return [f"--config.store-dir={begun / _STORE}"] if manager == "pnpm" else []
+
+
+def _allow(begun: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> None:
+    """Managers have lists of their own of whose scripts may run."""
+    manifest, names = json.loads(wanted.files[MANIFEST]), sorted({one.name for one in run})
+    own = {key: held for key, held in (manifest.get("pnpm") or {}).items() if "uilt" not in key}
+    manifest["allowScripts"] = dict.fromkeys(names, True)
+    manifest["pnpm"] = {**own, "onlyBuiltDependencies": names}
+    (begun / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+
+
+def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
+    if manager == "pnpm":
+        return ["pnpm", "rebuild", *sorted({one.name for one in run})]
+    return [
+        "npm",
+        "rebuild",
+        "--foreground-scripts",
+        "--no-audit",
+        "--no-update-notifier",
+        *(f"./{x.place}" for x in run),
+    ]
+
+
+def _headers() -> dict[str, str]:
+    """Where node-gyp finds node's headers without fetching them."""
+    program = shutil.which("node")
+    prefix = Path(os.path.realpath(program)).parent.parent if program else None
+    return {"npm_config_nodedir": str(prefix)} if prefix and (prefix / "include" / "node" / "node.h").is_file() else {}
+
+
+def _engines(wanted: NodeRequirements, output: str) -> list[str]:
+    """What npm says where the project is for another node; pnpm and yarn say it of packages alone."""
+    name = json.loads(wanted.files[MANIFEST]).get("name")
+    start = r"EBADENGINE\s+"
+    whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"
+    said = rf"{whose}[^{{]*{start}required: \{{([^}}]*)\}}"
+    found = re.search(said, output)
+    return [f"the project is for another version than this machine has ({found[1].strip()})"] if found else []
+
+
+def _finish(begun: Path, wanted: NodeRequirements, notes: Sequence[str]) -> None:
+    remove_tree(begun / _STORE)
+    (begun / MODULES).mkdir(exist_ok=True)  # there is none when every package was optional
+    (begun / _NOTES).write_text(json.dumps([*notes]), encoding="utf-8")
+    (begun / "members.json").write_text(json.dumps(wanted.members), encoding="utf-8")
+
+
+def _digest(wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str) -> str:
+    """Changes with what is asked for, who may run scripts, where it is from, and the node that it is built for."""
+    asked = wanted.model_dump(mode="json", include={"manager", "files", "members"})
+    registries = {name: value for name, value in env.items() if name.lower().endswith("registry")}
+    content = [asked, scripts.digest(json.dumps(asked)), registries, node, platform.system(), platform.machine()]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
