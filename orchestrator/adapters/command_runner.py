@@ -18,6 +18,7 @@ from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.sandbox.disk import DiskWatch
 from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox, Sandbox
+from orchestrator.adapters.services import Services
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.errors import ConfigError
@@ -38,8 +39,8 @@ class LimitedCommandRunner:
 
     Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
     that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
-    once. `network` is the way of what fetches; everything else gets `variables`. Several may run at once; cancelling a
-    run ends its whole tree before the cancellation goes on.
+    once. `network` is the way of what fetches; everything else gets `variables` and `services`. Several may run at
+    once; cancelling a run ends its whole tree before the cancellation goes on.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class LimitedCommandRunner:
         slots: AbstractAsyncContextManager[object] | None = None,
         sandbox: Sandbox | None = None,
         network: FetchNetwork | None = None,
+        services: Services | None = None,
         variables: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
@@ -57,7 +59,7 @@ class LimitedCommandRunner:
         self._lock_fds = lock_fds
         self._slots = slots
         self._sandbox = sandbox or PlainSandbox()
-        self._network = network or FetchNetwork({})
+        self._network, self._services = network or FetchNetwork({}), services or Services()
         self._variables = variables or {}
 
     async def run(
@@ -138,10 +140,9 @@ class LimitedCommandRunner:
         )
 
     def _with_network(self, command: Command) -> AbstractAsyncContextManager[tuple[Command, list[str]]]:
-        """The command, and a list that fills with what it could not fetch."""
-        if not command.access.fetch:
-            return contextlib.nullcontext((command, []))
-        return self._network.joined(command, own_loopback=self._sandbox.own_loopback)
+        """The command, and a list that fills with what it could not reach."""
+        network = self._network if command.access.fetch else self._services
+        return network.joined(command, own_loopback=self._sandbox.own_loopback)
 
     def _launch(self, command: Command, confined: Confined, timeout_s: float | None) -> Launch:
         settings = self._settings

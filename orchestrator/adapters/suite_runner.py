@@ -19,6 +19,7 @@ from orchestrator.adapters.project_setup import KEY, ProjectSetup
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
+from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
 from orchestrator.adapters.tree_reading import root_files
@@ -49,11 +50,12 @@ class ProjectRunner:
         path: str,
         setup: ProjectSetup | None = None,
         build: ProjectBuild | None = None,
+        services: Services | None = None,
         *,
         tries: bool = True,
     ) -> None:
         """Without `tries`, nothing is found out about new packages."""
-        self._setup, self._build, self._tries = setup, build, tries
+        self._setup, self._build, self._services, self._tries = setup, build, services or Services(), tries
         self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
         self._pytest = pytest
         self._packages = packages
@@ -221,11 +223,12 @@ class ProjectRunner:
             for problem in (python.problem, node.problem, failed.output.rpartition("\n")[2] if failed else "")
             if problem
         ]
+        silent = await self._services.unreachable()
         return ProjectEnvironment(
             key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
             seconds=seconds,
             megabytes=await asyncio.to_thread(_megabytes, layers),
-            because=(*manifests, *filter(None, (python.note, node.note)), *problems),
+            because=(*manifests, *filter(None, (python.note, node.note)), *silent, *problems),
             problem="; ".join(problems),
             output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )

@@ -189,8 +189,8 @@ def _service(text: str) -> Finding | None:
     return major(
         "environment.no_service",
         f"no {name} answers where the tests look for it: {_line(text, found)}",
-        fix="say in the story that its tests must not need the service, then `replan`; commands and tests have a "
-        "loopback of their own in the sandbox",
+        fix="start it and name its address in environment.services (commands and tests have a loopback of their own), "
+        "then `reset` the story; or say in the story that its tests must not need it, then `replan`",
     )
 
 

@@ -9,6 +9,7 @@ from orchestrator.settings.section import Section
 
 _VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _HOST = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?$"
+_SERVICE = r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\]):[1-9][0-9]{0,4}$"
 
 _SYSTEM_PACKAGES = re.compile(
     r"(?:^|[\s;&|(/])(?:apt-get|apt|aptitude|dnf|microdnf|yum|apk|pacman|zypper|brew)\s+(?:-\S+\s+)*"
@@ -46,6 +47,9 @@ class EnvironmentSettings(Section):
     hosts: tuple[Annotated[str, Field(pattern=_HOST)], ...] = ()
     """What fetching dependencies may reach beside the registries: `host` (ports 80 and 443) or `host:port`."""
 
+    services: tuple[Annotated[str, Field(pattern=_SERVICE)], ...] = ()
+    """`host:port` of what people started and commands and tests may connect to. In the tier `namespaces` they find it
+    on their own loopback, by its port; in `landlock` where it is, with that port open to every host."""
     install_scripts: Literal["auto", "never"] | tuple[str, ...] = "auto"
     """Which packages may run code of their own while they are installed (npm's install scripts, builds of Python
     packages that have no wheel), confined and with the network of fetching. auto: those that manifests and lock files
@@ -57,6 +61,14 @@ class EnvironmentSettings(Section):
         if isinstance(python, int | float):  # YAML's 3.10 is 3.1
             raise ValueError('write the version in quotes, as "3.12"')
         return python
+
+    @field_validator("services")
+    @classmethod
+    def _apart(cls, services: tuple[str, ...]) -> tuple[str, ...]:
+        ports = [one.rpartition(":")[2] for one in services]
+        if twice := sorted({port for port in ports if ports.count(port) > 1}):
+            raise ValueError(f"port {', '.join(twice)} is named twice: tests find services by their ports alone")
+        return services
 
     @field_validator("setup", "build")
     @classmethod

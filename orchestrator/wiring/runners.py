@@ -13,6 +13,7 @@ from orchestrator.adapters.project_setup import ProjectSetup
 from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_runner import ProjectRunner
 from orchestrator.domain.sandbox import Tier
 from orchestrator.settings import Environment, Settings
@@ -36,6 +37,7 @@ def project_runner(
     path = command_path(environment)
     variables = environment.variables
     network = FetchNetwork(variables, settings.environment.hosts)
+    services = Services(settings.environment.services)
     commands = LimitedCommandRunner(
         settings.commands,
         path,
@@ -43,6 +45,7 @@ def project_runner(
         slots=slots,
         sandbox=sandbox,
         network=network,
+        services=services,
         variables=settings.environment.env,
     )
     kept = environment.home / "environments"
@@ -56,7 +59,7 @@ def project_runner(
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit) if own.build else None
-    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, tries=tries)
+    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, tries=tries)
 
 
 def command_path(environment: Environment) -> str:

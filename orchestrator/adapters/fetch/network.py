@@ -6,6 +6,7 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Iterable, Mapping
 
+from orchestrator.adapters.doors import at_work, door_to, serve_on
 from orchestrator.adapters.fetch.proxy import FetchProxy
 from orchestrator.adapters.fetch.sources import read_sources
 from orchestrator.adapters.sandbox.tier import Command, Door
@@ -31,44 +32,17 @@ class FetchNetwork:
         token = secrets.token_hex(16)  # without one, other users of this machine could fetch by it
         proxy = FetchProxy(sources, token)
         async with _served(proxy, own_loopback) as door:
-            address = f"http://step:{token}@127.0.0.1:{door.port}"
+            address = f"http://step:{token}@127.0.0.1:{door.ports[0]}"
             env = {**sources.variables, **dict.fromkeys(_NAMES, address), "no_proxy": "", "NO_PROXY": ""}
             yield command._replace(env=env, access=command.access.also(*sources.readable), door=door), proxy.told
 
 
 @contextlib.asynccontextmanager
 async def _served(proxy: FetchProxy, own_loopback: bool) -> AsyncIterator[Door]:
-    with contextlib.ExitStack() as stack:
-        if own_loopback:
-            ours, theirs = map(stack.enter_context, socket.socketpair())
-            door, serve = Door(_PORT, theirs.fileno()), _serve_sent(proxy, ours)
-        else:
-            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            door, serve = Door(listener.getsockname()[1], None), _serve(proxy, listener)
-        serving = asyncio.create_task(serve)
-        try:
+    if own_loopback:
+        async with door_to({_PORT: proxy.serve}) as door:
             yield door
-        finally:
-            serving.cancel()
-            await asyncio.wait({serving})
-            if not serving.cancelled():
-                serving.result()
-
-
-async def _serve_sent(proxy: FetchProxy, ours: socket.socket) -> None:
-    """By the listener that the command sends before it starts: it listens on the command's own loopback."""
-    ours.setblocking(False)
-    loop, sent = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(ours, sent.set)
-    try:
-        await sent.wait()
-    finally:
-        loop.remove_reader(ours)
-    _, fds, _, _ = socket.recv_fds(ours, 1, 1)
-    await _serve(proxy, socket.socket(fileno=fds[0]))
-
-
-async def _serve(proxy: FetchProxy, listener: socket.socket) -> None:
-    with listener:  # closed when this ends: whoever still connects is told at once
-        listener.setblocking(False)
-        await proxy.serve(listener)
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with at_work(serve_on(proxy.serve, listener)):
+            yield Door((listener.getsockname()[1],), None)

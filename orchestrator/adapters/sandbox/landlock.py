@@ -95,7 +95,8 @@ class LandlockSandbox:
     @contextlib.contextmanager
     def confined(self, command: Command) -> Iterator[Confined]:
         """See the protocol."""
-        door = command.door
+        # Without rules for ports a service would open everything.
+        door = command.door if command.access.fetch or self._abi >= _NET_ABI else None
         with contextlib.ExitStack() as stack:
             own: Slot | None = None
             if self._as_user:
@@ -107,8 +108,8 @@ class LandlockSandbox:
                 "write": write,
                 "devices": list(DEVICES),
                 "abi": self._abi,
-                "tcp": self._shared and door is None,
-                "ports": [] if door is None else [door.port],
+                "tcp": self._shared and not command.access.fetch,
+                "ports": [] if door is None else [*door.ports],
                 "uid": None if own is None else own.uid,
                 "groups": [COMMANDS],
                 "look": self._looks(command, own),

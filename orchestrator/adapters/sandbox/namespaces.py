@@ -29,12 +29,15 @@ _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
 """The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
 _OPEN_DOOR = """\
 import os, socket, sys
-with socket.socket(fileno=int(sys.argv[1])) as door, socket.create_server(("127.0.0.1", int(sys.argv[2]))) as listener:
-    socket.send_fds(door, [b"."], [listener.fileno()])
+listeners = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[2].split(",")]
+with socket.socket(fileno=int(sys.argv[1])) as door:
+    socket.send_fds(door, [b"."], [one.fileno() for one in listeners])
+for one in listeners:
+    one.close()
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""Opens the proxy's port on the command's loopback and sends it out to us. A socket belongs to the network that it was
-made in, whoever holds it, so nothing has to run inside beside the command."""
+"""Opens the door's ports on the command's loopback and sends them out to us. A socket belongs to the network that it
+was made in, whoever holds it, so nothing has to run inside beside the command."""
 
 
 class Form(NamedTuple):
@@ -157,7 +160,8 @@ class NamespaceSandbox:
 def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     """The environment comes last: whatever it does to programs that start is done to the command alone."""
     door = command.door
-    opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), str(door.port))
+    ports = ",".join(map(str, door.ports)) if door is not None else ""
+    opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), ports)
     variables = [f"{name}={value}" for name, value in command.env.items()]
     if own is None:
         return (*opened, _ENV, "-i", *variables, *_START, *command.argv)

@@ -61,7 +61,8 @@ def profile(command: Command, readable: tuple[Path, ...]) -> str:
     ]
     rules += ["(deny network*)", f"(deny file-write* {_subpaths([command.tree.resolve() / '.git'])})"]
     if command.door is not None:
-        rules.append(f'(allow network-outbound (remote ip "localhost:{command.door.port}")) (allow system-socket)')
+        rules += [f'(allow network-outbound (remote ip "localhost:{port}"))' for port in command.door.ports]
+        rules.append("(allow system-socket)")
     return "\n".join(rules)
 
 

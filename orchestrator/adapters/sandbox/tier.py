@@ -9,12 +9,12 @@ from orchestrator.domain.sandbox import Access, SandboxFacts, Tier
 
 
 class Door(NamedTuple):
-    """Where a command finds the proxy that is its way to the network."""
+    """What a command may connect to: the proxy of what fetches, or services that people started."""
 
-    port: int
-    """On loopback."""
+    ports: tuple[int, ...]
+    """On loopback; in the tier `landlock` of any host."""
     fd: int | None
-    """By which the listening socket is sent to us, for a command with a loopback of its own."""
+    """By which the listening sockets are sent to us, for a command with a loopback of its own."""
 
 
 class Command(NamedTuple):
