@@ -37,6 +37,9 @@ INSTALLS = {
 _SCRIPTS = ("preinstall", "install", "postinstall")
 _NOTES = "notes.json"
 _STORE = ".store"
+_CACHE = ".npm-cache"
+_MOST_CACHED = 2 * 1024**3
+"""Bytes; a larger cache is begun anew."""
 _USUAL = re.compile(r"https://registry\.(?:yarnpkg\.com|npmjs\.org)/")
 _TOLD = 1500
 """Characters kept of what a script printed at its end."""
@@ -74,7 +77,10 @@ class NodeLayers:
             begun = await asyncio.to_thread(begin, self._folder)
             try:
                 await asyncio.to_thread(write_files, begun, _files(wanted, env))
-                installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, env)
+                await asyncio.to_thread(_lend_cache, self._folder, begun)
+                cached = {**env, "npm_config_cache": str(begun / _CACHE)}
+                installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, cached)
+                await asyncio.to_thread(_take_cache_back, self._folder, begun)
                 if not installed.ok:
                     return installed
                 notes = [*_engines(wanted, installed.output), *await self._run_scripts(begun, wanted, scripts, env)]
@@ -194,6 +200,21 @@ def _files(wanted: NodeRequirements, env: Mapping[str, str]) -> dict[str, str]:
 def _place(begun: Path, manager: str) -> list[str]:
     """Where pnpm keeps its store: it must be the same one for all that it does to a folder."""
     return [f"--config.store-dir={begun / _STORE}"] if manager == "pnpm" else []
+
+
+def _lend_cache(folder: Path, begun: Path) -> None:
+    """npm's cache, to one installation at a time. It copies from there, so that no file is shared; no script of a
+    package ever sees it, and what a kill takes along is fetched again."""
+    with suppress(OSError):  # there is none yet, or another installation has it
+        (folder / _CACHE).rename(begun / _CACHE)
+
+
+def _take_cache_back(folder: Path, begun: Path) -> None:
+    with suppress(OSError):  # pnpm and yarn make none; another one's is there already
+        size = sum(path.lstat().st_size for path in (begun / _CACHE).rglob("*"))
+        if size <= _MOST_CACHED:
+            (begun / _CACHE).rename(folder / _CACHE)
+    remove_tree(begun / _CACHE)
 
 
 def _allow(begun: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> None:

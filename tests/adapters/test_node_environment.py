@@ -72,6 +72,9 @@ async def test_packages_are_installed_once_for_all_who_ask_for_the_same(tmp_path
         assert len(server.asked) == asked
         (second / "package.json").write_text(json.dumps({"dependencies": {"left": "^1.0.0", "right": "1"}}))
         other = await packages.ensure(second)
+        fetched = [path for path, _ in server.asked[asked:]]
+        assert "/npm/right/-/right-1.0.0.tgz" in fetched
+        assert "/npm/left/-/left-1.0.0.tgz" not in fetched, "it is in npm's cache"
         assert other.modules is not None
         assert (other.modules / "right").is_dir()
         assert not (one.modules / "right").exists()
@@ -79,7 +82,7 @@ async def test_packages_are_installed_once_for_all_who_ask_for_the_same(tmp_path
         failed = await packages.ensure(second)
         assert failed.problem == "`npm install` could not install the packages (exit code 1)."
         assert "E404" in failed.output
-        assert len(os.listdir(tmp_path / "layers")) == 2, "nothing half-made is left"
+        assert len(os.listdir(tmp_path / "layers")) == 3, "two layers and the cache; nothing half-made is left"
 
 
 @needs_node
