@@ -17,7 +17,7 @@ PREFIX = "environment."
 BASE = "environment.base"
 _END = 6000
 """Characters of a run's output that are looked at, where no test failed."""
-_SERVICES = {
+SERVICES = {
     "5432": "PostgreSQL",
     "3306": "MySQL",
     "6379": "Redis",
@@ -27,6 +27,7 @@ _SERVICES = {
     "9200": "Elasticsearch",
     "11211": "memcached",
 }
+"""By the port that each has unless people choose another."""
 _LIBRARY = re.compile(
     r"(?:^E\s+(?:ImportError|OSError): |error while loading shared libraries: )"
     r"(\S+\.so[.\d]*): cannot open shared object file",
@@ -183,7 +184,7 @@ def _program(text: str) -> Finding | None:
 
 def _service(text: str) -> Finding | None:
     found = _REFUSED.search(text)
-    name = _SERVICES.get(next(filter(None, found.groups()), ""), "") if found is not None else ""
+    name = SERVICES.get(next(filter(None, found.groups()), ""), "") if found is not None else ""
     if found is None or not name:
         return None
     return major(

@@ -12,6 +12,7 @@ from orchestrator.sprint.selection import select
 from orchestrator.wiring.backlogs import read_backlog
 from orchestrator.wiring.brought import brought, judged_by_rules
 from orchestrator.wiring.options import RunOptions
+from orchestrator.wiring.runners import programs_there
 
 
 def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
@@ -31,9 +32,9 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
             raise
         stories = None
     plans = _plans(options, settings, content, stories)
-    return tell(
-        dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans), as_json=as_json
-    )
+    there = programs_there(environment)
+    made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans, programs=there)
+    return tell(made, as_json=as_json)
 
 
 def tell(planned: DryRun, *, as_json: bool) -> Exit:

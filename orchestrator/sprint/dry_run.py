@@ -1,9 +1,10 @@
 """What a run would do and could cost, told without doing anything (DESIGN 7, Dry run). Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.backlog import all_problems
+from orchestrator.checks.backlog_needs import LOOKED_FOR, needs_told
 from orchestrator.domain.base import Value
 from orchestrator.domain.closing import closers, effective_needs
 from orchestrator.domain.findings import Finding
@@ -57,6 +58,7 @@ def dry_run(
     settings: Settings,
     strict: bool = False,
     plans: Mapping[str, JudgedTasks] | None = None,
+    programs: Collection[str] = LOOKED_FOR,
 ) -> DryRun:
     """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
 
@@ -65,7 +67,7 @@ def dry_run(
 
     Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
     On a cycle `waves` holds what can be ordered. `plans` are those that people bring, by story: they are read, the
-    architect plans nothing there.
+    architect plans nothing there. `programs` are those of `LOOKED_FOR` that this machine has.
     """
     plans = plans or {}
     closer_of = closers(content.stories)
@@ -81,6 +83,7 @@ def dry_run(
         problems=(
             *all_problems(content),
             *outside_dependencies(content, rows, strict=strict),
+            *needs_told(rows, settings.environment, programs),
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(

@@ -1,5 +1,6 @@
 """The runner of suites and commands, with the environments of Python and Node projects behind it."""
 
+import shutil
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.checks.backlog_needs import LOOKED_FOR
 from orchestrator.domain.sandbox import Tier
 from orchestrator.settings import Environment, Settings
 
@@ -60,6 +62,11 @@ def project_runner(
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit) if own.build else None
     return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, tries=tries)
+
+
+def programs_there(environment: Environment) -> list[str]:
+    """Those of `LOOKED_FOR` that commands would find. Blocks."""
+    return [name for name in LOOKED_FOR if shutil.which(name, path=command_path(environment))]
 
 
 def command_path(environment: Environment) -> str:

@@ -17,6 +17,7 @@ from orchestrator.errors import BacklogError, ConfigError
 from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.dry_run import DryRun, dry_run
 from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.runners import programs_there
 from orchestrator.wiring.watched import SUFFIXES, checked
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -50,7 +51,8 @@ def planned(environment: Environment, settings: Settings, name: str, suffix: str
     _check(name, suffix)
     folder = StateFolder(environment.home)
     with _beside(folder, f"{name}{suffix}", content) as beside:
-        made = dry_run(open_backlog(beside, settings, folder).read(), stories=None, settings=settings)
+        read = open_backlog(beside, settings, folder).read()
+        made = dry_run(read, stories=None, settings=settings, programs=programs_there(environment))
         return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
 
 
