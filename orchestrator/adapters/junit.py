@@ -92,7 +92,7 @@ def _case(attributes: dict[str, str], result: CaseResult, text: str, parameters:
         id=f"{classname}::{name}",
         file="" if (classname, name) == _INTERNAL else _file(attributes.get("file", ""), classname or name),
         result=result,
-        message=_capped(text.strip()),
+        message=shortened(text.strip()),
     )
 
 
@@ -107,7 +107,7 @@ def _file(named: str, dotted: str) -> str:
     return "/".join(parts) + ".py" if parts and len(parts) == len([part for part in parts if part]) else ""
 
 
-def _capped(text: str) -> str:
+def shortened(text: str) -> str:
     """Head and tail: the first lines say what failed, the last ones where."""
     if len(text) <= MESSAGE_CAP:
         return text

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import scratch_folder
-from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.javascript_tools import MOCHA_REPORTER, SEPARATOR, Tool, command, read_results, tool_of
+from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
+from orchestrator.adapters.node_layers import MODULES
 from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.runner_choice import NODE
-from orchestrator.adapters.suite_report import judged, read_report
-from orchestrator.adapters.tests_in_tree import files_of_tests, is_typescript, typescript_tests
+from orchestrator.adapters.suite_report import judged, merged, read_report
+from orchestrator.adapters.tests_in_tree import files_of_tests, is_nodes, is_typescript, typescript_tests
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
@@ -26,8 +28,6 @@ _STRIPS = (
 """What node says of itself: whether it leaves types out always, when asked to, or never."""
 _EVERY = ("**/*[._-]test.?(c|m)[jt]s", "**/test-*.?(c|m)[jt]s", "**/test.?(c|m)[jt]s", "**/test/**/*.?(c|m)[jt]s")
 """What node itself looks for, with TypeScript: not every version that has to be asked looks for that."""
-SEPARATOR = " > "
-"""Between the titles of a test and of what it stands in."""
 _VERSION = re.compile(r"^v(\d+)\.")
 
 
@@ -58,19 +58,44 @@ class NodeRunner:
         if only:
             files = tuple(dict.fromkeys(case.file for case in only))
         root = await asyncio.to_thread(root.resolve)
-        lacking = await self._lacking(root)
-        if lacking:
+        if lacking := await self._lacking(root):
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=lacking)
+        groups = await asyncio.to_thread(_groups, root, files)
+        packages = await self._environments.ensure(root)
+        if packages.problem is not None:
+            text = f"{packages.problem}\n{packages.output}"
+            return TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
+        limit = timeout_s or self._settings.timeout_s
+        async with linked(root, packages.modules):
+            reports = [
+                await (
+                    self._by_node(root, chosen, only, expected_names, packages, limit)
+                    if tool is None
+                    else self._by_tool(tool, root, chosen, only, expected_names, packages, limit)
+                )
+                for tool, chosen in groups
+            ]
+        titles = [NODE if tool is None else f"{tool.name}: {tool.why}" for tool, _ in groups]
+        report = reports[0] if len(reports) == 1 else merged(titles, reports, expected_names)
+        if packages.note and not report.green:
+            return report.model_copy(update={"output": f"[{packages.note}]\n{report.output}"})
+        return report
+
+    async def _by_node(
+        self,
+        root: Path,
+        files: Sequence[str],
+        only: Sequence[ReportedCase],
+        expected: Sequence[str],
+        packages: NodePackages,
+        limit: float,
+    ) -> TestReport:
         typed = [*filter(is_typescript, files)] if files else await asyncio.to_thread(typescript_tests, root)
         options = await self._typescript_options(root) if typed else ()
         if options is None:
             told = f"written in TypeScript: {', '.join(typed[:20])}"
             return TestReport(problem=RunProblem.NO_TYPESCRIPT, output=told)
-        packages = await self._environments.ensure(root)
-        if packages.problem is not None:
-            text = f"{packages.problem}\n{packages.output}"
-            return TestReport(problem=RunProblem.INSTALL_FAILED, output=text)
-        async with scratch_folder() as scratch, linked(root, packages.modules):
+        async with scratch_folder() as scratch:
             report = scratch / "report.xml"
             argv = [
                 *(NODE, *options, "--test", "--test-reporter=spec", "--test-reporter-destination=stdout"),
@@ -78,13 +103,38 @@ class NodeRunner:
                 *_patterns(only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
-            access, limit = Access(readable=(REPORTER, *packages.folders)), timeout_s or self._settings.timeout_s
+            access = Access(readable=(REPORTER, *packages.folders))
             result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
-        if only and cases is not None:
-            wanted = {case.id for case in only}
-            cases = tuple(case for case in cases if case.id in wanted)
-        return judged(result, cases, trouble, expected_names, runner=NODE, complete=(0,))
+        return judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+
+    async def _by_tool(
+        self,
+        tool: Tool,
+        root: Path,
+        files: Sequence[str],
+        only: Sequence[ReportedCase],
+        expected: Sequence[str],
+        packages: NodePackages,
+        limit: float,
+    ) -> TestReport:
+        program = await asyncio.to_thread(_program, root, tool)
+        if program is None:
+            return TestReport(
+                problem=RunProblem.MISSING_RUNNER,
+                output=f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies",
+            )
+        access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders))
+        env = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}
+        async with scratch_folder() as scratch:
+            inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
+            argv, cwd = command(tool, program, scratch, inner, only), root / tool.folder
+            result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
+            cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", root)
+        if cases is not None and files:  # a tool may find more by what its settings say
+            cases = tuple(case for case in cases if case.file in files)
+        report = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
+        return report.model_copy(update={"output": f"[run with {tool.name}: {tool.why}]\n{report.output}"})
 
     async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
         """Why these packages cannot be had beside those of the project; "" when they can."""
@@ -115,6 +165,45 @@ class NodeRunner:
             result = await self._runner.run([NODE, "-p", _STRIPS], cwd=root)
             self._strips = result.output.strip() if result.ok else ""
         return {"always": (), "asked": (_STRIP,)}.get(self._strips)
+
+
+def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, tuple[str, ...]]]:
+    """Which runner runs which files, None being node itself; no files: all that it finds. At least one."""
+    tools: dict[tuple[str, str], Tool | None] = {}
+    chosen: dict[tuple[str, str], list[str]] = {}
+    for file in [*files_of_tests(root)] if files is None else files:
+        if files is None and file.endswith(".py"):
+            continue
+        tool = None if is_nodes(root, file) else tool_of(root, file)
+        if tool is None and files is None and not is_nodes(root, file):
+            continue
+        key = ("", "") if tool is None else (tool.name, tool.folder)
+        tools[key] = tool
+        chosen.setdefault(key, []).append(file)
+    found = [(tool, tuple(chosen[key]) if files is not None else ()) for key, tool in tools.items()]
+    return found or [(None, ())]
+
+
+def _program(root: Path, tool: Tool) -> str | None:
+    """The tool's own program, in the nearest `node_modules` from its folder upwards."""
+    inner = root / tool.folder
+    folders = [inner, *(parent for parent in inner.parents if parent.is_relative_to(root))]
+    places = (folder / MODULES / ".bin" / tool.name for folder in folders)
+    return next((str(place) for place in places if place.exists()), None)
+
+
+def _read_results(report: Path, root: Path) -> tuple[tuple[ReportedCase, ...] | None, str]:
+    try:
+        return read_results(report, root), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _those(only: Sequence[ReportedCase], cases: tuple[ReportedCase, ...] | None) -> tuple[ReportedCase, ...] | None:
+    if not only or cases is None:
+        return cases
+    wanted = {case.id for case in only}
+    return tuple(case for case in cases if case.id in wanted)
 
 
 def _test_files(root: Path) -> int:

@@ -22,6 +22,13 @@ from orchestrator.syntax.mutations import Mutation
 from orchestrator.syntax.node_mutations import node_mutations
 from orchestrator.syntax.python_mutations import python_mutations
 
+_OTHER_TEST = """
+;(globalThis.test ?? globalThis.it ?? {known})({title}, async () => {{
+  (await import('node:assert')).strictEqual({less}, {more});
+}});
+"""
+"""jest, mocha and vitest take no test that comes once the file has been read; what they do not make known, it imports.
+"""
 _NODE_TEST = """
 ;import('node:test').then(({{ test }}) => test({title}, async () => {{
   (await import('node:assert')).strictEqual({less}, {more});
@@ -117,7 +124,9 @@ def _another(file: str, text: str, names: Sequence[str], random: Random) -> Muta
         shared = _SHARED_PARAMETERS.search(text)
         added = f"\n\ndef {name}({shared[1] if shared else ''}):\n    assert {less} == {more}\n"
     else:
-        added = _NODE_TEST.format(title=json.dumps(name), less=less, more=more)
+        known = re.search(r"^\s*(it|test)\b", text, re.MULTILINE)
+        form = _NODE_TEST if "node:test" in text else _OTHER_TEST
+        added = form.format(title=json.dumps(name), less=less, more=more, known=known[1] if known else "it")
     place = len(text.encode())
     return Mutation(case=name, start=place, end=place, text=added)
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 
 _NAMES: Mapping[str, str] = {
     "pytest": r"python[\d.]*|cpython|pytest|django|flask|fastapi",
-    "node": r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?",
+    "node": r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha",
 }
 """Runner of ours → the words that stand for it."""
-_OTHERS = r"jest|vitest|mocha|jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
+_OTHERS = r"jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
 """Other languages and runners: what names one of them does not tell which of ours is meant."""
 _NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \t]+(?:\w+[ \t]+){0,2}"
 """Words that rule out what comes right behind them."""

@@ -14,9 +14,9 @@ RUNNERS = (PYTEST, NODE)
 """Runners this version knows."""
 PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
 _MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
-_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]s$")}
+_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]sx?$")}
 """What each can run at all."""
-SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.test\.[cm]?[jt]s$")}
+SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")}
 """File names that tell the runner by themselves."""
 
 

@@ -16,7 +16,7 @@ def root_files(root: Path) -> tuple[str, ...]:
         return ()
 
 
-def read_text(root: Path, path: str) -> str | None:
+def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
     """UTF-8 text of `path` below `root`, or None: absent, a link on the way, no regular file, too large, no text."""
     folder = -1
     try:
@@ -32,8 +32,8 @@ def read_text(root: Path, path: str) -> str | None:
         with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            content = file.read(MAX_BYTES + 1)
-        return content.decode("utf-8") if len(content) <= MAX_BYTES else None
+            content = file.read(most + 1)
+        return content.decode("utf-8") if len(content) <= most else None
     except (OSError, ValueError):
         return None
     finally:

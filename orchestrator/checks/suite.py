@@ -18,7 +18,10 @@ from orchestrator.syntax.python_tests import test_functions
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 _PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
-_NODE_TEST = re.compile(r"^[\w.-]+\.test\.[cm]?[jt]s$")
+_NODE_TEST = re.compile(
+    r"(^|/)([\w.-]+\.(test|spec)|__tests__/([\w.-]+/)*[\w-]+|tests?/([\w.-]+/)*[\w-]+)\.[cm]?[jt]sx?$"
+)
+"""By their names, or of any name where jest and mocha look for tests."""
 _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
@@ -96,7 +99,7 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
 
 def is_suite(path: str) -> bool:
     """Whether a file is named like tests that can be checked and run here."""
-    return bool(_PYTHON_TEST.match(basename(path)) or _NODE_TEST.match(basename(path)))
+    return bool(_PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path))
 
 
 def reason_of(value: object, name: str) -> str:
@@ -116,7 +119,7 @@ def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _is_node(file: str) -> bool:
-    return bool(re.search(r"\.[cm]?[jt]s$", file))
+    return bool(re.search(r"\.[cm]?[jt]sx?$", file))
 
 
 def _cases(value: object, where: Where, findings: list[Finding], *, of_node: bool) -> tuple[TestCase, ...]:
@@ -143,7 +146,7 @@ def _function_named(text: str) -> str:
 
 
 def _file_name(path: str, where: Where) -> Iterator[Finding]:
-    fix = "Name it test_<subject>.py or <subject>.test.js, in a folder like tests/."
+    fix = "Name it test_<subject>.py, <subject>.test.js or as the project's runner wants it, in a folder like tests/."
     reason = unsafe_reason(path)
     name = basename(path)
     if reason is not None:

@@ -1,4 +1,4 @@
-"""What is wrong with a suite for `node --test` (spec 1 C1, C2)."""
+"""What is wrong with a suite for `node --test`, vitest, jest or mocha (spec 1 C1, C2)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,13 @@ from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.domain.testing import TestSuite
 from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.grammar import Node
-from orchestrator.syntax.javascript_tests import JOIN, FoundTest, find_tests
+from orchestrator.syntax.javascript_tests import JOIN, FoundTest, find_tests, runners_imported
 from orchestrator.syntax.javascript_tree import root
+
+_FRAMEWORKS = ("vitest", "jest", "mocha")
+"""Packages that run tests and make their functions known to every file."""
+_BROUGHT_BY = {"vitest": "vitest", "@jest/globals": "jest", "mocha": "mocha"}
+"""Module that has these functions → the package that brings it."""
 
 
 def check_node_suite(suite: TestSuite, *, required_criteria: int | None, project: Project) -> list[Finding]:
@@ -25,15 +30,19 @@ def check_node_suite(suite: TestSuite, *, required_criteria: int | None, project
     tree, where = root(suite.test_content, suite.test_file), Where(file=suite.test_file)
     tests = find_tests(tree)
     named = [test for test in tests if test.name is not None]
-    if not named:
+    has = {*_FRAMEWORKS} if project.packages is None else {*_FRAMEWORKS} & project.packages
+    taken = {_BROUGHT_BY.get(module, "") for module in runners_imported(tree)}
+    tables = [test for test in tests if test.of_table and test.name is None]
+    if not (named or tables) or not (taken & {"", *has} if taken else has):
+        others = f", or use {', '.join(sorted(has))}," if has else " (the project has no other runner)"
         fix = (
-            "Import `test` from 'node:test' (no other test framework is run) and write tests with literal titles "
-            "outside loops and functions: test('adds a row', …)."
+            f"Import `test` from 'node:test'{others} and write tests with literal titles outside loops and functions: "
+            "test('adds a row', …)."
         )
         return [major("suite.no_tests", "the file has no test with a title of its own", where=where, fix=fix)]
     findings = [*_assertions(tree, tests, where), *_doubled(named, where), *runs(tests, where)]
     findings += [*awaits(tree, tests, project, where), *waits(tree, where), *subject(tree, tests, project, where)]
-    count = len({test.name for test in named})
+    count = len({test.name for test in named}) + len(tables)
     if required_criteria is not None and count < required_criteria:
         message = f"{count} tests for {required_criteria} acceptance criteria"
         findings.append(

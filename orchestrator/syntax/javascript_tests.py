@@ -1,4 +1,4 @@
-"""The tests of a JavaScript or TypeScript file as `node --test` would report them, by syntax tree."""
+"""The tests of a JavaScript or TypeScript file as their runner would report them, by syntax tree."""
 
 import re
 from collections.abc import Iterator
@@ -14,8 +14,13 @@ FUNCTIONS = frozenset(
     | {"generator_function_declaration"}
 )
 ASSERT_MODULES = frozenset({"assert", "assert/strict", "node:assert", "node:assert/strict"})
-_TESTS, _SUITES = frozenset({"test", "it"}), frozenset({"describe", "suite"})
+_TESTS, _SUITES = frozenset({"test", "it", "specify"}), frozenset({"describe", "suite", "context"})
 _VARIANTS = frozenset({"skip", "todo", "only"})
+_MODES = frozenset({"concurrent", "sequential"})
+_TABLES = frozenset({"each", "for"})
+"""`test.each(rows)('title of %s', …)`: one test for each row."""
+_RUNNERS = frozenset({"node:test", "vitest", "@jest/globals", "mocha"})
+"""Modules that have the functions which make tests. jest, mocha and vitest also make them known to every file."""
 _AROUND = frozenset(
     {"await_expression", "parenthesized_expression", "member_expression"}
     | {"as_expression", "satisfies_expression", "non_null_expression"}
@@ -34,6 +39,8 @@ class FoundTest:
     body: Node | None
     switch: str = ""
     """skip, todo or only, when it or what stands around it says so; `maybe` when a condition decides; else ""."""
+    of_table: bool = False
+    """Whether it runs once for each row of a table."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,10 @@ test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make
 
 
 def find_tests(tree: Node) -> tuple[FoundTest, ...]:
-    """Every call of `test` or `it` that comes from `node:test`, subtests of a test's context included, in order."""
+    """Every call of `test` or `it` that comes from a test runner, subtests of a test's context included, in order.
+
+    In a file that imports none of a runner's the functions are those that jest, mocha and vitest make known.
+    """
     known = _test_functions(tree)
     found: list[FoundTest] = []
     waiting = [(tree, _Place())]
@@ -71,7 +81,7 @@ def find_tests(tree: Node) -> tuple[FoundTest, ...]:
         whole = (*place.path, title)
         if kind == "test":
             name = JOIN.join(part for part in whole if part is not None) if None not in whole else None
-            found.append(FoundTest(name, node.start_point.row + 1, body, switch))
+            found.append(FoundTest(name, node.start_point.row + 1, body, switch, _is_of_table(node)))
         if body is not None:
             contexts = place.contexts | _first_parameter(body) if kind == "test" else place.contexts
             inside = _Place(path=whole, contexts=contexts, switch=switch)
@@ -148,24 +158,39 @@ def _unescaped(match: re.Match[str]) -> str:
     return _LETTERS.get(match[1], match[1])
 
 
+def runners_imported(tree: Node) -> set[str]:
+    """The modules from which the file takes the functions that make tests."""
+    return {binding.module for binding in bindings(tree) if binding.module in _RUNNERS}
+
+
 def _test_functions(tree: Node) -> dict[str, str]:
     """Local name → test, describe, or `*` for what has both as members."""
     known: dict[str, str] = {}
-    for binding in bindings(tree):
-        if binding.module != "node:test":
-            continue
+    found = [binding for binding in bindings(tree) if binding.module in _RUNNERS]
+    if not found:
+        return {**dict.fromkeys(_TESTS, "test"), **dict.fromkeys(_SUITES, "describe")}
+    for binding in found:
         if binding.export in _TESTS:
             known[binding.name] = "test"
         elif binding.export in _SUITES:
             known[binding.name] = "describe"
-        elif binding.export in {"default", "*"}:
+        elif binding.export in {"default", "*"} and binding.module == "node:test":
             known[binding.name] = "*"
     return known
 
 
 def _kind(call: Node, known: dict[str, str], contexts: frozenset[str]) -> str:
     """`test` or `describe` when this call makes one, else ""."""
-    head, *members = node_text(call.child_by_field_name("function")).replace("?.", ".").split(".")
+    function = call.child_by_field_name("function")
+    if function is not None and function.type == "call_expression":
+        function = function.child_by_field_name("function")
+        if node_text(function).rpartition(".")[2] not in _TABLES:
+            return ""
+    head, *members = node_text(function).replace("?.", ".").split(".")
+    if members and members[-1] in _TABLES:
+        if function is call.child_by_field_name("function"):
+            return ""  # the call that only takes the table
+        members.pop()
     if head in contexts:
         return "test" if members == ["test"] else ""
     kind = known.get(head, "")
@@ -173,12 +198,18 @@ def _kind(call: Node, known: dict[str, str], contexts: frozenset[str]) -> str:
         kind = "test"
         if members and members[0] in _TESTS | _SUITES:
             kind = "test" if members.pop(0) in _TESTS else "describe"
-    return kind if not members or (len(members) == 1 and members[0] in _VARIANTS) else ""
+    return kind if {*members} <= _VARIANTS | _MODES else ""
 
 
 def _title(call: Node) -> str | None:
     arguments = call_arguments(call)
-    return string_value(arguments[0]) or None if arguments else None
+    title = string_value(arguments[0]) if arguments else None
+    return None if _is_of_table(call) and re.search(r"[%$]", title or "") else title or None
+
+
+def _is_of_table(call: Node) -> bool:
+    function = call.child_by_field_name("function")
+    return function is not None and function.type == "call_expression"
 
 
 def _callback(call: Node) -> Node | None:

@@ -142,14 +142,14 @@ def test_which_runners_a_tree_needs(tmp_path: Path) -> None:
 
 async def test_no_runner_for_it(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    root = tree(tmp_path, {"tests/a.test.js": HEAD, "tests/a.test.tsx": ""})
+    root = tree(tmp_path, {"tests/a.test.js": HEAD, "tests/a_test.rb": ""})
     runner = runner_in(tmp_path, path=str(tmp_path / "bin"))
     absent = await runner.run(root, files=["tests/a.test.js"], key="story")
     assert (absent.problem, absent.exit_code) == (RunProblem.MISSING_RUNNER, None)
     assert "node" in absent.output
-    odd = await runner.run(root, files=["tests/a.test.tsx"], key="story")
+    odd = await runner.run(root, files=["tests/a_test.rb"], key="story")
     assert odd.problem is RunProblem.MISSING_RUNNER
-    assert "a.test.tsx" in odd.output
+    assert "a_test.rb" in odd.output
     assert (await runner_in(tmp_path, command="jest").run(root, key="story")).problem is RunProblem.MISSING_RUNNER
     old = tmp_path / "bin" / "node"
     old.write_text("#!/bin/sh\necho v18.2.0\n")

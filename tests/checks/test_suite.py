@@ -54,7 +54,7 @@ def test_a_case_names_its_function_as_runners_do(name: str) -> None:
         ({"test_cases": None}, "shape"),
         ({"test_file": "../test_a.py"}, "file_name"),
         ({"test_file": "tests/a.py"}, "file_name"),
-        ({"test_file": "tests/test_a.js"}, "file_name"),
+        ({"test_file": "src/test_a.js"}, "file_name"),
         ({"test_file": "tests/conftest.py"}, "file_name"),
         ({"test_file": ".hidden/test_a.py"}, "file_name"),
     ],

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from orchestrator.checks.suite import check_suite, read_suite
+from orchestrator.checks.suite_project import Project
 from orchestrator.domain.findings import Finding, blocking
 from orchestrator.domain.testing import TestSuite as Suite
 
@@ -42,12 +43,15 @@ for (const n of [1, 2]) test(`number ${{n}}`, () => assert.ok(n));
     assert check_suite(suite, required_criteria=4) == []
 
 
-@pytest.mark.parametrize("file", ["a.test.js", "tests/a.test.mjs", "tests/us-1.test.cjs"])
-def test_file_names_that_node_finds(file: str) -> None:
+@pytest.mark.parametrize(
+    "file",
+    ["a.test.js", "tests/a.test.mjs", "tests/us-1.test.cjs", "a.spec.tsx", "src/__tests__/a.js", "test/unit/a.ts"],
+)
+def test_file_names_that_runners_find(file: str) -> None:
     assert read(test_file=file)[0] is not None
 
 
-@pytest.mark.parametrize("file", ["tests/a.spec.js", "tests/a.js", "tests/a.test.tsx", "node_modules/a.test.js"])
+@pytest.mark.parametrize("file", ["a.js", "src/tests.js", "tests/a.css", "node_modules/a.test.js"])
 def test_file_names_that_are_refused(file: str) -> None:
     suite, findings = read(test_file=file)
     assert suite is None
@@ -59,7 +63,6 @@ def test_file_names_that_are_refused(file: str) -> None:
     [
         (f"{HEAD}test('a', () => {{\n", "syntax"),
         (f"{HEAD}const x = 1;\n", "no_tests"),
-        ("test('of another runner', () => { assert.ok(f()); });\n", "no_tests"),
         (f"{HEAD}test(title(), () => assert.ok(f()));\n", "no_tests"),
         (HEAD + OK + OK, "duplicate_test"),
     ],
@@ -175,3 +178,34 @@ def test_requests(body: str, expected: list[str]) -> None:
 
 def test_hostile_nesting_costs_time_but_never_the_stack() -> None:
     assert check(HEAD + OK + "(" * 5000 + "1" + ")" * 5000 + ";\n") == []
+
+
+FOR_JEST = "const { f } = require('../src/f');\n"
+CASES = "describe('f', () => { it('adds', () => { expect(f(1)).toBe(2); }); });\n"
+TABLE = "test.each([[1, 2], [2, 3]])('of %i is %i', (a, b) => { expect(f(a)).toBe(b); });\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "brought", "fine"),
+    [
+        (FOR_JEST + CASES + TABLE, {"jest"}, True),
+        (FOR_JEST + TABLE.replace("test.each", "describe('x', () => { it.concurrent.each") + "});\n", {"vitest"}, True),
+        (FOR_JEST + CASES, {"express"}, False),
+        (
+            f"import {{ describe, expect, it }} from 'vitest';\nimport {{ f }} from '../src/f';\n{CASES}",
+            {"vitest"},
+            True,
+        ),
+        (
+            f"import {{ describe, expect, it }} from 'vitest';\nimport {{ f }} from '../src/f';\n{CASES}",
+            {"jest"},
+            False,
+        ),
+    ],
+)
+def test_suites_for_the_projects_own_runner(text: str, brought: set[str], fine: bool) -> None:
+    suite, _ = read(test_content=text)
+    assert suite is not None
+    found = check_suite(suite, required_criteria=None, project=Project(packages=frozenset(brought)))
+    assert [finding.code for finding in blocking(found)] == ([] if fine else ["suite.no_tests"])
+    assert ("f > adds" in suite.expected_names) == (CASES in text)
