@@ -102,7 +102,9 @@ def tool_in(root: Path, folder: str) -> Tool | None:
 def _called(script: str, folder: str, why: str) -> Tool | None:
     """`cross-env NODE_ENV=test NODE_OPTIONS=--experimental-vm-modules jest --config x tests`"""
     with suppress(ValueError):
-        words = shlex.split(script)
+        lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        words = [*lexer]
         bases = [re.sub(r"\.[cm]?js$", "", PurePosixPath(word).name) for word in words]
         place = next((number for number, base in enumerate(bases) if base in TOOLS), None)
         if place is None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -51,8 +52,11 @@ async def test_a_command_starts_in_a_folder_that_is_closed_to_others(tier: Tier,
     inner = tmp_path / "inner"
     inner.mkdir(mode=0o700)
     runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier))
-    result = await runner.run(["sh", "-c", "pwd; touch made"], cwd=inner, access=Access(tree=tmp_path))
-    assert (result.exit_code, result.output) == (0, f"{inner}\n")
+    # access(2) is what programs ask that look for their settings upwards.
+    asks = f"import os; print(os.access('{inner}/made', os.R_OK))"
+    words = ["sh", "-c", f'pwd; touch made; {sys.executable} -c "{asks}"']
+    result = await runner.run(words, cwd=inner, access=Access(tree=tmp_path))
+    assert (result.exit_code, result.output) == (0, f"{inner}\nTrue\n")
 
 
 def test_what_a_killed_process_lent_comes_back_with_the_next_command(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ _FIRST = (1 << 13) - 1
 _PATH_BENEATH, _NET_PORT, _CONNECT_TCP = 1, 2, 1 << 1
 _DEVICE_NODES = 1 << 6 | 1 << 11
 DAC_READ_SEARCH, LAST_CAP = 2, 63
-PR_SET_KEEPCAPS, PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 8, 24, 22, 38, 47
+PR_CAPBSET_DROP, PR_SET_SECCOMP, PR_SET_SECUREBITS, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 24, 22, 28, 38, 47
+_NO_SETUID_FIXUP = 1 << 2
 _CAPSET_VERSION = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -108,8 +109,8 @@ def _become(uid: int | None, groups: list[int], look: bool) -> None:
     """Another user without any capability; root that stays root loses them as well."""
     if os.geteuid() != 0:
         return
-    if look:
-        _checked(_prctl(PR_SET_KEEPCAPS, 1), "keepcaps")
+    if look:  # kept through the change of user; and access(2) counts it, which looks away from it otherwise
+        _checked(_prctl(PR_SET_SECUREBITS, _NO_SETUID_FIXUP), "securebits")
     kept = {DAC_READ_SEARCH} if look else set()
     for capability in set(range(LAST_CAP + 1)) - kept:
         _prctl(PR_CAPBSET_DROP, capability)

@@ -170,7 +170,7 @@ def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     kept = ",+dac_read_search" if look else ""
     rights = (
         f"--inh-caps=-all{kept}",
-        *((f"--ambient-caps=-all{kept}",) if look else ()),
+        *((f"--ambient-caps=-all{kept}", "--securebits=+no_setuid_fixup") if look else ()),
         f"--bounding-set=-all{kept}",
     )
     return ("setpriv", *user, *rights, "--", *inner)
