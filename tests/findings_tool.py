@@ -286,6 +286,7 @@ MEANS = {
     "internal.error": "a defect of ours; other stories go on",
     "test.failed": "tests ran and stayed red in all attempts",
     **{f"test.{problem}": text for problem, text in PROBLEMS.items()},
+    "command.not_kept": "a command made files that are none of its task's: they are named and not kept",
     "command.failed": "a task's command ended with an error or hit a limit; its output is told",
     "review.comment": "what a reviewer wants changed in a task's change, as grave as the reviewer says",
     "stage.shape": "a stage's answer is no object with a list of tasks",

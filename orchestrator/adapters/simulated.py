@@ -200,7 +200,9 @@ class SimulatedRunner:
         """See the port; what a simulation shows is believed."""
         return ()
 
-    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
+    async def command(
+        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None
+    ) -> CommandResult:
         """See the port."""
         await asyncio.sleep(self._latency_s)
         self.commanded.append(command)

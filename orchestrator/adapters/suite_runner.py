@@ -22,6 +22,7 @@ from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, sta
 from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
+from orchestrator.adapters.tree_changes import changed, states
 from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
@@ -30,7 +31,9 @@ from orchestrator.domain.project_environment import NewPackages, ProjectEnvironm
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
 from orchestrator.settings.model import TestSettings
+from orchestrator.syntax import npm_lock, python_locks
 
+_LOCKS = (npm_lock.is_lock, python_locks.is_lock)
 _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
 """Why a run may have shown nothing without anybody's fault."""
 
@@ -216,7 +219,8 @@ class ProjectRunner:
         python = await self._pytest.environment(root, key)
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
-        manifests = [name for name in await asyncio.to_thread(root_files, root) if is_manifest(name)]
+        names = await asyncio.to_thread(root_files, root)
+        manifests = [name for name in names if is_manifest(name) or any(lock(name) for lock in _LOCKS)]
         layers = [layer for layer in (python.layer, node.modules) if layer is not None]
         problems = [
             problem
@@ -233,13 +237,20 @@ class ProjectRunner:
             output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )
 
-    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
+    async def command(
+        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None
+    ) -> CommandResult:
         """See `ports.SuiteRunner.command`. When the project cannot be set up, it is not run: exit code 1."""
         root = await asyncio.to_thread(root.resolve)
         if failed := await self._ready(root, key):
             text = f"The command was not run.\n{failed.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
-        return await self._command(root, command, key=key, timeout_s=timeout_s)
+        before = await asyncio.to_thread(states, root) if own is not None else {}
+        result = await self._command(root, command, key=key, timeout_s=timeout_s)
+        if own is None:
+            return result
+        made, left = await asyncio.to_thread(changed, root, before, own)
+        return result.model_copy(update={"made": made, "left": left})
 
     async def _ready(self, root: Path, key: str) -> TestReport | None:
         """Have in the tree what setup and build make; the report of a run for which that could not be had."""

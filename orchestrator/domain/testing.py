@@ -162,6 +162,10 @@ class CommandResult(Value):
     limit: str | None = None
     """timeout | memory | output | processes | disk, or None."""
     duration_s: float = 0.0
+    made: tuple[FileChange, ...] = ()
+    """Files that it was to make or change and did, with their texts afterwards."""
+    left: tuple[str, ...] = ()
+    """Paths of other files that it made or changed."""
 
     @property
     def ok(self) -> bool:

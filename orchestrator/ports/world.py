@@ -83,8 +83,13 @@ class SuiteRunner(Protocol):
         """
         ...
 
-    async def command(self, root: Path, command: str, *, key: str, timeout_s: float | None = None) -> CommandResult:
-        """Run a shell command below `root`, the environment of `key` first on PATH; `timeout_s` replaces the limit."""
+    async def command(
+        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None
+    ) -> CommandResult:
+        """Run a shell command below `root`, the environment of `key` first on PATH; `timeout_s` replaces the limit.
+
+        `own` are the files that it may make: the result has what became of them, and which others it left.
+        """
         ...
 
 

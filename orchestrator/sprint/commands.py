@@ -3,51 +3,70 @@
 import hashlib
 import shlex
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.breakdown import Task
 from orchestrator.domain.decisions import Loop, Verdict, decided
-from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.testing import CommandResult
 from orchestrator.sprint.context import Stage
 from orchestrator.syntax.shell_chain import failed_step, script
 
+_NAMED = 5
+"""Paths that are named of what a command left."""
 OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
 
-async def run_commands(stage: Stage, task: Task, delivery: Delivery | None, attempt: int) -> list[Finding]:
-    """A major finding for the first command that failed, with its output and what was skipped for it.
+class Commanded(NamedTuple):
+    """What the commands of a task came to."""
 
-    `attempt` is the run of the suite that the task is built for.
+    findings: tuple[Finding, ...] = ()
+    """A major one for the first that failed, with its output and what was skipped for it; minor ones for what was made
+    and is not kept."""
+    made: tuple[FileChange, ...] = ()
+    """The task's own files as commands left them, where they changed them."""
 
-    The files of the delivery are in the worktree while its commands run; what commands leave behind is not kept. No
-    command may take longer than a test run.
+
+async def run_commands(
+    stage: Stage, task: Task, delivery: Delivery | None, attempt: int, own: Sequence[str]
+) -> Commanded:
+    """Run them, the plan's first. `attempt` is the run of the suite that the task is built for.
+
+    The files of the delivery are in the worktree meanwhile, and what the commands before made of the task's `own`
+    files. No command may take longer than a test run.
     """
+    made: dict[str, FileChange] = {}
+    told: list[Finding] = []
     planned = (Execute(command=task.command),) if task.command else ()
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
-        result = await _run(stage, task, command, delivery)
+        result = await _run(stage, command, delivery, own, tuple(made.values()))
+        made |= {change.path: change for change in result.made}
         stops = not result.ok and not command.allow_failure
         found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
         await _tell(stage, task, command, result, found, attempt)
+        told += [_not_kept(task, command, result.left)] if result.left else []
         if found:
-            return found
-    return []
+            return Commanded((*found, *told))
+    return Commanded(tuple(told), tuple(made.values()))
 
 
-async def _run(stage: Stage, task: Task, command: Execute, delivery: Delivery | None) -> CommandResult:
+async def _run(
+    stage: Stage, command: Execute, delivery: Delivery | None, own: Sequence[str], made: tuple[FileChange, ...]
+) -> CommandResult:
     files, removed = (delivery.files, delivery.removed) if delivery else ((), ())
 
     async def work(_step_id: str) -> CommandResult:
-        await stage.workspace.write(stage.story_id, files, removed)
+        await stage.workspace.write(stage.story_id, (*files, *made), removed)
         root = stage.workspace.root(stage.story_id)
         text = _script(command, _token(stage, command))
         limit = stage.policies.test.timeout_s
         timeout_s = min(command.timeout_s, limit) if command.timeout_s is not None else None
-        return await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s)
+        return await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s, own=own)
 
     return await stage.step.step("command", work, CommandResult)
 
@@ -60,11 +79,30 @@ async def _tell(
     allowed = " (may fail)" if command.allow_failure and not result.ok else ""
     await stage.step.emit(
         "command_finished",
-        f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}",
+        f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(result)}",
         level=Level.INFO if result.ok else Level.WARN,
         task=task.task_id,
         duration_ms=round(result.duration_s * 1000),
         **decided(Loop.BUILD, verdict, findings=found, attempt=attempt, budget_left=left),
+    )
+
+
+def _kept(result: CommandResult) -> str:
+    kept = f"; made {', '.join(change.path for change in result.made)}" if result.made else ""
+    return kept + (f"; made and not kept: {_listed(result.left)}" if result.left else "")
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
+
+
+def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
+    return minor(
+        "command.not_kept",
+        f"`{command.subject}` made what is no file of its task and is not kept: {_listed(left)}",
+        where=Where(task=task.task_id),
+        fix="List what belongs into the repository among the task's files; environment.build makes the rest anew.",
     )
 
 

@@ -12,7 +12,7 @@ from orchestrator.contract.enforce import check_delivery
 from orchestrator.domain.breakdown import Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, decided
-from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, blocking
 from orchestrator.domain.review import Reviewed
@@ -21,7 +21,7 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
-from orchestrator.sprint.commands import run_commands
+from orchestrator.sprint.commands import Commanded, run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.review import review_task, unsettled
@@ -58,6 +58,8 @@ class TaskRun:
         self._stage, self._progress = stage, progress
         self._plan, self.contract = plan, contract
         self._head = progress.branch.head
+        self._made: tuple[FileChange, ...] = ()
+        """What the commands of the last delivery made of the task's files."""
 
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
@@ -88,6 +90,7 @@ class TaskRun:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
 
+        self._made = ()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         delivered = await self._amended(order, delivered, before)
         kept, status = await self._settle(order, delivered, before)
@@ -185,20 +188,28 @@ class TaskRun:
 
     async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         task = order.task
-        findings = [
-            *await self._content(order, delivery, before),
-            *check_delivery(self.contract, delivery, before),
-            *check_whole(delivery, self._wanted(self._own(task)), before),
-        ]
-        return findings if blocking(findings) else [*findings, *await self._commanded(order, delivery)]
+        findings = [*await self._content(order, delivery, before), *check_delivery(self.contract, delivery, before)]
+        lacking = check_whole(delivery, self._wanted(self._own(task)), before)
+        if blocking(findings) or (lacking and not (task.command or delivery.commands)):
+            return [*findings, *lacking]
+        commanded = await self._commanded(order, delivery)
+        whole = with_made(delivery, commanded.made)
+        # A command may have made what was not delivered.
+        findings += check_whole(whole, self._wanted(self._own(task)), before)
+        findings += check_delivery(self.contract, whole, before) if commanded.made else []
+        return [*dict.fromkeys((*findings, *commanded.findings))]
 
-    async def _commanded(self, order: Order, delivery: Delivery | None) -> list[Finding]:
-        return await run_commands(self._stage, order.task, delivery, order.attempt)
+    async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
+        commanded = await run_commands(
+            self._stage, order.task, delivery, order.attempt, self._wanted(self._own(order.task))
+        )
+        self._made = commanded.made
+        return commanded
 
     async def _command_only(self, order: Order) -> TaskStatus:
-        findings = await self._commanded(order, None)
+        findings = (await self._commanded(order, None)).findings
         self._progress.note_findings(findings)
-        return await self._ended(order, TaskStatus.PARTIAL if findings else TaskStatus.DONE, findings)
+        return await self._ended(order, TaskStatus.PARTIAL if blocking(findings) else TaskStatus.DONE, findings)
 
     async def _amended(self, order: Order, delivered: Delivered, before: dict[str, str]) -> Delivered:
         """The last delivery judged anew where the architect allows what it was refused for."""
@@ -221,7 +232,7 @@ class TaskRun:
         progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
-            return delivered.delivery, TaskStatus.DONE
+            return with_made(delivered.delivery, self._made), TaskStatus.DONE
         blocked = blocking(delivered.findings)
         violations = [finding for finding in blocked if _violates(finding)]
         if violations:
@@ -242,9 +253,10 @@ class TaskRun:
         return (None if blocking(f for f in left if f.code != OTHER_TASK) else kept), TaskStatus.PARTIAL
 
     async def _accept_other(self, order: Order, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
-        failed = await self._commanded(order, delivery)
-        self._progress.note_findings(failed)
-        return delivery, TaskStatus.PARTIAL if failed else TaskStatus.DONE
+        commanded = await self._commanded(order, delivery)
+        self._progress.note_findings(commanded.findings)
+        failed = blocking(commanded.findings)
+        return with_made(delivery, commanded.made), TaskStatus.PARTIAL if failed else TaskStatus.DONE
 
     async def _commit(self, task: Task, kept: Delivery) -> None:
         async def work(step_id: str) -> str:
@@ -278,6 +290,12 @@ class TaskRun:
             **decided(Loop.BUILD, status, findings=findings, attempt=order.attempt, budget_left=left),
         )
         return status
+
+
+def with_made(delivery: Delivery, made: Sequence[FileChange]) -> Delivery:
+    """The delivery with files as its commands left them."""
+    files = {change.path: change for change in (*delivery.files, *made)}
+    return delivery.model_copy(update={"files": tuple(files.values())})
 
 
 def _subject(task: Task) -> str:

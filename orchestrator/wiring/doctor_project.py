@@ -98,7 +98,7 @@ def _rows(made: ProjectEnvironment, trial: BaseTrial) -> Sequence[DoctorRow]:
     return [
         _row(
             "environment", "the dependencies can be installed", f"{made.problem}\n{made.output_end}".strip() or told,
-            trial.todo or "correct the manifests", ok=not made.problem,
+            (trial.todo or "correct the manifests") if made.problem else "", ok=not made.problem,
         ),
         _row("base", "the last commit can be run", trial.told if usable else trial.refusal, trial.todo, ok=usable),
     ]  # fmt: skip

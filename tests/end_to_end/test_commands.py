@@ -1,4 +1,4 @@
-"""Commands of a model: bounded, fed back, and nothing they leave behind is committed."""
+"""Commands of a model: bounded, fed back; what they make of their task's files is kept, and nothing else."""
 
 import os
 import time
@@ -38,8 +38,9 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     mends(team)
     leaves(team)
     only_commands(team)
+    makes(team)
     backlog = write_backlog(
-        folder / "backlog.csv", "ENDLESS", "HIDES", "FORKS", "SHOUTS", "PLANTS", "MENDS", "LEAVES", "ONLY"
+        folder / "backlog.csv", "ENDLESS", "HIDES", "FORKS", "SHOUTS", "PLANTS", "MENDS", "LEAVES", "ONLY", "MAKES"
     )
     limits = ("commands.timeout_s=2", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
     return play(folder, team, backlog, *limits, repo=make_repo(folder / "repo", {"keep.txt": "kept\n"}))
@@ -75,6 +76,25 @@ def only_commands(team: Team) -> None:
     team.plan("ONLY", ["only.py"], task("ONLY", 2, [], "python -c 'import only'"), task("ONLY", 3, [], "exit 7"))
     team.deliver("ONLY", 1, {"only.py": MODULE})
     team.suite("ONLY", suite_text("ONLY"))
+
+
+def makes(team: Team) -> None:
+    """One command writes a file of its task anew, the other, of the next task, adds to one that was delivered."""
+    first = "mkdir -p site && (echo 'body {}' > site/made.css) && echo more > site/map.css"
+    second = "printf 'LATER = 2\\n' >> makes.py && grep -q body site/made.css"
+    team.plan("MAKES", task("MAKES", 1, ["site/made.css"], first), task("MAKES", 2, ["makes.py"], second))
+    team.deliver("MAKES", 1, {"site/made.css": "/* of the developer */\n"})
+    team.deliver("MAKES", 2, {"makes.py": MODULE})
+    team.suite("MAKES", suite_text("MAKES"))
+
+
+def test_what_a_command_makes_of_its_tasks_files_is_committed_and_the_rest_is_told(played: Played) -> None:
+    assert played.status("MAKES") == "done", played.story("MAKES").findings
+    assert played.text("MAKES", "site/made.css") == "body {}"
+    assert played.text("MAKES", "makes.py") == f"{MODULE}LATER = 2"
+    assert "site/map.css" not in played.tree("MAKES")
+    told = played.finding("MAKES", "command.not_kept").message
+    assert told.endswith("is not kept: site/map.css")
 
 
 def test_a_command_that_never_ends_is_ended_and_told(played: Played) -> None:
