@@ -50,13 +50,20 @@ class Where(Value):
 
 
 class Finding(Value):
-    """What a check says: stable `code` (dotted, lower case), severity, message, place, and what to do about it."""
+    """What a check says: stable `code` (dotted, lower case), severity, message, place, and what to do about it.
+
+    Its class follows from how it is built. `major` and `critical` are proven: a parser, the file system, the installed
+    environment or a run says so, and they may refuse. `policy` is a question: nothing is wrong, but plan or settings do
+    not allow it. `minor` is a suspicion: advice, which never refuses.
+    """
 
     code: str
     severity: Severity
     message: str
     where: Where = Where()
     fix: str = ""
+    ask: bool = False
+    """A question of policy: the architect (packages, files) or a person (CI, credentials, publishing) decides."""
 
     def __str__(self) -> str:
         place = str(self.where)
@@ -68,16 +75,26 @@ def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(finding for finding in findings if finding.severity.blocks)
 
 
+def questions(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Only the questions of policy, in order."""
+    return tuple(finding for finding in findings if finding.ask)
+
+
+def policy(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
+    """A question: nothing is wrong, but the plan or the settings do not allow it. Never refuses by itself."""
+    return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix, ask=True)
+
+
 def minor(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A finding that is told and changes nothing."""
+    """A suspicion or a note: advice that never refuses."""
     return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix)
 
 
 def major(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A finding that makes its subject invalid."""
+    """A proven fault that makes its subject invalid."""
     return Finding(code=code, severity=Severity.MAJOR, message=message, where=where or Where(), fix=fix)
 
 
 def critical(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
-    """A finding that no retry budget may wave through."""
+    """A proven fault that no retry budget may wave through."""
     return Finding(code=code, severity=Severity.CRITICAL, message=message, where=where or Where(), fix=fix)
