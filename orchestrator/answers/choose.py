@@ -1,13 +1,14 @@
 """Which candidate is the answer: the one that fits the contract best, the last of equals, never a lesser one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from orchestrator.answers.code import path_of
 from orchestrator.answers.fit import Fit, fit
 from orchestrator.answers.frames import Reading
 from orchestrator.answers.model import Change
+from orchestrator.answers.parts import announced_parts, join_parts, under_headings
 from orchestrator.answers.scan import Candidate, Scan
 from orchestrator.answers.shape import ANYTHING, Shape
 from orchestrator.answers.strict import document
@@ -43,6 +44,9 @@ def choose(scan: Scan) -> Choice:
     if scan.overrun:
         return Choice(refused="answer.too_many")
     whole = _best_whole(candidates, contract)
+    parts = _parts(scan)
+    if parts is not None:
+        return parts
     lost = _lost(candidates, contract)
     if lost is not None and (whole is None or not _stands_beside(lost, whole, contract)):
         return Choice(reading=lost, refused="answer.unreadable")
@@ -54,6 +58,33 @@ def choose(scan: Scan) -> Choice:
         return whole
     unfit = next((c.reading for c in reversed(candidates) if c.reading.outcome == "whole"), None)
     return Choice(reading=unfit, refused="answer.unfit" if unfit else "answer.none")
+
+
+def _parts(scan: Scan) -> Choice | None:
+    """One answer in several objects: joined, or cut where it is said to be in parts and they do not fit together."""
+    contract = scan.contract
+    listed = [name for names in contract.required for name in names if contract.child(name).lists_objects]
+    readings = [candidate.reading for candidate in scan.candidates if not candidate.fragment]
+    parts = [
+        reading
+        for reading in readings
+        if reading.outcome == "whole"
+        and isinstance(reading.value, dict)
+        and any(isinstance(reading.value.get(name), list) and reading.value[name] for name in listed)
+    ]
+    announced = len(parts) > 1 and announced_parts(scan.text, parts)
+    if not announced and not (len(parts) > 1 and under_headings(scan.text, parts)):
+        return None
+    value = join_parts([reading.value for reading in parts], contract)
+    changes = [change for reading in parts for change in reading.changes]
+    fits = fit(value, contract) if value is not None else None
+    if fits is not None and fits.whole:
+        changes.append(Change("joined_parts", parts[1].start, "", ""))
+        return Choice(parts[-1], "repair", value, tuple(changes), fit=fits)
+    if not announced:
+        return None
+    cut = replace(parts[0], outcome="cut", why="it is one of several parts, which do not fit together")
+    return Choice(cut, "truncation", cut.value, tuple(changes))
 
 
 def _gathered(candidates: list[Candidate], contract: Shape) -> Choice | None:

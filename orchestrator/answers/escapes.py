@@ -26,6 +26,8 @@ _KIND = {chr(code): "raw_control" for code in range(32)} | {"\n": "raw_newline",
 _SPELLED = {chr(code): f"\\u{code:04x}" for code in range(32)} | {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNQUOTED = re.compile(r'([^"\\]*+(?:\\.[^"\\]*+)*+)"', re.DOTALL)
 """What stands before a quote that is not escaped."""
+_LINE_END = re.compile(r"(\\*)\n")
+_ESCAPED_LINE_END = re.compile(r"(?<!\\)(?:\\\\)*\\n\Z")
 _MAX_CODE_POINT = 0x10FFFF
 
 
@@ -73,17 +75,36 @@ def _decoded(raw: str, closing: str) -> str | None:
 def _mended(raw: str, offset: int, closing: str, foreign: bool, changes: list[Change]) -> str:
     """The inside of a string as JSON spells it, but for control characters that are not escaped."""
     bare = _UNDER_ESCAPED.match(raw) is not None
+    line_end = _line_end(raw) if closing == '"' else None
 
     def replaced(match: re.Match[str]) -> str:
         valid, found = match.groups()
         if found in ("", '"'):
             return f"{valid}\\{found}" if found else str(valid)
-        meant, kind = _meaning(found, closing, bare, foreign)
+        if found == "\\\n" and line_end is not None:
+            # Behind an escaped line end the raw one continues the same line, as in a string of JavaScript.
+            meant, kind = "" if _ESCAPED_LINE_END.search(valid) else line_end, "escaped_line_end"
+        else:
+            meant, kind = _meaning(found, closing, bare, foreign)
         if kind:
             changes.append(Change(kind, offset + match.start(2), found, meant))
         return f"{valid}{encode_basestring(meant)[1:-1]}"
 
     return (_INVALID_IF_BARE if bare else _INVALID).sub(replaced, raw)
+
+
+def _line_end(raw: str) -> str | None:
+    """What a backslash before a raw line end stands for in this string; None where it may be the code's own.
+
+    A shell or Python continues a line behind a blank and leaves other lines alone. Where no line ends without a
+    backslash, and one of them right behind a word, all of them are how the model writes a line end.
+    """
+    behind_word = False
+    for end in _LINE_END.finditer(raw):
+        if len(end[1]) % 2 == 0:
+            return None
+        behind_word = behind_word or not raw[max(0, end.start() - 1) : end.start()].isspace()
+    return "\n" if behind_word else None
 
 
 def _meaning(escape: str, closing: str, bare: bool, foreign: bool) -> tuple[str, str]:

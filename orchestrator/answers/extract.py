@@ -10,13 +10,23 @@ from pydantic import BaseModel
 from orchestrator.answers.blocks import read_blocks
 from orchestrator.answers.choose import Choice, choose, unwrapped
 from orchestrator.answers.fit import fit, surely_whole
+from orchestrator.answers.frames import Reading
 from orchestrator.answers.gaps import announced, before_gap, has_gap
+from orchestrator.answers.losses import join_halves, may_have_lost, without_losses
 from orchestrator.answers.model import Change, Decoded, Extraction, Status, excerpt, listed, place
-from orchestrator.answers.plan_answer import plan_answer
+from orchestrator.answers.plan_answer import PLAN_LAYER, plan_answer
 from orchestrator.answers.scan import Scan
 from orchestrator.answers.shape import ANYTHING, Schema, Shape, shape_of
 from orchestrator.answers.strict import document
-from orchestrator.answers.views import ENCODINGS, LAYOUTS, View, joined_chunks, overlapping_chunks
+from orchestrator.answers.views import (
+    ENCODINGS,
+    LAYOUTS,
+    View,
+    hunks,
+    joined_chunks,
+    new_side,
+    overlapping_chunks,
+)
 from orchestrator.domain.findings import Finding, major, minor
 
 MAX_NOTES = 50
@@ -38,8 +48,45 @@ def extract(text: str, contract: type[BaseModel] | Schema | None = None) -> Extr
     for layer in LAYERS:
         found = layer(case)
         if found is not None:
-            return found
+            return _without_losses(found, text) if may_have_lost(text) else found
     return _refusal(text, case.shape, case.plain, case.scan.seen)
+
+
+def _without_losses(found: Extraction, text: str) -> Extraction:
+    """What was found, without what is there in name only: half of a character, code that a comment stands for."""
+    if found.value is None or found.layer == PLAN_LAYER:
+        return found
+    value = join_halves(found.value)
+    if value != found.value:
+        repair = Change("split_character", 0, "", "")
+        found = found.model_copy(
+            update={
+                "value": value,
+                "status": max(found.status, Status.REPAIRED, key=list(Status).index),
+                "repairs": (*found.repairs, repair),
+            }
+        )
+    kept, lost = without_losses(found.value)
+    if not lost:
+        return found
+    problems = [
+        major(
+            "answer.truncated",
+            f"The answer is not whole: {one}.",
+            where=place(text, 0),
+            fix="Send what is missing, whole; what came whole was kept.",
+        )
+        for one in lost
+    ]
+    return found.model_copy(
+        update={
+            "value": kept,
+            "status": Status.TRUNCATED,
+            "layer": "truncation",
+            "complete": False,
+            "problems": (*found.problems, *problems),
+        }
+    )
 
 
 class Case:
@@ -86,6 +133,18 @@ def action_plan(case: Case) -> Extraction | None:
     found = plan_answer(case.text) if case.shape.takes_plans else None
     # What is no plan that could be read may hold the answer in the other form.
     return None if found is not None and found.value is None and case.plain.certain else found
+
+
+def diff(case: Case) -> Extraction | None:
+    """The answer stands in a diff: its new side. Of more than one hunk nobody knows what stands between them."""
+    found = hunks(case.text)
+    if not found:
+        return None
+    if len(found) > 1 or (found[0].lastindex and found[0][1] not in ("0", "1")):
+        why = "a diff shows only parts of it"
+        lost = Reading(start=found[0].start(), end=found[-1].start(), outcome="broken", why=why)
+        return _refusal(case.text, case.shape, Choice(lost, refused="answer.unreadable"), 0)
+    return _read(case, new_side(case.text, found[0]))
 
 
 def certain_answer(case: Case) -> Extraction | None:
@@ -147,7 +206,7 @@ def partial_answer(case: Case) -> Extraction | None:
 
 
 LAYERS: tuple[Callable[[Case], Extraction | None], ...] = (
-    whole_text, action_plan, certain_answer, block_format, other_view, partial_answer,
+    whole_text, action_plan, diff, certain_answer, block_format, other_view, partial_answer,
 )  # fmt: skip
 """In the order they are tried; what none of them finds is refused. Readings inside one: see scan.py."""
 

@@ -74,7 +74,10 @@ def key_in_list(reader: Reader) -> bool:
     outer = reader.stack[-2] if len(reader.stack) > 1 else None
     if _opens_item(frame, outer, name):
         frame.value.pop()
-        reader.open_missing(start)
+        if _goes_on_with_item(frame, name):
+            reader.reopen(reader.text.rfind("}", 0, start), frame.value.pop())
+        else:
+            reader.open_missing(start)
     elif outer is not None and outer.is_object and name not in outer.value and _may_hold(outer, name):
         frame.value.pop()
         reader.close_missing(start)
@@ -96,6 +99,16 @@ def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
         return name in items.props and not (outer is not None and outer.wants(name))
     others = frame.value[:-1]
     return not frame.shape.kinds and bool(others) and all(isinstance(item, dict) for item in others)
+
+
+def _goes_on_with_item(frame: Frame, name: str) -> bool:
+    """Whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
+    last = frame.value[-1] if frame.value else None
+    if not isinstance(last, dict):
+        return False
+    required = frame.shape.items.required if frame.shape.items is not None else ()
+    spellings = next((names for names in required if name in names), (name,))
+    return not any(spelling in last for spelling in spellings)
 
 
 def extra_comma(reader: Reader) -> None:
@@ -153,11 +166,26 @@ def goes_on(reader: Reader, at: int) -> bool:
 def extra_closer(reader: Reader, character: str) -> bool:
     """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
     text, frame = reader.text, reader.stack[-1]
+    if frame.is_object:
+        key = GOES_ON.match(text, reader.at + 1)
+        return key is not None and frame.wants(key[1]) and not any(outer.wants(key[1]) for outer in reader.stack[:-1])
     place = reader.guide.skip(reader.at + 1)
     following = text[place : place + 1]
-    if frame.is_object or not frame.value or character != "}":
+    if not frame.value or character != "}":
         return False
     return following == "]" or (following == "," and text.startswith("{", reader.guide.skip(place + 1)))
+
+
+def reopens_list(reader: Reader) -> bool:
+    """Whether an item stands where a key should, behind a list of such: the closer before it was one too many."""
+    frame = reader.stack[-1]
+    items = frame.value.get(frame.key)
+    if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
+        return False
+    del frame.value[frame.key]
+    frame.pending = True
+    reader.reopen(reader.text.rfind("]", 0, reader.at), items)
+    return True
 
 
 def wrong_closer(reader: Reader, character: str) -> bool:

@@ -108,6 +108,13 @@ class Reader:
         self.changes.append(Change("missing_opener", start, "", "{"))
         self._enter(True, child_shape(self.stack, self.contract), start, "}")
 
+    def reopen(self, at: int, value: Any) -> None:
+        """Go on with the latest member, a container that was closed at `at` by one closer too many."""
+        is_object = isinstance(value, dict)
+        self.changes.append(Change("extra_closer", at, "}" if is_object else "]", ""))
+        self._enter(is_object, child_shape(self.stack, self.contract), at, "}" if is_object else "]")
+        self.stack[-1].value = value
+
     def _enter(self, is_object: bool, shape: Shape, start: int, closer: str) -> None:
         value: Any = {} if is_object else []
         self.stack.append(Frame(is_object=is_object, value=value, shape=shape, start=start, closer=closer))
@@ -132,6 +139,8 @@ class Reader:
             self.changes.append(Change("trailing_comma", frame.comma_at, ",", ""))
         if frame.closer != character:
             if mending.extra_closer(self, character):
+                return self.skip_closer(character)
+            if len(self.stack) == 1 and mending.goes_on(self, self.at + 1):
                 return self.skip_closer(character)
             if mending.wrong_closer(self, character):
                 self.changes.append(Change("wrong_closer", self.at, character, frame.closer))
@@ -197,6 +206,8 @@ class Reader:
             return mending.extra_comma(self)
         if character == "{" and frame.value and len(self.stack) > 1 and not self.stack[-2].is_object:
             return mending.close_before_item(self)
+        if character == "{" and mending.reopens_list(self):
+            return None
         if tokens.ELLIPSIS.match(self.text, self.at):
             raise gaps.gap(self, self.at)
         start = self.at

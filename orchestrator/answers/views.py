@@ -40,6 +40,10 @@ _SEAM = re.compile(rf"{_REOPENED.pattern}|{RESUMED.pattern}(?:\s*(?:```|~~~)[^\n
 """Where an answer was broken off and went on: two fences with words between them, or a line that says so."""
 
 
+_HUNK = re.compile(r"(?m)^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@.*\n")
+_DIFF_FENCE = re.compile(r"(?m)^(?:```|~~~)diff[ \t]*\n")
+
+
 def _always(offset: int) -> bool:
     return True
 
@@ -83,6 +87,24 @@ def without_doubled_quotes(text: str, shape: Shape, asked: Asked = _always) -> D
         return None
     changed = ((match.start(), match.end(), '"') for match in re.finditer('""', text))
     return _replaced(text, changed, Change("doubled_quotes", first.start(), '""', '"'))
+
+
+def hunks(text: str) -> list[re.Match[str]]:
+    """Returns what opens each hunk of a diff in which the answer stands; empty when no diff is around it."""
+    found = list(_HUNK.finditer(text)) if "\n@@ -" in f"\n{text}" else []
+    found = found or (list(_DIFF_FENCE.finditer(text)) if "diff" in text else [])
+    return [] if not found or "{" in text[: found[0].start()] or text[found[0].end() :][:1] not in "+- " else found
+
+
+def new_side(text: str, hunk: re.Match[str]) -> Decoded:
+    """Returns the text as a diff leaves it: without the lines its hunk takes away, and without its marks."""
+    cuts: list[tuple[int, int, str]] = []
+    for line in _LINE.finditer(text, hunk.end()):
+        start, end = line.span()
+        if text[start:end].strip() and text[start] not in "+- \\":
+            break
+        cuts.append((start, end if text[start : start + 1] in "-\\" else min(start + 1, end), ""))
+    return _replaced(text, iter(cuts), Change("diff_marks", hunk.start(), excerpt(hunk.group().strip()), ""))
 
 
 def without_marks(text: str, shape: Shape) -> Decoded | None:

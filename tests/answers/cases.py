@@ -91,6 +91,45 @@ REPAIRED: dict[str, tuple[str, Any, Any, str]] = {
         "unescaped_quote"),
 }  # fmt: skip
 
+_LINES = "import os\nprint(os.sep)\n"
+_TWO = {
+    "story_id": "US-004",
+    "architectural_conflict": {"detected": False},
+    "tasks": [TASK, {**TASK, "task_id": "T-US-004-02"}],
+}
+_DIFF = "--- a/answer.json\n+++ b/answer.json\n@@ -1,6 +1,6 @@\n" + "\n".join(
+    [*(f" {line}" for line in PLAN_TEXT.split("\n")[:6]), '-      "description": "Show a shelf",',
+     '+      "description": "Show the shelf",', *(f" {line}" for line in PLAN_TEXT.split("\n")[7:])])  # fmt: skip
+REPAIRED |= {
+    # losses seen in answers of models: nothing of them may be called whole
+    "a line end escaped as in a shell": (delivery("import os\\\nprint(os.sep)\\\n"), DeliveryAnswer, files(_LINES),
+                                         "escaped_line_end"),
+    "an escaped line end continued on the next line": (delivery("import os\\n\\\nprint(os.sep)\\n\\\n"), DeliveryAnswer,
+                                                       files(_LINES), "escaped_line_end"),
+    "a backslash of the code's own": (delivery("ls \\\n  -l\ncd x\n"), DeliveryAnswer, files("ls \\\n  -l\ncd x\n"),
+                                      "raw_newline"),
+    "halves of a character in two strings": ('{"a": "x \\ud83d" + "\\ude00 y", "b": 1}', None, {"a": "x 😀 y", "b": 1},
+                                             "split_character"),
+    "a diff of an earlier answer": (_DIFF, BreakdownAnswer, PLAN, "diff_marks"),
+    "a diff in a fence": (f"```diff\n{_DIFF}\n```", BreakdownAnswer, PLAN, "diff_marks"),
+    "two parts": (
+        "### Part 1: server\n" + json.dumps({**_TWO, "tasks": _TWO["tasks"][:1], "task_count": 1}) +
+        "\n### Part 2: page\n" + json.dumps({"tasks": _TWO["tasks"][1:]}), BreakdownAnswer, {**_TWO, "task_count": 2},
+        "joined_parts"),
+    "parts under headings": (
+        "## Server\n```json\n" + json.dumps(files("a")) + '\n```\n## Page\n```json\n{"files": [{"path": "b.js", '
+        '"content": "b"}]}\n```', DeliveryAnswer, {"files": [*files("a")["files"], {"path": "b.js", "content": "b"}]},
+        "joined_parts"),
+    "an item closed too early": (
+        PLAN_TEXT.replace('"Show the shelf",', '"Show the shelf"},'), BreakdownAnswer, PLAN, "extra_closer"),
+    "a list closed too early": (
+        '{"files": [{"path": "src/0.js", "content": "a"}], {"path": "src/1.js", "content": "b"}], "notes": "n"}',
+        DeliveryAnswer, {**files("a", "b"), "notes": "n"}, "extra_closer"),
+    "a closer too many behind the list": (
+        '{"files": [{"path": "src/0.js", "content": "a"}}], "notes": "n"}', DeliveryAnswer,
+        {**files("a"), "notes": "n"}, "extra_closer"),
+}  # fmt: skip
+
 FOUND: dict[str, tuple[str, Any, Any]] = {
     # valid JSON somewhere: found as it stands, status ok
     "prose with braces": ('I used {name} and `${id}`, see {GET, POST}: {"a": "}{"} - {done}', None, {"a": "}{"}),
@@ -100,6 +139,10 @@ FOUND: dict[str, tuple[str, Any, Any]] = {
                   {"files": []}),
     "reasoning that was not opened": ('maybe {"a": 2}, or {"a": [ "b\n</think>\n{"a": 1}', None, {"a": 1}),
     "tags inside strings": ('x {"a": "<think>no</think> y"} z', None, {"a": "<think>no</think> y"}),
+    "headings such as code has": (json.dumps(files("// Other routes\nrest(unchanged)\n")), DeliveryAnswer,
+                                  files("// Other routes\nrest(unchanged)\n")),
+    "two tries under headings": (
+        f"## First version\n{json.dumps(files('a'))}\n## Better\n{json.dumps(files('b'))}", DeliveryAnswer, files("b")),
     "draft, then final": ('{"files": [{"path": "a", "content": "long long long"}]}\nWait:\n{"files": []}',
                           DeliveryAnswer, {"files": []}),
     "final, then a note": (f'{PLAN_TEXT}\n\nIf unsure I answer {{"story_id": "US-XXX"}}.', BreakdownAnswer, PLAN),
@@ -129,11 +172,19 @@ TRUNCATED: dict[str, tuple[str, Any, Any]] = {
     "ellipsis": (_ONE + "..., ]}", DeliveryAnswer, files("a")),
     "ellipsis as a string": (_ONE + '"..."]}', DeliveryAnswer, files("a")),
     "ellipsis as a comment": (_ONE + "\n// ... 3 more files\n]}", DeliveryAnswer, files("a")),
+    "half of a character": (_ONE + '{"path": "src/1.js", "content": "// \\ud83d end"}]}', DeliveryAnswer, files("a")),
+    "code that a comment stands for": (
+        json.dumps(files("a", "import x\n\n// ... existing code ...\n\nrun()\n")), DeliveryAnswer, files("a")),
+    "the rest unchanged": (
+        json.dumps(files("a", "f()\n/* rest of the file unchanged */\n")), DeliveryAnswer, files("a")),
+    "parts that contradict each other": (
+        "Part 1\n" + json.dumps(files("a")) + "\nPart 2\n" + json.dumps(files("b")), DeliveryAnswer, files("a")),
     "quotes, then the end": ('{"files": [{"path": "src/0.js", "content": "say "a""}, {"path": "src/1.js", "content": '
                              '"say "b', DeliveryAnswer, files('say "a"')),
 }  # fmt: skip
 
 REFUSED: dict[str, tuple[str, Any, str]] = {
+    "hunks of a diff": ("@@ -1,2 +1,2 @@\n+{\n@@ -9,2 +9,2 @@\n+}", DeliveryAnswer, "answer.unreadable"),
     "empty": ("", None, "answer.none"),
     "prose": ("Sorry, I cannot. What does {done} mean?", None, "answer.none"),
     "number": ("42", None, "answer.none"),

@@ -140,7 +140,7 @@ PACKAGING: dict[str, Slip] = {
     for name, text, value, kind in (
         ("line numbers", ' 9 | {\n10 |  "invoice_id": "x",\n11 |  "lines": []\n12 | }', EMPTY, "line_marks"),
         ("line numbers and tabs", '     1\t{\n     2\t "invoice_id": "x",\n     3\t "lines": []\n     4\t}', EMPTY, "line_marks"),
-        ("a diff", '```diff\n@@ -0,0 +1,4 @@\n+{\n+ "invoice_id": "x",\n+ "lines": []\n+}\n```', EMPTY, "line_marks"),
+        ("a diff", '```diff\n@@ -0,0 +1,4 @@\n+{\n+ "invoice_id": "x",\n+ "lines": []\n+}\n```', EMPTY, "diff_marks"),
         ("a quotation", '> {\n>  "invoice_id": "x",\n>  "lines": []\n> }', EMPTY, "line_marks"),
         ("a cell of a table", '{""invoice_id"": ""x"", ""lines"": []}', EMPTY, "doubled_quotes"),
         ("encoded twice", json.dumps(json.dumps(json.dumps(EMPTY))), EMPTY, "double_encoded"),

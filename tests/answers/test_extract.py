@@ -108,8 +108,10 @@ def test_misuse_is_a_type_error() -> None:
             extract(text, contract)  # type: ignore[arg-type]
 
 
-def test_lone_surrogates_are_no_obstacle() -> None:
-    assert extract('{"a": "\\ud800", "\udc80": "\ud83d\\ud83d\\ude00"}').value == {"a": "\ud800", "\udc80": "\ud83d😀"}
+def test_half_of_a_character_is_a_loss_and_no_obstacle() -> None:
+    found = extract('{"a": "\\ud800", "b": "\ud83d\\ude00", "c": [1]}')
+    assert (found.value, found.status) == ({"b": "😀", "c": [1]}, Status.TRUNCATED)
+    assert "`a`" in found.problems[0].message
     assert extract("{\"a\": '\udc80\n'}").model_dump_json(exclude={"value"})
 
 
