@@ -1,8 +1,11 @@
 """One folder that holds the files of a commit, byte for byte, and can be made to do so again after anything."""
 
 import asyncio
+import json
 import os
 import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.adapters.commits import tree_entries
@@ -15,6 +18,16 @@ _SCRATCH_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n
 _SHA256_CONFIG = (
     "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[gc]\n\tauto = 0\n[extensions]\n\tobjectFormat = sha256\n"
 )
+
+
+_COMMANDS = "commands.json"
+
+
+def commands_for(root: Path) -> tuple[str, ...]:
+    """What is to be run in a checkout before anything else, for files that git ignores. Blocks."""
+    with suppress(OSError, ValueError):
+        return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
+    return ()
 
 
 class Checkout:
@@ -36,21 +49,31 @@ class Checkout:
         """A folder that building a commit for this checkout may use."""
         return self._state / "staging"
 
-    async def set_to(self, commit: str, *, tree: str | None = None) -> None:
+    async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
         """Make the folder equal to `tree` (default: the commit's own): missing files come back, all else goes.
 
-        Raises WorkspaceError. The private repository's HEAD is `commit`.
+        Raises WorkspaceError. The private repository's HEAD is `commit`. `commands` are those that `commands_for` tells
+        of the folder: they make what no commit has.
         """
         source = tree or commit
         tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, source)).items()}
         await asyncio.to_thread(self._clear, tracked)
         await self._mirror.git("read-tree", "--reset", "-u", source, index=self._state / "index", work_tree=self.root)
         await asyncio.to_thread(self._link, commit)
+        await asyncio.to_thread((self._state / _COMMANDS).write_text, json.dumps([*commands]), "utf-8")
 
     async def remove(self) -> None:
         """Remove the folder and everything kept for it; absent is fine."""
         for path in (self.root, self._state):
             await asyncio.to_thread(discard, path, self._trash)
+
+    async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
+        stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        told = await self._mirror.git(
+            "check-ignore", "-z", "--stdin", stdin=stdin, index=self._state / "index", work_tree=self.root, ok=(0, 1)
+        )
+        return tuple(os.fsdecode(path) for path in told.stdout.split(b"\0") if path)
 
     def _clear(self, tracked: dict[str, int]) -> None:
         self._state.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """Commits of the mirror, read and built without any working tree: exactly the given bytes, no filter in between."""
 
 import asyncio
+import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from orchestrator.adapters.mirror import Mirror
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import CommitNote, DiffEntry
+from orchestrator.domain.gitfacts import COMMAND, CommitNote, DiffEntry
 from orchestrator.domain.redaction import redact
 from orchestrator.errors import WorkspaceError
 
@@ -109,6 +110,15 @@ async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple
     output = await mirror.git("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}")
     records = (record.partition("\n") for record in output.text.split("\0") if record)
     return [(commit, message) for commit, _, message in records]
+
+
+async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]:
+    """Commands that the trailers of commits record which any of `heads` has and `base` has not, oldest first."""
+    if all(head == base for head in heads):
+        return []
+    output = await mirror.git("log", "--reverse", "--topo-order", "--format=%B", *heads, f"^{base}")
+    found = [line.removeprefix(COMMAND) for line in output.text.splitlines() if line.startswith(COMMAND)]
+    return [json.loads(command) for command in dict.fromkeys(found)]
 
 
 def trailer_of(message: str, name: str) -> str:

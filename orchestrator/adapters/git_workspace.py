@@ -128,7 +128,7 @@ class GitWorkspace:
             creations = [f"create {ref} {commit}" for ref, commit in missing if ref not in refs]
             if creations:
                 await self._mirror.update(*creations)
-            await self._checkout(name).set_to(head)
+            await self._lay_out(self._checkout(name), head)
         return Branch(name=self._refs.branch(name), base=base, head=head)
 
     async def head(self, story_id: str) -> str:
@@ -165,7 +165,7 @@ class GitWorkspace:
     async def _reset(self, story_id: str) -> None:
         await self._mirror.mend()
         _, head = await self._refs.ends(story_id)
-        await self._checkout(story_id).set_to(head.commit)
+        await self._lay_out(self._checkout(story_id), head.commit)
 
     async def files(self, story_id: str) -> tuple[str, ...]:
         """Paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
@@ -199,6 +199,10 @@ class GitWorkspace:
             await self._reset(story_id)
             await asyncio.to_thread(write_below, self.root(story_id), contents, removed)
 
+    async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that git ignores; see the port."""
+        return await self._checkout(story_id).ignored(paths) if paths else ()
+
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
     ) -> str:
@@ -211,7 +215,7 @@ class GitWorkspace:
                 return earlier
             scratch = self._checkout(story_id).scratch
             tree = await commits.build_tree(self._mirror, head.commit, changes, removed, scratch)
-            if tree == head.tree:
+            if tree == head.tree and not note.commands:
                 return head.commit
             made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))
             await self._mirror.update(f"update {head.name} {made} {head.commit}")
@@ -254,7 +258,8 @@ class GitWorkspace:
             if merged.conflicts:
                 return MergeResult(merged=False, conflicts=merged.conflicts, onto=result.commit)
             place = self._checkout(".merge")
-            await place.set_to(result.commit, tree=merged.tree)
+            commands = await commits.recorded_commands(self._mirror, self._base, result.commit, head.commit)
+            await place.set_to(result.commit, tree=merged.tree, commands=commands)
             red = await check(place.root)
             if red:
                 return MergeResult(merged=False, red=red, onto=result.commit)
@@ -292,7 +297,7 @@ class GitWorkspace:
     async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]]) -> T:
         place = self._checkout(f".base-{secrets.token_hex(4)}")
         try:
-            await place.set_to(commit)
+            await self._lay_out(place, commit)
             return await work(place.root)
         finally:
             await place.remove()
@@ -304,6 +309,9 @@ class GitWorkspace:
     async def push(self, user_repo: Path, branch: str) -> None:
         """Create or fast-forward `branch` of the user's repository to the result; errors as `publish.push`."""
         await publish.push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
+
+    async def _lay_out(self, place: Checkout, commit: str) -> None:
+        await place.set_to(commit, commands=await commits.recorded_commands(self._mirror, self._base, commit))
 
     def _checkout(self, name: str) -> Checkout:
         return Checkout(self._mirror, self._folder, name)

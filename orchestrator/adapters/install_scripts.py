@@ -13,12 +13,13 @@ NAME = re.compile(r"(?:@[a-z0-9~-][\w.~-]*/)?[A-Za-z0-9][\w.-]*")
 """Of a package, in the text of a manifest or a lock file."""
 Setting = Literal["auto", "never"] | tuple[str, ...]
 """`environment.install_scripts`."""
+AUTO = "auto"
 _NATIVE = """
-    @parcel/watcher @prisma/client @prisma/engines @serialport/bindings-cpp @swc/core @tailwindcss/oxide @vscode/sqlite3
-    argon2 bcrypt better-sqlite3 bufferutil canvas core-js core-js-pure cpu-features deasync esbuild fsevents kerberos
-    keytar leveldown libpq libxmljs2 lmdb lz4 msgpackr-extract msw node-expat node-pty node-sass oracledb pg-native
-    prisma protobufjs re2 robotjs rocksdb serialport sharp snappy sqlite3 ssh2 tree-sitter unrs-resolver usb
-    utf-8-validate zeromq
+    @nestjs/core @parcel/watcher @prisma/client @prisma/engines @serialport/bindings-cpp @swc/core @tailwindcss/oxide
+    @vscode/sqlite3 argon2 bcrypt better-sqlite3 bufferutil canvas core-js core-js-pure cpu-features deasync es5-ext
+    esbuild fsevents kerberos keytar leveldown libpq libxmljs2 lmdb lz4 msgpackr-extract msw node-expat node-pty
+    node-sass nx oracledb pg-native prisma protobufjs re2 robotjs rocksdb serialport sharp snappy sqlite3 ssh2
+    styled-components tree-sitter unrs-resolver usb utf-8-validate zeromq
     cffi cryptography grpcio lxml mysqlclient numpy pandas pillow psycopg psycopg2 pycairo pycryptodome pyodbc
     python-ldap pyyaml ruamel-yaml-clib scipy uwsgi xmlsec
 """
@@ -30,24 +31,33 @@ found out sooner."""
 
 
 class InstallScripts:
-    """`known` are the packages that the base's manifests and lock files name, which people run already."""
+    """`known` are the packages that the base's manifests and lock files name, which people run already. A list of
+    names replaces what `auto` allows, unless `auto` is among them."""
 
     def __init__(self, setting: Setting = "auto", known: Collection[str] = ()) -> None:
-        self._setting, self._known = setting, {_plain(name) for name in known}
+        self._setting = setting
+        self._named = {_plain(name) for name in setting} if isinstance(setting, tuple) else set[str]()
+        self._auto = setting == AUTO or AUTO in self._named
+        self._known = {_plain(name) for name in known}
 
     def allowed(self, name: str) -> bool:
         """Whether the package may run its code."""
-        if isinstance(self._setting, tuple):
-            return _plain(name) in {_plain(one) for one in self._setting}
-        return self._setting == "auto" and (_plain(name) in self._known or name in WELL_KNOWN)
+        plain = _plain(name)
+        return plain in self._named or (self._auto and (plain in self._known or name in WELL_KNOWN))
 
     def young(self, name: str) -> bool:
         """Whether that depends on the version's age."""
-        return self._setting == "auto" and _plain(name) not in self._known
+        plain = _plain(name)
+        return self._auto and plain not in self._known | self._named
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """What a list that allows the same begins with."""
+        return self._setting if isinstance(self._setting, tuple) else (AUTO,) if self._auto else ()
 
     def digest(self, text: str) -> str:
         """Changes with what is allowed of the packages that a text names, and not with others."""
-        names = {_plain(name) for name in NAME.findall(text)} & self._known if self._setting == "auto" else set()
+        names = {_plain(name) for name in NAME.findall(text)} & self._known if self._auto else set[str]()
         return hashlib.sha256(json.dumps([str(self._setting), sorted(names)]).encode()).hexdigest()
 
 

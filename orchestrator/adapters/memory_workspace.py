@@ -138,6 +138,12 @@ class MemoryWorkspace:
         """See the port."""
         await self._lay_out(self.root(story_id), changed(self._branch(story_id).head.tree, changes, removed))
 
+    async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """See the port; patterns of .gitignore are names and folders here."""
+        rules = self._branch(story_id).head.tree.get(".gitignore", "").split()
+        names = {rule.strip("/") for rule in rules}
+        return tuple(path for path in paths if path in names or not names.isdisjoint(path.split("/")))
+
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
     ) -> str:

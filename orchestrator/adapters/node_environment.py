@@ -15,8 +15,9 @@ from orchestrator.adapters.node_layers import INSTALLS, MODULES, NodeLayers, not
 from orchestrator.adapters.node_requirements import MANIFEST, NodeRequirements, gather
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.domain.base import Value
-from orchestrator.domain.project_environment import NO_SCRIPT
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
+from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
@@ -33,6 +34,8 @@ class NodePackages(Value):
     """For people and personas."""
     output: str = ""
     """What the package manager printed."""
+    failed: str = ""
+    """Packages whose install script failed, and what it printed."""
     note: str = ""
     """What is not as its people would have it, and why: packages left out, a lock left aside, scripts not run."""
 
@@ -82,29 +85,48 @@ class NodeEnvironments:
             how = f"limit: {layer.limit}" if layer.limit else f"exit code {layer.exit_code}"
             problem = f"`{' '.join(INSTALLS[wanted.manager][:2])}` could not install the packages ({how})."
             return NodePackages(problem=problem, output=layer.output)
-        notes = [*wanted.left_out, *await asyncio.to_thread(notes_on, layer)]
-        return NodePackages(modules=layer / MODULES, key=layer.name, note="\n".join(notes))
+        notes = await asyncio.to_thread(notes_on, layer)
+        told = "\n".join([*wanted.left_out, *notes.told])
+        return NodePackages(modules=layer / MODULES, key=layer.name, failed=notes.failed, note=told)
 
-    async def refusal(self, root: Path, packages: Mapping[str, str]) -> NodePackages | None:
-        """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
+    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """Whether these packages (name → version) can be had beside those of the project at `root`. What runs code
+        while it is installed is installed here, where it is allowed."""
         wanted = await asyncio.to_thread(gather, root)  # npm resolves what any manager installs
         new = {name: version for name, version in packages.items() if name not in wanted.names}
         if wanted.refusals or (packages and not new):
-            return None
+            return NewPackages()
         if refusals := tuple(refused_packages(new, self._packages)):
-            return NodePackages(problem="; ".join(refusals))
+            return NewPackages(refusal="; ".join(refusals))
+        with_new = wanted.model_copy(update={"wanted": True, "files": _with(wanted, new)})
+        resolved = await self._resolve(with_new)
+        if isinstance(resolved, CommandResult):
+            return NewPackages(refusal=f"The packages cannot be installed.\n{resolved.output}")
+        there = await self._resolve(wanted) if new and resolved and wanted.wanted else set[str]()
+        brought = resolved - there if new and isinstance(there, set) else set[str]()
+        scripts = await self._install_scripts()
+        if closed := sorted(name for name in brought if not scripts.allowed(name)):
+            return NewPackages(closed=tuple(closed), listed=scripts.listed)
+        return await self._build(root, with_new, scripts) if brought else NewPackages()
+
+    async def _resolve(self, wanted: NodeRequirements) -> set[str] | CommandResult:
+        """Names of the packages that run code while they are installed, and that something cannot do without; or how
+        npm failed to choose versions."""
         env = await asyncio.to_thread(self._environment)
         async with scratch_folder() as home:
-            await asyncio.to_thread(write_files, home, _with(wanted, new))
+            await asyncio.to_thread(write_files, home, wanted.files)
             argv = [*INSTALLS["npm"], "--package-lock-only"]
             told = await self._runner.run(argv, cwd=home, env=env, timeout_s=self._timeout_s, access=Access(fetch=True))
-            scripted = await asyncio.to_thread(_scripted, home) if told.ok else ()
-        if not told.ok:
-            return NodePackages(problem="The packages cannot be installed.", output=told.output)
-        scripts = await self._install_scripts()
-        if closed := [name for name in new if name in scripted and not scripts.allowed(name)]:
-            return NodePackages(problem=" ".join(f"`{name}` {NO_SCRIPT}." for name in closed))
-        return None
+            return await asyncio.to_thread(_scripted, home) if told.ok else told
+
+    async def _build(self, root: Path, wanted: NodeRequirements, scripts: InstallScripts) -> NewPackages:
+        env, node = await asyncio.to_thread(self._environment), await self._version(root)
+        layer = await self._layers.ensure(wanted, scripts, env, node)
+        if isinstance(layer, CommandResult):
+            return NewPackages(refusal=f"The packages cannot be installed.\n{layer.output}")
+        notes = await asyncio.to_thread(notes_on, layer)
+        young = tuple(one.partition(" ")[0] for one in notes.young)
+        return NewPackages(closed=young, listed=scripts.listed, failed=notes.failed)
 
     def _managers(self) -> frozenset[str]:
         """Those that are installed; what corepack would only fetch is not. Blocks."""
@@ -137,7 +159,11 @@ def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, st
 
 
 def _scripted(home: Path) -> set[str]:
-    """Names of the packages at the top of the lock file that run code while they are installed."""
-    packages = json.loads((home / "package-lock.json").read_text(encoding="utf-8")).get("packages", {})
-    named = {place.removeprefix(f"{MODULES}/"): one for place, one in packages.items() if place.startswith(MODULES)}
-    return {name for name, one in named.items() if one.get("hasInstallScript")}
+    """By the lock file; of its packages, optional ones may be missing."""
+    lock = home / "package-lock.json"
+    packages = json.loads(lock.read_text(encoding="utf-8")).get("packages", {}) if lock.exists() else {}
+    return {
+        str(one.get("name") or place.rpartition(f"{MODULES}/")[2])
+        for place, one in packages.items()
+        if one.get("hasInstallScript") and MODULES in place and not (one.get("optional") or one.get("devOptional"))
+    }

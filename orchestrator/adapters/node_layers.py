@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from orchestrator.adapters.install_scripts import YOUNGEST_DAYS, InstallScripts
 from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.node_requirements import MANIFEST, NodeRequirements
 from orchestrator.adapters.tree_reading import read_text
+from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
@@ -35,9 +37,12 @@ INSTALLS = {
 }
 """Without running anything of a package. What a lock file says counts, and what a manifest asks for besides."""
 _SCRIPTS = ("preinstall", "install", "postinstall")
-_NOTES = "notes.json"
+_NOTES = "told.json"
 _STORE = ".store"
+_PACKAGE = "package"
 _CACHE = ".npm-cache"
+_BUILDS = ".builds"
+"""What install scripts made of packages: a compiler is not run again for each other layer with the same package."""
 _MOST_CACHED = 2 * 1024**3
 """Bytes; a larger cache is begun anew."""
 _USUAL = re.compile(r"https://registry\.(?:yarnpkg\.com|npmjs\.org)/")
@@ -55,11 +60,42 @@ class Scripted(NamedTuple):
     """Its folder, from the layer's."""
 
 
+class Notes(Value):
+    """What is to be told of a layer."""
+
+    engines: tuple[str, ...] = ()
+    """That the project is for another node."""
+    closed: tuple[str, ...] = ()
+    """Packages whose scripts nothing allows."""
+    young: tuple[str, ...] = ()
+    """Those whose scripts an older version could run, as `name version`."""
+    failed: str = ""
+    """Packages of which a script could not do its work, and what they printed."""
+
+    @property
+    def told(self) -> list[str]:
+        """Sentences for people and personas."""
+        closed, young = ", ".join(self.closed), ", ".join(self.young)
+        return [
+            *self.engines,
+            *([f"install scripts were not run of: {closed} (environment.install_scripts)"] if closed else ()),
+            *(
+                [f"install scripts were not run of: {young}, less than {YOUNGEST_DAYS} days old; an older version, or "
+                 "environment.install_scripts, has them run"] if young else ()
+            ),
+            *([f"an install script failed: {self.failed}"] if self.failed else ()),
+        ]  # fmt: skip
+
+
 class NodeLayers:
-    """Makes and keeps layers in `folder`/<digest of what is asked for>."""
+    """Makes and keeps layers in `folder`/<digest of what is asked for>.
+
+    One in which a script failed is for this object alone: what was missing may be there for the next one.
+    """
 
     def __init__(self, folder: Path, runner: CommandRunner, timeout_s: float) -> None:
         self._folder, self._runner, self._timeout_s = folder, runner, timeout_s
+        self._own = secrets.token_hex(4)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(
@@ -70,10 +106,11 @@ class NodeLayers:
         Of two processes that make the same, the first one's counts. Raises OSError where the disk is full.
         """
         digest = await asyncio.to_thread(_digest, wanted, scripts, env, node)
-        layer = self._folder / digest
+        layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
         async with self._locks.setdefault(digest, asyncio.Lock()):
-            if await asyncio.to_thread(is_used, layer):
-                return layer
+            for found in (layer, incomplete):
+                if await asyncio.to_thread(is_used, found):
+                    return found
             begun = await asyncio.to_thread(begin, self._folder)
             try:
                 await asyncio.to_thread(write_files, begun, _files(wanted, env))
@@ -83,39 +120,48 @@ class NodeLayers:
                 await asyncio.to_thread(_take_cache_back, self._folder, begun)
                 if not installed.ok:
                     return installed
-                notes = [*_engines(wanted, installed.output), *await self._run_scripts(begun, wanted, scripts, env)]
+                notes = await self._run_scripts(begun, wanted, scripts, env, node)
+                notes = notes.model_copy(update={"engines": _engines(wanted, installed.output)})
                 await asyncio.to_thread(_finish, begun, wanted, notes)
+                layer = incomplete if notes.failed else layer
                 await asyncio.to_thread(put, begun, layer)
             finally:
                 await asyncio.to_thread(remove_tree, begun)
         return layer
 
     async def _run_scripts(
-        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str]
-    ) -> list[str]:
+        self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
+    ) -> Notes:
         """Run those that are allowed; what is to be told of them."""
         found = await asyncio.to_thread(lambda: [*scripted(begun, wanted.manager)])
         allowed = [one for one in found if scripts.allowed(one.name)]
         young = [one for one in allowed if scripts.young(one.name) and await self._is_young(begun, one, env)]
         run = [one for one in allowed if one not in young]
-        closed = sorted({one.name for one in found} - {one.name for one in allowed})
-        notes = (
-            [f"install scripts were not run of: {', '.join(closed)} (environment.install_scripts)"] if closed else []
-        )
-        notes += [
-            f"the install script of `{one.name}` was not run: {one.version} is less than {YOUNGEST_DAYS} days old; "
-            "environment.install_scripts allows it"
-            for one in young
-        ]
         if run:
             await asyncio.to_thread(_allow, begun, wanted, run)
-            argv = [*_rebuild(wanted.manager, run), *_place(begun, wanted.manager)]
-            headers = await asyncio.to_thread(_headers)
-            ended = await self._run(argv, begun, {**env, **headers})
-            if not ended.ok:
-                names = ", ".join(sorted({one.name for one in run}))
-                notes.append(f"an install script failed (of {names}): {ended.output[-_TOLD:].strip()}")
-        return notes
+        # pnpm links packages into each other, so that none of them is rebuilt alone.
+        groups = [run] if run and wanted.manager == "pnpm" else [[one] for one in run]
+        failed = [told for group in groups if (told := await self._rebuild(begun, wanted.manager, group, env, node))]
+        return Notes(
+            closed=tuple(sorted({one.name for one in found} - {one.name for one in allowed})),
+            young=tuple(f"{one.name} {one.version}" for one in young),
+            failed="\n".join(failed),
+        )
+
+    async def _rebuild(
+        self, begun: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str], node: str
+    ) -> str:
+        """Run the scripts of these packages, or copy what they made in another layer; which failed, and how."""
+        kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, begun, group, node)
+        if kept and await asyncio.to_thread(_copy_builds, kept):
+            return ""
+        argv = [*_rebuild(manager, group), *_place(begun, manager)]
+        ended = await self._run(argv, begun, {**env, **await asyncio.to_thread(_gyp_variables)})
+        if ended.ok:
+            await asyncio.to_thread(_keep_builds, self._folder / _BUILDS, kept)
+            return ""
+        names, how = ", ".join(sorted({one.name for one in group})), f" [{ended.limit} limit]" if ended.limit else ""
+        return f"{names}{how}: {ended.output[-_TOLD:].strip()}"
 
     async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:
         """By what the registry tells; one that tells nothing is no reason."""
@@ -134,11 +180,9 @@ class NodeLayers:
         return result
 
 
-def notes_on(layer: Path) -> list[str]:
+def notes_on(layer: Path) -> Notes:
     """What is to be told of it. Blocks."""
-    with suppress(OSError, ValueError):
-        return [str(note) for note in json.loads((layer / _NOTES).read_text(encoding="utf-8"))]
-    return []
+    return Notes.model_validate_json((layer / _NOTES).read_text(encoding="utf-8"))
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
@@ -229,37 +273,65 @@ def _allow(begun: Path, wanted: NodeRequirements, run: Sequence[Scripted]) -> No
 def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
     if manager == "pnpm":
         return ["pnpm", "rebuild", *sorted({one.name for one in run})]
-    return [
-        "npm",
-        "rebuild",
-        "--foreground-scripts",
-        "--no-audit",
-        "--no-update-notifier",
-        *(f"./{x.place}" for x in run),
-    ]
+    places = (f"./{one.place}" for one in run)
+    return ["npm", "rebuild", "--foreground-scripts", "--no-audit", "--no-update-notifier", *places]
 
 
-def _headers() -> dict[str, str]:
-    """Where node-gyp finds node's headers without fetching them."""
+def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
+    """Where a package's folder is kept, for those in the layer; none where one cannot be told from others like it, or
+    holds packages of its own."""
+    with suppress(OSError, ValueError, KeyError):
+        locked = json.loads((begun / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
+        kept = {}
+        for one in group:
+            content = [locked[one.place]["integrity"], node, platform.system(), platform.machine(), platform.libc_ver()]
+            digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
+            if not (begun / one.place / MODULES).exists():
+                kept[begun / one.place] = folder / digest
+        return kept
+    return {}
+
+
+def _copy_builds(kept: Mapping[Path, Path]) -> bool:
+    """Whether all were there."""
+    if not all(is_used(build) for build in kept.values()):
+        return False
+    for place, build in kept.items():
+        remove_tree(place)
+        shutil.copytree(build / _PACKAGE, place, symlinks=True)
+    return True
+
+
+def _keep_builds(folder: Path, kept: Mapping[Path, Path]) -> None:
+    for place, build in kept.items():
+        begun = begin(folder)
+        shutil.copytree(place, begun / _PACKAGE, symlinks=True)
+        put(begun, build)
+
+
+def _gyp_variables() -> dict[str, str]:
+    """How node-gyp is run, and where it finds node's headers without fetching them."""
     program = shutil.which("node")
     prefix = Path(os.path.realpath(program)).parent.parent if program else None
-    return {"npm_config_nodedir": str(prefix)} if prefix and (prefix / "include" / "node" / "node.h").is_file() else {}
+    there = prefix is not None and (prefix / "include" / "node" / "node.h").is_file()
+    quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}  # else all that node-gyp says is its arguments
+    return {**quiet, "npm_config_nodedir": str(prefix)} if there else quiet
 
 
-def _engines(wanted: NodeRequirements, output: str) -> list[str]:
+def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:
     """What npm says where the project is for another node; pnpm and yarn say it of packages alone."""
     name = json.loads(wanted.files[MANIFEST]).get("name")
     start = r"EBADENGINE\s+"
     whose = rf"{start}package: (?:'{re.escape(str(name))}@[^']*'|undefined),"
     said = rf"{whose}[^{{]*{start}required: \{{([^}}]*)\}}"
     found = re.search(said, output)
-    return [f"the project is for another version than this machine has ({found[1].strip()})"] if found else []
+    return (f"the project is for another version than this machine has ({found[1].strip()})",) if found else ()
 
 
-def _finish(begun: Path, wanted: NodeRequirements, notes: Sequence[str]) -> None:
+def _finish(begun: Path, wanted: NodeRequirements, notes: Notes) -> None:
     remove_tree(begun / _STORE)
     (begun / MODULES).mkdir(exist_ok=True)  # there is none when every package was optional
-    (begun / _NOTES).write_text(json.dumps([*notes]), encoding="utf-8")
+    (begun / _NOTES).write_text(notes.model_dump_json(), encoding="utf-8")
     (begun / "members.json").write_text(json.dumps(wanted.members), encoding="utf-8")
 
 
@@ -267,5 +339,13 @@ def _digest(wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str,
     """Changes with what is asked for, who may run scripts, where it is from, and the node that it is built for."""
     asked = wanted.model_dump(mode="json", include={"manager", "files", "members"})
     registries = {name: value for name, value in env.items() if name.lower().endswith("registry")}
-    content = [asked, scripts.digest(json.dumps(asked)), registries, node, platform.system(), platform.machine()]
+    content = [
+        _NOTES,
+        asked,
+        scripts.digest(json.dumps(asked)),
+        registries,
+        node,
+        platform.system(),
+        platform.machine(),
+    ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

@@ -13,6 +13,7 @@ from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.runner_choice import NODE
 from orchestrator.adapters.suite_report import judged, merged, read_report
 from orchestrator.adapters.tests_in_tree import files_of_tests, is_nodes, is_typescript, typescript_tests
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
@@ -136,10 +137,9 @@ class NodeRunner:
         report = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
         return report.model_copy(update={"output": f"[run with {tool.name}: {tool.why}]\n{report.output}"})
 
-    async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
-        """Why these packages cannot be had beside those of the project; "" when they can."""
-        refused = await self._environments.refusal(root, packages)
-        return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
+    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """Whether these packages can be had beside those of the project."""
+        return await self._environments.check_new(root, packages)
 
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""

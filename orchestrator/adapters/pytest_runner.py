@@ -14,6 +14,7 @@ from orchestrator.adapters.python_parts import Part, parts
 from orchestrator.adapters.runner_choice import PYTEST
 from orchestrator.adapters.suite_report import judged, merged, read_report, reported
 from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
@@ -81,10 +82,9 @@ class PytestRunner:
         """What the project's Python manifests came to."""
         return await self._environments.ensure(root, key)
 
-    async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
-        """Why these packages cannot be had beside those of the project; "" when they can."""
-        refused = await self._environments.refusal(root, packages)
-        return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
+    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """Whether these packages can be had beside those of the project."""
+        return await self._environments.check_new(root, packages)
 
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""

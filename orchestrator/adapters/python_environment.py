@@ -21,12 +21,13 @@ from orchestrator.adapters.interpreters import (
 )
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, notes_on
+from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, not_built, notes_on
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
 from orchestrator.adapters.python_venv import is_joined, join, mark_joined
 from orchestrator.domain.base import Value
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import NO_ROOM
 from orchestrator.errors import ConfigError
@@ -48,6 +49,8 @@ class EnvironmentResult(Value):
     """Why the dependencies could not be installed, for people and personas."""
     output: str = ""
     """What the installer printed."""
+    failed: str = ""
+    """Packages that could not be built, and why."""
     note: str = ""
     """What is not as its people would have it, and why: the project itself, packages left out, a lock left aside."""
     layer: Path | None = None
@@ -112,23 +115,23 @@ class PythonEnvironments:
                 where = error.filename or self._folder
                 return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
 
-    async def refusal(self, root: Path, packages: Mapping[str, str]) -> NotInstalled | None:
-        """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
+    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """Whether these packages (name → version) can be had beside those of the project at `root`."""
         facts = BaseFacts() if self._base is None else await self._base.facts()
         wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
         there = {canonicalize_name(name) for name in _names(wanted.lines)}
         new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
         if wanted.refusals or (packages and not new):
-            return None
+            return NewPackages()
         if refusals := tuple(refused_packages(new, self._packages)):
-            return NotInstalled(problem="; ".join(refusals))
+            return NewPackages(refusal="; ".join(refusals))
         lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
         try:
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-            asked = wanted.model_copy(update={"lines": lines, "locked": (), "python": python})
-            return await self._layers.refusal(asked, new, self._scripts(facts))
+            base = wanted.model_copy(update={"locked": (), "python": python})
+            return await self._layers.check_new(base, base.model_copy(update={"lines": lines}), self._scripts(facts))
         except ConfigError as error:
-            return NotInstalled(problem=str(error))
+            return NewPackages(refusal=str(error))
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
         wanted, projects = await asyncio.to_thread(gather_all, root, part, facts.below(part), self._chosen)
@@ -160,7 +163,8 @@ class PythonEnvironments:
         problem = await self._installed(place, venv, layer, built, access)
         note = await asyncio.to_thread(_note, wanted, built, layer)
         note = "\n".join(filter(None, (problem, note)))
-        return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, note=note)
+        failed = await asyncio.to_thread(not_built, layer)
+        return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, failed=failed, note=note)
 
     def _scripts(self, facts: BaseFacts) -> InstallScripts:
         return InstallScripts(self._may_build, facts.packages)

@@ -5,11 +5,12 @@ that decides what is fetched and has no like in uv is refused: the public index 
 """
 
 import configparser
+import datetime
 import functools
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.errors import ConfigError
@@ -60,6 +61,14 @@ class Installer:
     def leave_out(self, packages: Path) -> list[str]:
         """Options by which the packages that a file names are not installed; pip has none."""
         return ["--override", str(packages)] if uv_program() is not None else []
+
+    def older(self, names: Iterable[str], days: int) -> list[str]:
+        """Options by which versions of these count that were uploaded at least so many days ago, where the index tells
+        when; pip has none."""
+        if uv_program() is None:
+            return []
+        until = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=days)
+        return [word for name in names for word in ("--exclude-newer-package", f"{name}={until}")]
 
     def environment(self) -> dict[str, str]:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""

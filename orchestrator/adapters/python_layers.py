@@ -9,10 +9,11 @@ import json
 import os
 import platform
 import re
+import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,13 +22,13 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.free_disk import raise_if_full
-from orchestrator.adapters.install_scripts import NOTHING, InstallScripts
+from orchestrator.adapters.install_scripts import NOTHING, YOUNGEST_DAYS, InstallScripts
 from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.adapters.python_venv import make_venv, packages_of
 from orchestrator.domain.base import Value
-from orchestrator.domain.project_environment import NO_SCRIPT
+from orchestrator.domain.project_environment import LEFT_OUT, NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import CommandResult
 from orchestrator.ports import CommandRunner
@@ -60,10 +61,14 @@ class NotInstalled(Value):
 
 
 class PythonLayers:
-    """Makes and keeps layers in `folder`/<digest of what is asked for>."""
+    """Makes and keeps layers in `folder`/<digest of what is asked for>.
+
+    One without what could not be built is for this object alone: what was missing may be there for the next one.
+    """
 
     def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
         self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
+        self._own = secrets.token_hex(4)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
@@ -72,60 +77,82 @@ class PythonLayers:
         Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
         digest = await asyncio.to_thread(_digest, wanted, self._installer.registry, scripts)
-        layer = self._folder / digest
+        layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
         async with self._locks.setdefault(digest, asyncio.Lock()):
-            if await asyncio.to_thread(is_used, layer):
-                return layer
+            for found in (layer, incomplete):
+                if await asyncio.to_thread(is_used, found):
+                    return found
             begun = await asyncio.to_thread(begin, self._folder)
             try:
                 await asyncio.to_thread(_prepare, begun, wanted)
                 failed = await self._fill(begun, layer, wanted, scripts)
                 if failed is None:
+                    layer = incomplete if await asyncio.to_thread(not_built, begun) else layer
                     await asyncio.to_thread(put, begun, layer)
             finally:
                 await asyncio.to_thread(remove_tree, begun)
         return failed or layer
 
-    async def refusal(self, wanted: Requirements, new: Collection[str], scripts: InstallScripts) -> NotInstalled | None:
-        """Why these packages, among them `new` ones, cannot be had, None when they can; nothing is installed.
-
-        Raises as `ensure`.
+    async def check_new(self, base: Requirements, wanted: Requirements, scripts: InstallScripts) -> NewPackages:
+        """Whether `wanted`, which is `base` and new packages, can be had. Where some of them have to be built and may
+        be, that is done. Raises as `ensure`.
         """
+        told, closed, built = await self._try(wanted, scripts)
+        if not told.ok:
+            return _refusal(told)
+        if not (closed or built):
+            return NewPackages()
+        _, closed_before, built_before = await self._try(base, scripts)
+        brought = {*closed, *built} - {*closed_before, *built_before}
+        if closed := tuple(name for name in closed if name in brought):
+            return NewPackages(closed=closed, listed=scripts.listed)
+        layer = await self.ensure(wanted, scripts) if brought else None
+        if isinstance(layer, NotInstalled):
+            return NewPackages(refusal=f"{layer.problem}\n{layer.output}")
+        return NewPackages(failed=await asyncio.to_thread(not_built, layer) if layer is not None else "")
+
+    async def _try(
+        self, wanted: Requirements, scripts: InstallScripts
+    ) -> tuple[CommandResult, tuple[str, ...], tuple[str, ...]]:
+        """How choosing versions ended, and the packages that have no wheel: those that may not be built, and others."""
         env = await asyncio.to_thread(self._installer.environment)
         begun = await asyncio.to_thread(begin, self._folder)
         try:
             await asyncio.to_thread(_prepare, begun, wanted)
-            told = await self._fetch(begun, wanted, env, scripts, *_listed(begun, wanted), "--dry-run")
-            unbuilt = {*map(canonicalize_name, new)} & {*await asyncio.to_thread(_unbuilt, begun)}
+            told, built = await self._fetch(begun, wanted, env, scripts, *_listed(begun, wanted), "--dry-run")
+            return told, tuple(await asyncio.to_thread(_unbuilt, begun)), tuple(built)
         finally:
             await asyncio.to_thread(remove_tree, begun)
-        if told.ok and unbuilt:
-            return NotInstalled(problem=" ".join(f"`{name}` {_no_wheel(name, scripts)}." for name in sorted(unbuilt)))
-        return None if told.ok else _failure("The packages cannot be installed", told)
 
     async def _fetch(
         self, begun: Path, wanted: Requirements, env: dict[str, str], scripts: InstallScripts, *what: str
-    ) -> CommandResult:
+    ) -> tuple[CommandResult, list[str]]:
         """Install `what`; build what has no wheel and may be built, and do without what keeps it all from being had: a
-        package that cannot be built, a lock that does not go together with the manifests any more."""
+        package that cannot be built, a lock that does not go together with the manifests any more. Also the names of
+        those that were to be built."""
         limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED)]
         limits += self._installer.leave_out(begun / _LEFT_OUT)
         python, built, failed = begun / "venv" / "bin" / "python", list[str](), set[str]()
         while True:
             sources = [word for name in built for word in ("--no-binary", name)]
+            sources += self._installer.older(filter(scripts.young, built), YOUNGEST_DAYS)
             argv = self._installer.install(python, *limits, *sources, *what)
             fetched = await self._run(argv, begun, wanted, env, fetch=True)
             if fetched.ok or fetched.limit:
-                return fetched
+                return fetched, [*built, *failed]
             lacking, broken = _UNBUILT.search(fetched.output), _BROKEN.search(fetched.output)
             if lacking and lacking[1] not in {*built, *failed} and scripts.allowed(lacking[1]):
                 built.append(lacking[1])
             elif broken and broken[1] in built:
                 built.remove(broken[1])
                 failed.add(broken[1])
-                await asyncio.to_thread(_append, begun / _NOT_BUILT, f"{broken[1]}: {fetched.output[-_TOLD:]}\n")
+                await asyncio.to_thread(
+                    _append,
+                    begun / _NOT_BUILT,
+                    f"`{broken[1]}` {LEFT_OUT}: it could not be built: {fetched.output[-_TOLD:]}\n",
+                )
             elif not await asyncio.to_thread(_does_without, begun, fetched.output):
-                return fetched
+                return fetched, [*built, *failed]
 
     async def _fill(
         self, begun: Path, layer: Path, wanted: Requirements, scripts: InstallScripts
@@ -133,7 +160,7 @@ class PythonLayers:
         """Packages are compiled where there is no network."""
         python, env = begun / "venv" / "bin" / "python", await asyncio.to_thread(self._installer.environment)
         what = _listed(begun, wanted)
-        fetched = await self._fetch(begun, wanted, env, scripts, *what) if wanted.lines else None
+        fetched = (await self._fetch(begun, wanted, env, scripts, *what))[0] if wanted.lines else None
         if fetched is not None and not fetched.ok:
             return _failure("The dependencies could not be installed", fetched)
         own = _PYTEST if wanted.python is not None or _names_pytest(wanted) else _own_pytest()
@@ -149,7 +176,7 @@ class PythonLayers:
     ) -> NotInstalled | None:
         """pytest and pip, where the packages bring none."""
         if not await asyncio.to_thread(_has, begun, _PYTEST):
-            added = await self._fetch(begun, wanted, env, NOTHING, runner)
+            added, _ = await self._fetch(begun, wanted, env, NOTHING, runner)
             if not added.ok:
                 return _failure(f"{runner} could not be added", added)
         await asyncio.to_thread(_add_pip, begun)
@@ -178,13 +205,17 @@ def notes_on(layer: Path) -> list[str]:
     with suppress(OSError):
         aside = (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
         notes.append(f"the versions of the lock file were left aside: {aside}")
+    if failed := not_built(layer):
+        notes.append(failed)
+    may_not = "no ready-made package (wheel) for this machine, and environment.install_scripts does not let it be built"
+    return notes + [f"`{name}` {LEFT_OUT}: it has {may_not}" for name in _unbuilt(layer)]
+
+
+def not_built(layer: Path) -> str:
+    """Packages that could not be built, and why. Blocks."""
     with suppress(OSError):
-        notes.append(f"these could not be built: {(layer / _NOT_BUILT).read_text(encoding='utf-8')}")
-    return notes + [f"`{name}` was left out: it {_no_wheel(name, NOTHING)}" for name in _unbuilt(layer)]
-
-
-def _no_wheel(name: str, scripts: InstallScripts) -> str:
-    return f"has no ready-made package (wheel) for this machine{'' if scripts.allowed(name) else f', and {NO_SCRIPT}'}"
+        return (layer / _NOT_BUILT).read_text(encoding="utf-8")
+    return ""
 
 
 def _unbuilt(layer: Path) -> list[str]:
@@ -288,3 +319,8 @@ def _constraint(line: str) -> str:
 def _failure(what: str, result: CommandResult) -> NotInstalled:
     how = f"limit: {result.limit}" if result.limit else f"exit code {result.exit_code}"
     return NotInstalled(problem=f"{what} ({how}).", output=result.output)
+
+
+def _refusal(result: CommandResult) -> NewPackages:
+    found = _failure("The packages cannot be installed", result)
+    return NewPackages(refusal=f"{found.problem}\n{found.output}".strip())

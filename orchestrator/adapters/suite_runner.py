@@ -180,22 +180,30 @@ class ProjectRunner:
         names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
         npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
         kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
-        if len(kinds) != 1:
-            refusals = [await self._refusal(kinds, root, {name: packages[name]}) for name in packages if kinds]
+        if len(kinds) == 1:
+            asked = [await self._check_new(kinds, root, packages)]
         else:
-            refusals = [await self._refusal(kinds, root, packages)]
-        refusal = "\n".join(filter(None, refusals))[-OUTPUT_KEPT:]
-        base_too = bool(refusal) and bool(await self._refusal(kinds, root, {}))
-        return NewPackages(refusal=refusal, base_too=base_too)
+            asked = [await self._check_new(kinds, root, {name: packages[name]}) for name in packages if kinds]
+        told = [one for one in asked if not one.had]
+        refusal = "\n".join(filter(None, (one.refusal for one in told)))[-OUTPUT_KEPT:]
+        return NewPackages(
+            refusal=refusal,
+            base_too=bool(refusal) and not (await self._check_new(kinds, root, {})).had,
+            closed=tuple(name for one in told for name in one.closed),
+            listed=next((one.listed for one in told if one.closed), ()),
+            failed="\n".join(filter(None, (one.failed for one in told))),
+        )
 
-    async def _refusal(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> str:
-        """Why none of these has the packages."""
-        told = []
+    async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """What the first of these says that has the packages, else what the last one lacks."""
+        found = NewPackages()
+        refusals = list[str]()
         for kind in kinds:
-            if not (refused := await self._runners[kind].refusal(root, packages)):
-                return ""
-            told.append(refused)
-        return "\n".join(told)
+            found = await self._runners[kind].check_new(root, packages)
+            if found.had:
+                return found
+            refusals += [found.refusal] if found.refusal else []
+        return found.model_copy(update={"refusal": "\n".join(refusals)})
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""
@@ -234,6 +242,7 @@ class ProjectRunner:
             megabytes=await asyncio.to_thread(_megabytes, layers),
             because=(*manifests, *filter(None, (python.note, node.note)), *silent, *problems),
             problem="; ".join(problems),
+            failed="\n".join(filter(None, (python.failed, node.failed))),
             output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
         )
 
@@ -256,7 +265,7 @@ class ProjectRunner:
         """Have in the tree what setup and build make; the report of a run for which that could not be had."""
         if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
             return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
-        if self._build is not None:
+        if self._build is not None and await asyncio.to_thread(self._build.has_work, root):
             made = await self._pytest.environment(root, key)  # with what the project's own build makes
             failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
             if failed:

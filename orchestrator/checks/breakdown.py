@@ -1,6 +1,6 @@
 """An architect's answer → Breakdown (spec 1 A2)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from orchestrator.checks.breakdown_mend import mend
 from orchestrator.checks.breakdown_missing import merge_missing
@@ -11,7 +11,7 @@ from orchestrator.checks.tasks import read_tasks
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.findings import Finding, Where, blocking, major, minor
 
-__all__ = ["check_breakdown", "mend", "merge_missing", "read_breakdown"]
+__all__ = ["check_breakdown", "ignored_files", "mend", "merge_missing", "read_breakdown"]
 
 _CONFLICT_TEXTS = ("current_architecture", "story_requirement", "conflict_reason", "recommended_action")
 _FREE_FIELDS = ("database_design", "api_design", "code_patterns", "conventions", "tech_stack", "technical_notes")
@@ -108,3 +108,21 @@ def _assemble(
         todos=read_todos(value.get("todos"), story_id, findings),
         **free,
     )
+
+
+def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool) -> list[Finding]:
+    """Files of the plan that git ignores; those that no command of their task makes are major until it was told."""
+    findings = []
+    for task in breakdown.tasks:
+        for path in sorted({*task.files_to_create} & {*ignored}):
+            kind = minor if task.command or told else major
+            findings.append(
+                kind(
+                    "breakdown.ignored_file",
+                    f"the repository's .gitignore leaves `{path}` out, so that no commit can have it",
+                    where=Where(story=breakdown.story_id, task=task.task_id, field="files_to_create", file=path),
+                    fix="Let command_to_run make it, which is then run again wherever it is needed; or take it off the "
+                    "list; or list .gitignore too, and say how it changes.",
+                )
+            )
+    return findings

@@ -5,16 +5,19 @@ an ordinary red one.
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
 from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.domain.project_environment import LEFT_OUT
 from orchestrator.domain.testing import NO_ROOM, RunProblem, TestReport
 
 PREFIX = "environment."
 BASE = "environment.base"
+_SAID = 1500
+"""Characters of an installer's words, from their end."""
 _END = 6000
 """Characters of a run's output that are looked at, where no test failed."""
 SERVICES = {
@@ -37,6 +40,28 @@ _NATIVE = re.compile(
     r"Could not locate the bindings file|No native build was found for|Could not load the \"\S+\" module using the"
     r"|was compiled against a different Node\.js version|Cannot find module '[^']+\.node'"
 )
+_CLOSED_HOST = re.compile(r"leads to the registries only; `([^`\n]+)` is not among them")
+"""Our proxy's words."""
+_UNBUILT = re.compile(rf"`([\w.-]+)` {LEFT_OUT}: ")
+_ALTERNATIVES = {
+    "argon2": "`@node-rs/argon2`",
+    "bcrypt": "`bcryptjs`",
+    "better-sqlite3": "`node:sqlite` or `sql.js`",
+    "canvas": "`@napi-rs/canvas`",
+    "cypress": "`jsdom`",
+    "grpc": "`@grpc/grpc-js`",
+    "libxmljs2": "`fast-xml-parser`",
+    "mysqlclient": "`pymysql`",
+    "node-sass": "`sass`",
+    "pg-native": "`pg`",
+    "psycopg2": "`psycopg2-binary`",
+    "puppeteer": "`jsdom` or `puppeteer-core`",
+    "python-ldap": "`ldap3`",
+    "sharp": "`jimp`",
+    "sqlite3": "`node:sqlite` or `sql.js`",
+    "uwsgi": "`gunicorn`",
+}
+"""Of packages that are built where they are installed: what comes ready-made or is plain code."""
 _PROGRAM = re.compile(r"^E\s+FileNotFoundError: \[Errno 2\] No such file or directory: '([\w.+-]+)'", re.MULTILINE)
 _STARTED = re.compile(r"subprocess\.py:\d+: FileNotFoundError")
 _SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
@@ -94,7 +119,7 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
         return installing_cause(report.output[-_END:])
     ids = report.failing_ids
     said = [case.message for case in report.cases if case.id in ids] or [report.output[-_END:]]
-    found = [_cause(text, place) for text in said]
+    found = [_cause(text, report.output, place) for text in said]
     return found[0] if found and all(found) and not report.green else None
 
 
@@ -112,9 +137,11 @@ def broken_base(reason: str, base: str) -> Finding:
     )
 
 
-def _cause(text: str, place: Place) -> Finding | None:
+def _cause(text: str, run: str, place: Place) -> Finding | None:
+    """By what a test said, in a run that printed `run`."""
     rules: tuple[Callable[[str], Finding | None], ...] = (
-        _library, _native, _program, _service, _closed, lambda said: _own_package(said, place)
+        _library, lambda said: _native(said, run), lambda said: _left_out(said, run), _program, _service, _closed,
+        lambda said: _own_package(said, place),
     )  # fmt: skip
     return next((found for rule in rules if (found := rule(text)) is not None), None)
 
@@ -154,21 +181,82 @@ def _library(text: str) -> Finding | None:
     )
 
 
-def _native(text: str) -> Finding | None:
+def _native(text: str, run: str) -> Finding | None:
     if (found := _NATIVE.search(text)) is None:
         return None
+    if not (hosts := closed_hosts(run)):
+        return major(
+            "environment.install_script",
+            f"a package has no build for this machine, for its install script failed or was not run: "
+            f"{_line(text, found)}",
+            fix="name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
+            "then `reset` the story; or take one whose build comes with it, then `replan`",
+        )
+    return _not_fetched(f"a package has no build for this machine: {_line(text, found)}", hosts, Where())
+
+
+def _left_out(text: str, run: str) -> Finding | None:
+    """A module of a package that has no wheel here and was not built."""
+    missing = _NO_MODULE.search(text)
+    module = missing[1].partition(".")[0] if missing is not None else ""
+    packages = [name for name in _UNBUILT.findall(run) if canonicalize_name(module) == canonicalize_name(name)]
+    if missing is None or not packages:
+        return None
+    start = run.index(f"`{packages[0]}` {LEFT_OUT}")
+    told = f"{_line(text, missing)}: {run[start : start + _SAID].partition(f'{chr(10)}`')[0]}"
+    if hosts := closed_hosts(told):
+        return _not_fetched(told, hosts, Where())
     return major(
         "environment.install_script",
-        f"a package has no build for this machine, for its install script failed or was not run: {_line(text, found)}",
-        fix="name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), then "
-        "`reset` the story; or take one whose build comes with it, then `replan`",
+        told,
+        fix=f"install what its build lacks, or name `{packages[0]}` in environment.install_scripts where it says so, "
+        "then `reset` the story; or take a package that is ready-made, then `replan`",
     )
 
 
-def script_refused(told: str, where: Where) -> Finding:
-    """A package that a plan brings may not run its code."""
-    fix = "Take a package that needs none; or people name it in environment.install_scripts."
-    return major("environment.install_script", told, where=where, fix=fix)
+def closed_hosts(text: str) -> tuple[str, ...]:
+    """Hosts that an installation was kept from, as `environment.hosts` names them, by what our proxy said."""
+    places = dict.fromkeys(_CLOSED_HOST.findall(text))
+    return tuple(place.removesuffix(":443").removesuffix(":80") for place in places)
+
+
+def script_refused(names: Sequence[str], setting: str, where: Where) -> Finding:
+    """Packages that a plan brings may not run their code."""
+    others = [f"{_ALTERNATIVES[name]} in place of {name}" for name in names if name in _ALTERNATIVES]
+    instead = f" ({'; '.join(others)})" if others else ""
+    one = len(names) == 1
+    return major(
+        "environment.install_script",
+        f"{', '.join(f'`{name}`' for name in names)} {'runs' if one else 'run'} code while being installed, and "
+        "environment.install_scripts does not allow it, or not in so young a version",
+        where=where,
+        fix=f"Take a package that needs no install script{instead}, or do without. Only a person can allow it, with "
+        f"`{setting}` in config.yaml, and then `reset` the story.",
+    )
+
+
+def build_failed(told: str, where: Where | None = None) -> Finding:
+    """Packages could not be built here, by what their installation printed."""
+    where = where or Where()
+    if hosts := closed_hosts(told):
+        return _not_fetched(f"packages could not be built: {told[-_SAID:]}", hosts, where)
+    return major(
+        "environment.install_script",
+        f"packages could not be built on this machine: {told[-_SAID:]}",
+        where=where,
+        fix="Take a package that is ready-made for this machine, or do without. A person can install what its build "
+        "lacks, and then `reset` the story.",
+    )
+
+
+def _not_fetched(message: str, hosts: Sequence[str], where: Where) -> Finding:
+    return major(
+        "environment.hosts",
+        f"the installation wanted {', '.join(hosts)}, which is not open: {message}",
+        where=where,
+        fix="Take a package that comes whole from the registry, or do without. Only a person can open the address, "
+        f"with `environment.hosts: [{', '.join(hosts)}]` in config.yaml, and then `reset` the story.",
+    )
 
 
 def _program(text: str) -> Finding | None:

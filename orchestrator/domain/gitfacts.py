@@ -1,5 +1,7 @@
 """Facts that the workspace reports about a story's tree."""
 
+import json
+
 from orchestrator.domain.base import Value
 
 
@@ -87,6 +89,10 @@ class Sides(Value):
     """What each side changed since both began, as a patch that may be cut; empty when there are conflicts."""
 
 
+COMMAND = "Orchestrator-Command: "
+"""Before a command in a commit's trailers, as a JSON string."""
+
+
 class CommitNote(Value):
     """Subject and trailers of one of our commits."""
 
@@ -96,6 +102,8 @@ class CommitNote(Value):
     task: str = ""
     step: str
     """Id of the durable step that makes it: a repeated step finds its own commit by this."""
+    commands: tuple[str, ...] = ()
+    """Shell commands that make what git ignores of the task's work; wherever this commit is, they are run again."""
 
     @property
     def message(self) -> str:
@@ -103,5 +111,6 @@ class CommitNote(Value):
         lines = [f"Orchestrator-Sprint: {self.sprint}", f"Orchestrator-Story: {self.story}"]
         if self.task:
             lines.append(f"Orchestrator-Task: {self.task}")
+        lines += [f"{COMMAND}{json.dumps(command)}" for command in self.commands]
         lines.append(f"Orchestrator-Step: {self.step}")
         return f"{self.subject}\n\n" + "\n".join(lines) + "\n"

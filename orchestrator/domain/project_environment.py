@@ -2,8 +2,8 @@
 
 from orchestrator.domain.base import Value
 
-NO_SCRIPT = "runs code of its own while it is installed, which environment.install_scripts does not allow"
-"""Of a package, in the refusal of those that a plan brings."""
+LEFT_OUT = "was left out"
+"""Of a package that manifests ask for, in what is told of an environment."""
 
 
 class ProjectEnvironment(Value):
@@ -18,6 +18,8 @@ class ProjectEnvironment(Value):
     """Manifests that were read; what was refused; why the project itself could not be built."""
     problem: str = ""
     """Why they could not be installed; "" when they could."""
+    failed: str = ""
+    """Packages that could not be built on this machine, and why."""
     output_end: str = ""
 
 
@@ -28,3 +30,21 @@ class NewPackages(Value):
     """Why not, in the installer's words; "" where they can, or where that could not be found out."""
     base_too: bool = False
     """Whether the project's own packages are refused without them as well."""
+    closed: tuple[str, ...] = ()
+    """Packages that need to run code while they are installed, and may not."""
+    listed: tuple[str, ...] = ()
+    """What `environment.install_scripts` lists so far, `auto` included."""
+    failed: str = ""
+    """How the code of allowed ones ended that could not build them, in the installer's words."""
+
+    @property
+    def setting(self) -> str:
+        """What would allow the closed ones to, as it is written in config.yaml."""
+        names = dict.fromkeys((*self.listed, *self.closed))
+        quoted = (f'"{name}"' if name[:1] == "@" else name for name in names)
+        return f"environment.install_scripts: [{', '.join(quoted)}]"
+
+    @property
+    def had(self) -> bool:
+        """Whether nothing is said against them."""
+        return not (self.refusal or self.closed or self.failed)

@@ -166,6 +166,8 @@ class CommandResult(Value):
     """Files that it was to make or change and did, with their texts afterwards."""
     left: tuple[str, ...] = ()
     """Paths of other files that it made or changed."""
+    ignored: tuple[str, ...] = ()
+    """Those of all these that git ignores."""
 
     @property
     def ok(self) -> bool:

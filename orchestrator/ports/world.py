@@ -147,12 +147,20 @@ class Workspace(Protocol):
         """
         ...
 
+    async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that the rules in the worktree's .gitignore files ignore, and that the branch does not have.
+
+        They are in no commit.
+        """
+        ...
+
     async def commit(
         self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
     ) -> str:
         """Commit exactly these contents of these paths, without those of `removed`; returns the commit id.
 
-        Finds its own earlier commit by the step trailer. No change to the tree: the branch's head, no new commit.
+        Finds its own earlier commit by the step trailer. No change to the tree: the branch's head, no new commit,
+        unless the note records commands.
         """
         ...
 

@@ -1,6 +1,7 @@
 """The commands of a task, run in the story's worktree: the plan's own, then those of the delivery (spec 2)."""
 
 import hashlib
+import re
 import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,6 +18,10 @@ from orchestrator.syntax.shell_chain import failed_step, script
 
 _NAMED = 5
 """Paths that are named of what a command left."""
+_TESTS = re.compile(r"\b(?:pytest|unittest|jest|vitest|mocha|tox|nox|node --test|(?:npm|pnpm|yarn)(?: run)? test)\b")
+"""In commands that are run for what they say, whatever they leave."""
+_LITTER = re.compile(r"(?:^|/)(?:\.?coverage|\.nyc_output|htmlcov|\.eslintcache)(?:/|$)|\.(?:pyc|log|tsbuildinfo)$")
+"""What tools leave that nothing else reads."""
 OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
@@ -29,6 +34,10 @@ class Commanded(NamedTuple):
     and is not kept."""
     made: tuple[FileChange, ...] = ()
     """The task's own files as commands left them, where they changed them."""
+    ignored: tuple[str, ...] = ()
+    """Files that commands made and git ignores: no commit has them."""
+    again: tuple[str, ...] = ()
+    """The commands that made those, as the shell is given them: they make them wherever the task's commit is."""
 
 
 async def run_commands(
@@ -41,18 +50,22 @@ async def run_commands(
     """
     made: dict[str, FileChange] = {}
     told: list[Finding] = []
+    ignored, again = list[str](), list[str]()
     planned = (Execute(command=task.command),) if task.command else ()
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
         result = await _run(stage, command, delivery, own, tuple(made.values()))
         made |= {change.path: change for change in result.made}
+        if result.ok and result.ignored and not _TESTS.search(command.command):
+            ignored += result.ignored
+            again.append(_script(command, _token(stage, command)))
         stops = not result.ok and not command.allow_failure
         found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
         await _tell(stage, task, command, result, found, attempt)
-        told += [_not_kept(task, command, result.left)] if result.left else []
+        told += [_not_kept(task, command, left)] if (left := _left(result)) else []
         if found:
             return Commanded((*found, *told))
-    return Commanded(tuple(told), tuple(made.values()))
+    return Commanded(tuple(told), tuple(made.values()), tuple(ignored), tuple(again))
 
 
 async def _run(
@@ -66,7 +79,10 @@ async def _run(
         text = _script(command, _token(stage, command))
         limit = stage.policies.test.timeout_s
         timeout_s = min(command.timeout_s, limit) if command.timeout_s is not None else None
-        return await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s, own=own)
+        result = await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s, own=own)
+        paths = [*(change.path for change in result.made), *result.left]
+        ignored = await stage.workspace.ignored(stage.story_id, paths) if paths else ()
+        return result.model_copy(update={"ignored": tuple(path for path in ignored if not _LITTER.search(path))})
 
     return await stage.step.step("command", work, CommandResult)
 
@@ -88,8 +104,14 @@ async def _tell(
 
 
 def _kept(result: CommandResult) -> str:
-    kept = f"; made {', '.join(change.path for change in result.made)}" if result.made else ""
-    return kept + (f"; made and not kept: {_listed(result.left)}" if result.left else "")
+    made = [change.path for change in result.made if change.path not in result.ignored]
+    kept = f"; made {', '.join(made)}" if made else ""
+    kept += f"; made and not kept: {_listed(left)}" if (left := _left(result)) else ""
+    return kept + (f"; made, and again where it is needed: {_listed(result.ignored)}" if result.ignored else "")
+
+
+def _left(result: CommandResult) -> list[str]:
+    return [path for path in result.left if path not in result.ignored]
 
 
 def _listed(paths: Sequence[str]) -> str:
@@ -102,7 +124,8 @@ def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
         "command.not_kept",
         f"`{command.subject}` made what is no file of its task and is not kept: {_listed(left)}",
         where=Where(task=task.task_id),
-        fix="List what belongs into the repository among the task's files; environment.build makes the rest anew.",
+        fix="List what belongs into the repository among the task's files, and what is made again each time in "
+        ".gitignore; environment.build makes the rest anew.",
     )
 
 

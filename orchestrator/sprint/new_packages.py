@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.checks.environment import installing_cause, script_refused
+from orchestrator.checks.environment import build_failed, installing_cause, script_refused
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import Finding, Where, major
-from orchestrator.domain.project_environment import NO_SCRIPT, NewPackages
+from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.context import Stage, StoryStopped
 
@@ -31,15 +31,18 @@ async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) ->
     found = await stage.step.step("packages", work, NewPackages) if new else NewPackages()
     if cause := installing_cause(found.refusal):
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [cause])
-    if not found.refusal or found.base_too:
+    if found.had or found.base_too:
         return []
-    if NO_SCRIPT in found.refusal:
-        return [script_refused(found.refusal[-_TOLD:], Where(story=plan.story_id, field="dependencies"))]
+    where = Where(story=plan.story_id, field="dependencies")
+    if found.closed:
+        return [script_refused(found.closed, found.setting, where)]
+    if found.failed:
+        return [build_failed(found.failed, where)]
     return [
         major(
             "breakdown.unavailable_package",
             f"not all of {', '.join(sorted(new))} can be installed here: {found.refusal[-_TOLD:]}",
-            where=Where(story=plan.story_id, field="dependencies"),
+            where=where,
             fix="Name packages and versions that the registry has ready-made, or do without them.",
         )
     ]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Any
 
-from orchestrator.checks.breakdown import check_breakdown, mend
+from orchestrator.checks.breakdown import check_breakdown, ignored_files, mend
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
@@ -132,8 +132,21 @@ class PlanLoop:
         result = PlanValidationResult.of(said)
         if not result.valid:
             return result
+        ignored = await self._ignored(plan)
         packages = await check_packages(self._stage, plan, self._progress.surface.dependencies)
-        return PlanValidationResult.of([*said, *packages])
+        return PlanValidationResult.of([*said, *ignored, *packages])
+
+    async def _ignored(self, plan: Breakdown) -> list[Finding]:
+        """Of files that are in no commit, whatever is delivered. The architect is told once; then they are left out."""
+        paths = sorted({path for task in plan.tasks for path in task.files_to_create})
+        if ".gitignore" in paths or not any(path.endswith(".gitignore") for path in self._progress.surface.files):
+            return []
+
+        async def work(_step_id: str) -> list[str]:
+            return list(await self._stage.workspace.ignored(self._stage.story_id, paths))
+
+        self._progress.ignored = {*await self._stage.step.step("ignored", work, list[str])}
+        return ignored_files(plan, self._progress.ignored, told=self._invalid > 0 or self._given is not None)
 
     def _accepted(self, plan: Breakdown, gate: Gate, by: str) -> Breakdown:
         self._progress.note_findings([*gates.approved_findings(self._stage.story_id, gate, by), *gate.notes])

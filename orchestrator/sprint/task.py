@@ -14,7 +14,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, blocking
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
 from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import Delivered, PastAttempt, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
@@ -58,8 +58,8 @@ class TaskRun:
         self._stage, self._progress = stage, progress
         self._plan, self.contract = plan, contract
         self._head = progress.branch.head
-        self._made: tuple[FileChange, ...] = ()
-        """What the commands of the last delivery made of the task's files."""
+        self._last = Commanded()
+        """What the commands of the last delivery made."""
 
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
@@ -90,12 +90,12 @@ class TaskRun:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
 
-        self._made = ()
+        self._last = Commanded()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         delivered = await self._amended(order, delivered, before)
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
-            await self._commit(task, kept)
+            await self._commit(task, kept, self._last)
         return status, blocking(delivered.findings)
 
     def _own(self, task: Task) -> tuple[str, ...]:
@@ -203,12 +203,16 @@ class TaskRun:
         commanded = await run_commands(
             self._stage, order.task, delivery, order.attempt, self._wanted(self._own(order.task))
         )
-        self._made = commanded.made
+        self._last = commanded
         return commanded
 
     async def _command_only(self, order: Order) -> TaskStatus:
-        findings = (await self._commanded(order, None)).findings
+        commanded = await self._commanded(order, None)
+        findings = commanded.findings
         self._progress.note_findings(findings)
+        if commanded.again:
+            nothing = Delivery(story_id=self._stage.story_id, task_id=order.task.task_id, files=())
+            await self._commit(order.task, nothing, commanded)
         return await self._ended(order, TaskStatus.PARTIAL if blocking(findings) else TaskStatus.DONE, findings)
 
     async def _amended(self, order: Order, delivered: Delivered, before: dict[str, str]) -> Delivered:
@@ -232,7 +236,7 @@ class TaskRun:
         progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)
-            return with_made(delivered.delivery, self._made), TaskStatus.DONE
+            return with_made(delivered.delivery, self._last.made), TaskStatus.DONE
         blocked = blocking(delivered.findings)
         violations = [finding for finding in blocked if _violates(finding)]
         if violations:
@@ -258,16 +262,28 @@ class TaskRun:
         failed = blocking(commanded.findings)
         return with_made(delivery, commanded.made), TaskStatus.PARTIAL if failed else TaskStatus.DONE
 
-    async def _commit(self, task: Task, kept: Delivery) -> None:
+    async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded) -> None:
+        """What git ignores of it is left out; the commands that make it are recorded instead."""
+        ignored = {*commanded.ignored, *self._progress.ignored}
+        files = tuple(change for change in delivery.files if change.path not in ignored)
+        kept = delivery.model_copy(update={"files": files})
+        left_out = [path for path in delivery.paths if path in ignored and path not in commanded.ignored]
+        self._progress.note_findings([_ignored(task, path) for path in left_out])
+        if not (kept.files or kept.removed or commanded.again):
+            return
+
         async def work(step_id: str) -> str:
             note = self._stage.note(_subject(task), step_id, task.task_id)
+            note = note.model_copy(update={"commands": commanded.again})
             return await self._stage.workspace.commit(self._stage.story_id, kept.files, note, kept.removed)
 
         self._head = commit = await self._stage.step.step("commit", work, str)
         self._progress.note_committed(kept.paths, kept.removed)
-        self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed}
+        if task.task_id in self._progress.reviews:
+            self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed}
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
+        told += [f"{path} (made again by its command)" for path in commanded.ignored]
         await self._stage.step.emit(
             "task_committed",
             f"{task.task_id} committed: {', '.join(told)}",
@@ -296,6 +312,15 @@ def with_made(delivery: Delivery, made: Sequence[FileChange]) -> Delivery:
     """The delivery with files as its commands left them."""
     files = {change.path: change for change in (*delivery.files, *made)}
     return delivery.model_copy(update={"files": tuple(files.values())})
+
+
+def _ignored(task: Task, path: str) -> Finding:
+    return minor(
+        "delivery.ignored_file",
+        f"`{path}` was delivered and not committed: the repository's .gitignore leaves it out",
+        where=Where(file=path, task=task.task_id),
+        fix="Have a command make it, which is then run wherever it is needed, or take it out of .gitignore.",
+    )
 
 
 def _subject(task: Task) -> str:

@@ -10,6 +10,7 @@ from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import remove_tree
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.repository import Repository, open_repository
+from orchestrator.checks.environment import build_failed
 from orchestrator.domain.base import Value
 from orchestrator.domain.base_trial import BaseTrial
 from orchestrator.domain.doctor import DoctorRow
@@ -94,14 +95,18 @@ async def _look(
 
 def _rows(made: ProjectEnvironment, trial: BaseTrial) -> Sequence[DoctorRow]:
     told = f"{made.megabytes:.0f} MB in {made.seconds:.1f} s, from {', '.join(made.because) or 'no manifest'}"
-    usable = trial.usable
-    return [
+    rows = [
         _row(
             "environment", "the dependencies can be installed", f"{made.problem}\n{made.output_end}".strip() or told,
             (trial.todo or "correct the manifests") if made.problem else "", ok=not made.problem,
-        ),
-        _row("base", "the last commit can be run", trial.told if usable else trial.refusal, trial.todo, ok=usable),
+        )
     ]  # fmt: skip
+    if made.failed:
+        cause = build_failed(made.failed)
+        rows.append(_row("native packages", "packages can be built", cause.message, cause.fix, ok=False))
+    usable = trial.usable
+    told = trial.told if usable else trial.refusal
+    return [*rows, _row("base", "the last commit can be run", told, trial.todo, ok=usable)]
 
 
 def _row(name: str, expected: str, happened: str, todo: str, *, ok: bool) -> DoctorRow:

@@ -7,6 +7,7 @@ from pathlib import Path
 from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
+from orchestrator.adapters.install_scripts import AUTO
 from orchestrator.adapters.node_environment import NodeEnvironments
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.project_build import ProjectBuild
@@ -52,15 +53,16 @@ def project_runner(
     )
     kept = environment.home / "environments"
     layers, rules, own = kept / "python", settings.sandbox, settings.environment
-    if sandbox.facts.tier is Tier.PLAIN and own.install_scripts == "auto":  # nothing would confine them
-        own = own.model_copy(update={"install_scripts": "never"})
+    if sandbox.facts.tier is Tier.PLAIN:  # nothing would confine them: these alone that people name
+        named = own.install_scripts if isinstance(own.install_scripts, tuple) else ()
+        own = own.model_copy(update={"install_scripts": tuple(name for name in named if name != AUTO)})
     venvs = PythonEnvironments(folder, layers, commands, settings.commands, variables, rules, base, own)
     packages = NodeEnvironments(kept / "node", commands, settings.commands, variables, rules, base, own)
     pytest = PytestRunner(commands, venvs, settings.test, path)
     runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
     limit = settings.commands.install_timeout_s
-    build = ProjectBuild(folder / ".built", own.build, limit) if own.build else None
+    build = ProjectBuild(folder / ".built", own.build, limit)
     return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, tries=tries)
 
 

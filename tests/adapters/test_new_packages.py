@@ -60,7 +60,9 @@ async def test_of_a_python_project(root: Path, tmp_path: Path) -> None:
     assert await refusal(tiny="latest") == ""
     assert "tiny>=1.5,<1.6" in await refusal(tiny="~1.5")
     assert "absent" in await refusal(tiny="*", absent="*")
-    assert "`source` has no ready-made package" in await refusal(tiny="*", source="*")
+    closed = await project.new_packages(root, {"tiny": "*", "source": "*"}, ())
+    assert closed.closed == ("source",)
+    assert closed.setting == "environment.install_scripts: [auto, source]"
     assert not list((tmp_path / "layers").iterdir()), "nothing is kept"
     assert not (tmp_path / "python").exists()
 

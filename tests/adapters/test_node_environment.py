@@ -12,6 +12,7 @@ from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
 from orchestrator.adapters.node_links import linked
+from orchestrator.checks.environment import closed_hosts
 from orchestrator.domain.sandbox import Access, Tier
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings
@@ -153,7 +154,7 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [True, False, False]
         assert "install scripts were not run of: left (environment.install_scripts)" in found.note
-        assert "`sharp` was not run: 1.0.0 is less than 30 days old" in found.note
+        assert "install scripts were not run of: sharp 1.0.0, less than 30 days old" in found.note
         named = EnvironmentSettings(install_scripts=("left", "sharp"))
         found = await environments(tmp_path, server, CONFINED[0], named).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [False, True, True]
@@ -166,16 +167,38 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         (root / "package.json").write_text(json.dumps(wanted))
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
         assert not ran(found, "sqlite3")
-        assert "an install script failed (of bcrypt): " in found.note
+        assert "an install script failed: bcrypt: " in found.note
         assert "no compiler" in found.note
-        new = await environments(tmp_path, server, CONFINED[0]).refusal(root, {"left": "1", "sharp": "1"})
-        assert new is None, "left is there already"
-        (root / "package.json").write_text("{}")
-        new = await environments(tmp_path, server, CONFINED[0]).refusal(root, {"left": "1", "sharp": "1"})
-        assert new is not None
-        assert new.problem == (
-            "`left` runs code of its own while it is installed, which environment.install_scripts does not allow."
-        )
+
+
+@needs_node
+async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path: Path) -> None:
+    script = {"install": "node -e \"require('fs').writeFileSync('ran', String(Math.random()))\""}
+    asks = "curl -sS https://downloads.example.org/bcrypt.node || exit 3"
+    with registry() as server:
+        for name in ("sqlite3", "left"):
+            node_package(server, name, scripts=script)
+        node_package(server, "right", dependencies={"left": "1"})
+        node_package(server, "sharp", scripts=script, born="2999-01-01")
+        node_package(server, "bcrypt", scripts={"install": asks})
+        root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+        empty = tree(tmp_path / "empty", {"package.json": "{}"})
+        packages = environments(tmp_path, server, CONFINED[0])
+        assert (await packages.check_new(root, {"left": "1"})).had, "it is there already"
+        assert (await packages.check_new(root, {"right": "1"})).had, "its dependency is there already"
+        assert (await packages.check_new(empty, {"right": "1", "sqlite3": "1"})).closed == ("left",)
+        young = await packages.check_new(empty, {"sharp": "1"})
+        assert (young.closed, young.setting) == (("sharp",), "environment.install_scripts: [auto, sharp]")
+        assert (await packages.check_new(empty, {"sqlite3": "1"})).had
+        wanted = {"dependencies": {"sqlite3": "1", "sharp": "1"}}
+        (root / "package.json").write_text(json.dumps(wanted))
+        assert ran(await packages.ensure(root), "sqlite3")
+        made = [path.read_text() for path in tmp_path.glob("layers/*/node_modules/sqlite3/ran")]
+        assert len(made) == 2
+        assert len({*made}) == 1, "what the script made is taken for the next layer"
+        failed = await packages.check_new(empty, {"bcrypt": "1"})
+        assert failed.failed.startswith("bcrypt: "), failed
+        assert closed_hosts(failed.failed) == ("downloads.example.org",)
 
 
 @needs_node

@@ -8,7 +8,7 @@ import pytest
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.install_scripts import InstallScripts
 from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, notes_on
+from orchestrator.adapters.python_layers import PythonLayers, notes_on
 from orchestrator.adapters.python_requirements import Requirements
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, wheel
@@ -51,14 +51,12 @@ async def test_what_the_base_names_is_built_and_another_is_told(layers: PythonLa
     assert await made(layers, known, "itself", "tiny") == ({"itself-1.0.dist-info", "tiny"}, "")
     there, told = await made(layers, InstallScripts("auto"), "itself", "tiny")
     assert there == {"tiny"}
-    assert told.startswith(
-        "`itself` was left out: it has no ready-made package (wheel) for this machine, and runs code"
-    )
-    wanted = Requirements(lines=("itself", "tiny"))
-    assert await layers.refusal(wanted, ["itself"], known) is None
-    refused = await layers.refusal(wanted, ["itself"], InstallScripts("never", {"itself"}))
-    assert isinstance(refused, NotInstalled)
-    assert "which environment.install_scripts does not allow" in refused.problem
+    assert told.startswith("`itself` was left out: it has no ready-made package (wheel) for this machine, and")
+    base, wanted = (Requirements(lines=lines, runner=False) for lines in (("tiny",), ("itself", "tiny")))
+    assert (await layers.check_new(base, wanted, known)).had
+    refused = await layers.check_new(base, wanted, InstallScripts("never", {"itself"}))
+    assert (refused.closed, refused.setting) == (("itself",), "environment.install_scripts: [itself]")
+    assert (await layers.check_new(wanted, wanted, InstallScripts("never"))).had, "the project has it itself"
 
 
 async def test_one_that_cannot_be_built_is_left_out_with_its_reason(layers: PythonLayers, tmp_path: Path) -> None:
@@ -66,5 +64,9 @@ async def test_one_that_cannot_be_built_is_left_out_with_its_reason(layers: Pyth
     await asyncio.to_thread(sourced, tmp_path / "links", "1.0", text)
     there, told = await made(layers, InstallScripts(("itself",)), "itself", "tiny")
     assert there == {"tiny"}
-    assert told.startswith("these could not be built: itself: ")
+    assert told.startswith("`itself` was left out: it could not be built: ")
     assert "no compiler here" in told
+    await asyncio.to_thread(sourced, tmp_path / "links", "1.0")
+    assert (await made(layers, InstallScripts(("itself",)), "itself", "tiny"))[0] == {"tiny"}, "not tried again here"
+    again = PythonLayers(layers._folder, layers._runner, layers._installer, 100)
+    assert (await made(again, InstallScripts(("itself",)), "itself", "tiny"))[0] == {"itself-1.0.dist-info", "tiny"}

@@ -39,11 +39,28 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     leaves(team)
     only_commands(team)
     makes(team)
+    generates(team)
     backlog = write_backlog(
-        folder / "backlog.csv", "ENDLESS", "HIDES", "FORKS", "SHOUTS", "PLANTS", "MENDS", "LEAVES", "ONLY", "MAKES"
+        folder / "backlog.csv",
+        "ENDLESS",
+        "HIDES",
+        "FORKS",
+        "SHOUTS",
+        "PLANTS",
+        "MENDS",
+        "LEAVES",
+        "ONLY",
+        "MAKES",
+        "GENERATES",
     )
     limits = ("commands.timeout_s=2", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
-    return play(folder, team, backlog, *limits, repo=make_repo(folder / "repo", {"keep.txt": "kept\n"}))
+    return play(
+        folder,
+        team,
+        backlog,
+        *limits,
+        repo=make_repo(folder / "repo", {"keep.txt": "kept\n", ".gitignore": "generated/\n"}),
+    )
 
 
 def command(team: Team, story: str, line: str, extra: dict[str, str] | None = None) -> None:
@@ -86,6 +103,27 @@ def makes(team: Team) -> None:
     team.deliver("MAKES", 1, {"site/made.css": "/* of the developer */\n"})
     team.deliver("MAKES", 2, {"makes.py": MODULE})
     team.suite("MAKES", suite_text("MAKES"))
+
+
+def generates(team: Team) -> None:
+    """One command makes a file that git ignores, which the next task's command and the suite read; a plan that lists
+    such a file to be delivered is sent back once."""
+    line = "mkdir -p generated && python source.py > generated/table.txt"
+    team.plan("GENERATES", task("GENERATES", 1, ["source.py", "generated/by_hand.txt"]))
+    last = task("GENERATES", 2, ["generates.py"], "grep -q 7 generated/table.txt")
+    team.plan("GENERATES", task("GENERATES", 1, ["source.py"], line), last)
+    team.deliver("GENERATES", 1, {"source.py": "print(7)\n"})
+    team.deliver(
+        "GENERATES", 2, {"generates.py": "def value():\n    return int(open('generated/table.txt').read()) - 6\n"}
+    )
+    team.suite("GENERATES", suite_text("GENERATES"))
+
+
+def test_what_git_ignores_is_committed_nowhere_and_made_again_wherever_it_is_read(played: Played) -> None:
+    assert played.status("GENERATES") == "done", played.story("GENERATES").findings
+    assert {"generates.py", "source.py"} <= {*played.tree("result")}
+    assert "generated/table.txt" not in {*played.tree("GENERATES"), *played.tree("result")}
+    assert played.asked("GENERATES", "mike") == ["breakdown 1", "breakdown 2"]
 
 
 def test_what_a_command_makes_of_its_tasks_files_is_committed_and_the_rest_is_told(played: Played) -> None:
@@ -134,7 +172,7 @@ def test_a_failing_command_is_a_lesson(played: Played) -> None:
 
 def test_what_commands_leave_behind_is_not_committed(played: Played) -> None:
     assert played.status("LEAVES") == "done"
-    assert played.tree("LEAVES") == ["keep.txt", "leaves.py", "tests/test_leaves.py"]
+    assert played.tree("LEAVES") == [".gitignore", "keep.txt", "leaves.py", "tests/test_leaves.py"]
     assert played.text("result", "keep.txt") == "kept"
 
 
