@@ -69,11 +69,13 @@ class Checkout:
 
     async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
-        stdin = b"".join(os.fsencode(path) + b"\0" for path in paths)
+        above = os.fsencode(self.root) + b"/"  # git runs elsewhere
+        stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
+        index, fine = self._state / "index", (0, 1, 128)  # the last for a path behind a link, which nothing is said of
         told = await self._mirror.git(
-            "check-ignore", "-z", "--stdin", stdin=stdin, index=self._state / "index", work_tree=self.root, ok=(0, 1)
+            "check-ignore", "-z", "--stdin", stdin=stdin, index=index, work_tree=self.root, ok=fine
         )
-        return tuple(os.fsdecode(path) for path in told.stdout.split(b"\0") if path)
+        return tuple(os.fsdecode(path.removeprefix(above)) for path in told.stdout.split(b"\0") if path)
 
     def _clear(self, tracked: dict[str, int]) -> None:
         self._state.mkdir(parents=True, exist_ok=True)

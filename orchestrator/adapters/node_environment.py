@@ -146,9 +146,14 @@ class NodeEnvironments:
         return self._node
 
     def _environment(self) -> dict[str, str]:
-        """npm's variables, which pnpm and yarn read too. Blocks."""
-        registry = {} if self._registry is None else {"NPM_CONFIG_REGISTRY": self._registry}
-        return {**npm_variables(self._variables), **self._handed_on, **registry, "COREPACK_ENABLE_NETWORK": "0"}
+        """Blocks."""
+        return npm_environment(self._variables, self._handed_on, self._registry)
+
+
+def npm_environment(variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> dict[str, str]:
+    """npm's variables, which pnpm and yarn read too; `registry` replaces the machine's. Blocks."""
+    own = {} if registry is None else {"NPM_CONFIG_REGISTRY": registry}
+    return {**npm_variables(variables), **handed_on, **own, "COREPACK_ENABLE_NETWORK": "0"}
 
 
 def _with(wanted: NodeRequirements, packages: Mapping[str, str]) -> dict[str, str]:

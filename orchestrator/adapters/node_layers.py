@@ -139,7 +139,6 @@ class NodeLayers:
         run = [one for one in allowed if one not in young]
         if run:
             await asyncio.to_thread(_allow, begun, wanted, run)
-        # pnpm links packages into each other, so that none of them is rebuilt alone.
         groups = [run] if run and wanted.manager == "pnpm" else [[one] for one in run]
         failed = [told for group in groups if (told := await self._rebuild(begun, wanted.manager, group, env, node))]
         return Notes(
@@ -151,17 +150,26 @@ class NodeLayers:
     async def _rebuild(
         self, begun: Path, manager: str, group: Sequence[Scripted], env: Mapping[str, str], node: str
     ) -> str:
-        """Run the scripts of these packages, or copy what they made in another layer; which failed, and how."""
+        """Run the scripts of these packages, or take what they made for another layer; which failed, and how.
+
+        They run in a copy, of which the packages' own folders are taken: no script changes another package. pnpm's
+        folders lead into each other, so that its scripts run in the layer itself.
+        """
         kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, begun, group, node)
-        if kept and await asyncio.to_thread(_copy_builds, kept):
+        if kept and await asyncio.to_thread(_take_builds, kept):
             return ""
-        argv = [*_rebuild(manager, group), *_place(begun, manager)]
-        ended = await self._run(argv, begun, {**env, **await asyncio.to_thread(_gyp_variables)})
-        if ended.ok:
-            await asyncio.to_thread(_keep_builds, self._folder / _BUILDS, kept)
-            return ""
+        alone = manager != "pnpm"
+        place = await asyncio.to_thread(_copied, begun, self._folder) if alone else begun
+        try:
+            argv = [*_rebuild(manager, group), *_place(place, manager)]
+            ended = await self._run(argv, place, {**env, **await asyncio.to_thread(_gyp_variables)})
+            if ended.ok and alone:
+                await asyncio.to_thread(_put_builds, self._folder / _BUILDS, begun, place, group, kept)
+        finally:
+            if alone:
+                await asyncio.to_thread(remove_tree, place)
         names, how = ", ".join(sorted({one.name for one in group})), f" [{ended.limit} limit]" if ended.limit else ""
-        return f"{names}{how}: {ended.output[-_TOLD:].strip()}"
+        return "" if ended.ok else f"{names}{how}: {ended.output[-_TOLD:].strip()}"
 
     async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:
         """By what the registry tells; one that tells nothing is no reason."""
@@ -292,7 +300,7 @@ def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str
     return {}
 
 
-def _copy_builds(kept: Mapping[Path, Path]) -> bool:
+def _take_builds(kept: Mapping[Path, Path]) -> bool:
     """Whether all were there."""
     if not all(is_used(build) for build in kept.values()):
         return False
@@ -302,20 +310,33 @@ def _copy_builds(kept: Mapping[Path, Path]) -> bool:
     return True
 
 
-def _keep_builds(folder: Path, kept: Mapping[Path, Path]) -> None:
-    for place, build in kept.items():
-        begun = begin(folder)
-        shutil.copytree(place, begun / _PACKAGE, symlinks=True)
-        put(begun, build)
+def _copied(begun: Path, folder: Path) -> Path:
+    copy = begin(folder)
+    return Path(shutil.copytree(begun, copy, symlinks=True, dirs_exist_ok=True))
+
+
+def _put_builds(folder: Path, begun: Path, copy: Path, group: Sequence[Scripted], kept: Mapping[Path, Path]) -> None:
+    for one in group:
+        remove_tree(begun / one.place)
+        (copy / one.place).rename(begun / one.place)
+        if build := kept.get(begun / one.place):
+            new = begin(folder)
+            shutil.copytree(begun / one.place, new / _PACKAGE, symlinks=True)
+            put(new, build)
 
 
 def _gyp_variables() -> dict[str, str]:
     """How node-gyp is run, and where it finds node's headers without fetching them."""
+    quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}  # else all that it says is its arguments
+    headers = node_headers()
+    return quiet if headers is None else {**quiet, "npm_config_nodedir": str(headers)}
+
+
+def node_headers() -> Path | None:
+    """The folder that `node` and its `include` are installed in. Blocks."""
     program = shutil.which("node")
     prefix = Path(os.path.realpath(program)).parent.parent if program else None
-    there = prefix is not None and (prefix / "include" / "node" / "node.h").is_file()
-    quiet = {"npm_config_loglevel": "warn", "npm_config_jobs": "max"}  # else all that node-gyp says is its arguments
-    return {**quiet, "npm_config_nodedir": str(prefix)} if there else quiet
+    return prefix if prefix is not None and (prefix / "include" / "node" / "node.h").is_file() else None
 
 
 def _engines(wanted: NodeRequirements, output: str) -> tuple[str, ...]:

@@ -13,9 +13,11 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter
 
 from orchestrator.adapters.clock import SystemClock
+from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
 from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
+from orchestrator.domain.lock_files import LockFiles, is_lock
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import Clock, EventSink, Provider
@@ -195,6 +197,11 @@ class SimulatedRunner:
         """See the port."""
         self.resolved.append(dict(packages))
         return self._packages.pop(0) if self._packages else NewPackages()
+
+    async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
+        """See the port; a lock file holds its manifests here."""
+        manifests = "".join(texts[path] for path in sorted(texts) if not is_lock(path))
+        return LockFiles(files=tuple(FileChange(path=lock, content=manifests) for lock in locks))
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See the port; what a simulation shows is believed."""

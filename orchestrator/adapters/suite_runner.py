@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.git_scan import GitMark
+from orchestrator.adapters.lock_files import LockMaker
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
 from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.node_runner import NodeRunner
@@ -27,6 +28,7 @@ from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.project_environment import NewPackages, ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
@@ -54,6 +56,7 @@ class ProjectRunner:
         setup: ProjectSetup | None = None,
         build: ProjectBuild | None = None,
         services: Services | None = None,
+        locks: LockMaker | None = None,
         *,
         tries: bool = True,
     ) -> None:
@@ -64,6 +67,7 @@ class ProjectRunner:
         self._packages = packages
         self._settings = settings
         self._path = path
+        self._lock_maker = locks
         self._secret = secrets.token_hex()
         """What the tests that are mutated at a merge are picked by: the same ones on each tree."""
 
@@ -204,6 +208,10 @@ class ProjectRunner:
                 return found
             refusals += [found.refusal] if found.refusal else []
         return found.model_copy(update={"refusal": "\n".join(refusals)})
+
+    async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
+        """See `ports.SuiteRunner.follow_locks`."""
+        return LockFiles() if self._lock_maker is None else await self._lock_maker.follow(texts, tuple(locks))
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See `ports.SuiteRunner.unproved`."""

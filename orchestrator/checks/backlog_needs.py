@@ -16,7 +16,12 @@ _BUILT = re.compile(
 )
 """Packages that are built where they are installed, by names that mean nothing else."""
 _NODE = re.compile(r"\b(?:node\.?js|npm|typescript|express\.js|react|vitest|jest|vite)\b", re.IGNORECASE)
-LOOKED_FOR = ("cc", "make", "node")
+_LOADING = re.compile(
+    r"(?<![\w-])(puppeteer|cypress|electron|playwright-chromium|chromedriver)(?![\w-])", re.IGNORECASE
+)
+"""Packages that load a browser when they are installed, which nobody allows unasked."""
+HEADERS = "node.h"
+LOOKED_FOR = ("cc", "make", "node", HEADERS)
 _TOLD = 8
 """Stories that are named."""
 
@@ -36,23 +41,40 @@ def needs_told(
                 where=Where(story=found[0]),
                 fix=f"name the address of one that you started, as localhost:{port}, or have tests do without it",
             )
-    built = {one: match[1] for one, text in texts.items() if (match := _BUILT.search(text))}
-    packages = ", ".join(sorted({*built.values()}))
-    if built and environment.install_scripts == "never":
+    built = {one: match[1].lower() for one, text in texts.items() if (match := _BUILT.search(text))}
+    loading = {one: match[1].lower() for one, text in texts.items() if (match := _LOADING.search(text))}
+    setting = environment.install_scripts
+    listed = setting if isinstance(setting, tuple) else (setting,)
+    refused = {one: name for one, name in loading.items() if name not in listed}
+    if "auto" not in listed:
+        refused |= {one: name for one, name in built.items() if name not in listed}
+    if refused:
+        names = sorted({*refused.values()})
+        held = [name for name in listed if name != "never"]
         yield minor(
             "environment.install_script",
-            f"{_who([*built])} of {packages}: packages that run code while they are installed, which "
+            f"{_who([*refused])} of {', '.join(names)}: packages that run code while they are installed, which "
             "environment.install_scripts does not allow",
-            where=Where(story=next(iter(built))),
-            fix="set environment.install_scripts to auto, or to their names",
+            where=Where(story=next(iter(refused))),
+            fix=f"set environment.install_scripts: [{', '.join((*held, *names))}], or have the stories do without",
         )
-    elif built and not {"cc", "make"} <= {*programs}:
+    built = {one: name for one, name in built.items() if one not in refused}
+    packages = ", ".join(sorted({*built.values()}))
+    if built and not {"cc", "make"} <= {*programs}:
         yield minor(
             "environment.no_program",
             f"{_who([*built])} of {packages}: packages that are built where they are installed, "
             "and this machine has no C compiler with make",
             where=Where(story=next(iter(built))),
             fix="install them, or name the hosts of prebuilt binaries in environment.hosts",
+        )
+    elif built and {"node", HEADERS} & {*programs} == {"node"} and "nodejs.org" not in environment.hosts:
+        yield minor(
+            "environment.hosts",
+            f"{_who([*built])} of {packages}: packages that are built where they are installed, and this machine has "
+            "no headers of its `node`, which would then be fetched from nodejs.org",
+            where=Where(story=next(iter(built))),
+            fix="install node with its headers, or set environment.hosts: [nodejs.org]",
         )
     if "node" not in programs and (found := [one for one, text in texts.items() if _NODE.search(text)]):
         yield minor(

@@ -112,17 +112,15 @@ def _assemble(
 
 def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool) -> list[Finding]:
     """Files of the plan that git ignores; those that no command of their task makes are major until it was told."""
+    fix = "Let command_to_run make it, which is then run again wherever it is needed; or take it off the list; or list "
+    fix += ".gitignore too, and say how it changes."
     findings = []
     for task in breakdown.tasks:
         for path in sorted({*task.files_to_create} & {*ignored}):
-            kind = minor if task.command or told else major
-            findings.append(
-                kind(
-                    "breakdown.ignored_file",
-                    f"the repository's .gitignore leaves `{path}` out, so that no commit can have it",
-                    where=Where(story=breakdown.story_id, task=task.task_id, field="files_to_create", file=path),
-                    fix="Let command_to_run make it, which is then run again wherever it is needed; or take it off the "
-                    "list; or list .gitignore too, and say how it changes.",
-                )
-            )
+            where = Where(story=breakdown.story_id, task=task.task_id, field="files_to_create", file=path)
+            message = f"the repository's .gitignore leaves `{path}` out, so that no commit can have it"
+            if task.command or told:
+                findings.append(minor("breakdown.ignored_file", message, where=where, fix=fix))
+            else:
+                findings.append(major("breakdown.ignored_file", message, where=where, fix=fix))
     return findings

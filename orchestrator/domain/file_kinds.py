@@ -18,6 +18,14 @@ _BINARY = re.compile(
     r"|obj|lib|bin|dat|class|py[cod]|wasm|woff2?|ttf|otf|eot|mp[34]|wav|ogg|flac|avi|mov|mkv|webm|db|sqlite3?|mdb"
     r"|parquet|pkl|pickle|np[yz]|h5|docx?|xlsx?|pptx?|od[ts]|iso|dmg|deb|rpm|apk|ipa|keystore|p12|pfx)$"
 )
+LOCKS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("npm-shrinkwrap.json", "package-lock.json", "pnpm-lock.yaml", "yarn.lock"), frozenset({"package.json"})
+    ),
+    **dict.fromkeys(("uv.lock", "poetry.lock", "pdm.lock"), frozenset({"pyproject.toml"})),
+    "Pipfile.lock": frozenset({"Pipfile"}),
+}
+"""Names of lock files that follow their manifests, by whose names."""
 
 
 def is_test_file(path: str) -> bool:

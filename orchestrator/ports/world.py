@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
+from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.story import BacklogContent, CellUpdate
@@ -73,6 +74,10 @@ class SuiteRunner(Protocol):
         `files` are those that come beside the ones that are there: their manifests say what kind of packages they are.
         Nothing is installed.
         """
+        ...
+
+    async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
+        """`locks` as the manifests among `texts` (by path, with settings and the present lock files) want them."""
         ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:

@@ -41,12 +41,17 @@ class Commanded(NamedTuple):
 
 
 async def run_commands(
-    stage: Stage, task: Task, delivery: Delivery | None, attempt: int, own: Sequence[str]
+    stage: Stage,
+    task: Task,
+    delivery: Delivery | None,
+    attempt: int,
+    own: Sequence[str],
+    locks: Sequence[FileChange] = (),
 ) -> Commanded:
     """Run them, the plan's first. `attempt` is the run of the suite that the task is built for.
 
     The files of the delivery are in the worktree meanwhile, and what the commands before made of the task's `own`
-    files. No command may take longer than a test run.
+    files, and `locks`. No command may take longer than a test run.
     """
     made: dict[str, FileChange] = {}
     told: list[Finding] = []
@@ -54,7 +59,7 @@ async def run_commands(
     planned = (Execute(command=task.command),) if task.command else ()
     commands = (*planned, *(delivery.commands if delivery else ()))
     for number, command in enumerate(commands):
-        result = await _run(stage, command, delivery, own, tuple(made.values()))
+        result = await _run(stage, command, delivery, own, (*locks, *made.values()))
         made |= {change.path: change for change in result.made}
         if result.ok and result.ignored and not _TESTS.search(command.command):
             ignored += result.ignored

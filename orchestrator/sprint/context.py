@@ -102,6 +102,8 @@ class Progress:
     tasks: dict[str, TaskStatus] = field(default_factory=dict)
     removed: set[str] = field(default_factory=set)
     """Files that tasks took away, and that are not there again."""
+    locks: dict[str, str] = field(default_factory=dict)
+    """Texts of lock files that were made to follow their manifests."""
     ignored: set[str] = field(default_factory=set)
     """Files of the plan that git ignores."""
     reviews: dict[str, TaskReviews] = field(default_factory=dict)

@@ -41,7 +41,9 @@ async def check_final_diff(
         paths = [entry.path for entry in entries]
         after = await stage.workspace.read(stage.story_id, paths)
         before = await stage.workspace.read_base(stage.story_id, paths)
-        return list(check_diff(contract, entries, after=after, before=before, suite_files=suite_files))
+        followed = {path for path, text in progress.locks.items() if after.get(path) == text}
+        ours = suite_files | followed
+        return list(check_diff(contract, entries, after=after, before=before, suite_files=ours))
 
     found = await stage.step.step("check_diff", work, FindingList)
     blocked = blocking(found)

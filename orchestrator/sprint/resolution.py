@@ -17,11 +17,13 @@ from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, blocking, minor
 from orchestrator.domain.gitfacts import MergeResult, Sides
+from orchestrator.domain.lock_files import is_lock
 from orchestrator.domain.paths import RepoPath
 from orchestrator.domain.stages import Delivered, MergeBrief, TaskBrief
 from orchestrator.domain.surface import Surface, sharing
 from orchestrator.sprint.context import Progress, Stage
 from orchestrator.sprint.gate import COMMENT
+from orchestrator.sprint.lock_files import lock_left, merged_locks
 from orchestrator.sprint.merge import Tried
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
@@ -73,14 +75,22 @@ class Resolution:
         tried: Tried,
     ) -> None:
         self._stage, self._progress, self._plan, self._tried = stage, progress, plan, tried
-        self._before, self._sides, self._refused = contract, sides, refused
-        self._paths = [one.path for one in sides.conflicts]
+        self._before, self._refused = contract, refused
+        self._locks = [one.path for one in sides.conflicts if is_lock(one.path)]
+        conflicts = tuple(one for one in sides.conflicts if one.path not in self._locks)
+        self._sides = sides.model_copy(update={"conflicts": conflicts})
+        self._paths = [one.path for one in conflicts]
 
     async def ask(self, said: Sequence[Finding]) -> Asked:
         """Ask, judge, and take what was accepted into the branch with the result that it was made for."""
         files = await self._files(self._sides.tree)
         contract = await self._rebased()
         task = self._owner(contract)
+        if self._locks and not self._paths:  # no text of the two stories is in conflict
+            nothing = Delivery(story_id=self._stage.story_id, task_id=task.task_id, files=())
+            await self._take_in(task, nothing)
+            self._progress.surface = await self._scan(self._sides.onto)
+            return Asked(contract=contract)
         own = sorted({*contract.declared_files, *self._paths} & set(files))
         texts = await self._texts(own)
         brief = await self._brief(task, files, texts, contract, said)
@@ -220,9 +230,18 @@ class Resolution:
         return await self._stage.step.step("users", work, dict[str, str])
 
     async def _take_in(self, task: Task, delivery: Delivery) -> str:
+        """Lock files in conflict are made again of what the manifests have become."""
+        files = delivery.files
+        if self._locks:
+            texts = {change.path: change.content for change in files}
+            made = await merged_locks(self._stage, self._sides.tree, self._sides.onto, texts, self._locks)
+            self._progress.note_findings([lock_left(told, task.task_id) for told in made.told])
+            self._progress.locks |= {change.path: change.content for change in made.files}
+            files = (*files, *made.files)
+
         async def work(step_id: str) -> str:
             note = self._stage.note(f"{self._stage.story_id}: with what was merged before", step_id, task.task_id)
-            return await self._stage.workspace.take_in(self._stage.story_id, self._sides.onto, delivery.files, note)
+            return await self._stage.workspace.take_in(self._stage.story_id, self._sides.onto, files, note)
 
         return await self._stage.step.step("take_in", work, str)
 

@@ -15,6 +15,7 @@ from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import Delivered, PastAttempt, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
@@ -23,6 +24,7 @@ from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
 from orchestrator.sprint.commands import Commanded, run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
+from orchestrator.sprint.lock_files import follow_locks, lock_left
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.review import review_task, unsettled
 from orchestrator.sprint.review_routing import ReviewRoute
@@ -60,6 +62,8 @@ class TaskRun:
         self._head = progress.branch.head
         self._last = Commanded()
         """What the commands of the last delivery made."""
+        self._locks = LockFiles()
+        """Those that follow its manifests."""
 
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
@@ -90,7 +94,7 @@ class TaskRun:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
 
-        self._last = Commanded()
+        self._last, self._locks = Commanded(), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
         delivered = await self._amended(order, delivered, before)
         kept, status = await self._settle(order, delivered, before)
@@ -189,24 +193,32 @@ class TaskRun:
     async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         task = order.task
         findings = [*await self._content(order, delivery, before), *check_delivery(self.contract, delivery, before)]
-        lacking = check_whole(delivery, self._wanted(self._own(task)), before)
-        if blocking(findings) or (lacking and not (task.command or delivery.commands)):
+        if blocking(findings):
+            return [*findings, *check_whole(delivery, self._wanted(self._own(task)), before)]
+        self._locks = await follow_locks(self._stage, delivery, self._own(task))
+        with_locks = with_made(delivery, self._locks.files)
+        lacking = check_whole(with_locks, self._wanted(self._own(task)), before)
+        if lacking and not (task.command or delivery.commands):
             return [*findings, *lacking]
         commanded = await self._commanded(order, delivery)
-        whole = with_made(delivery, commanded.made)
         # A command may have made what was not delivered.
+        whole = with_made(with_locks, commanded.made)
         findings += check_whole(whole, self._wanted(self._own(task)), before)
-        findings += check_delivery(self.contract, whole, before) if commanded.made else []
+        if made := [change for change in commanded.made if change not in self._locks.files]:
+            findings += check_delivery(self.contract, with_made(delivery, made), before)
+        findings += [lock_left(told, task.task_id) for told in self._locks.told]
         return [*dict.fromkeys((*findings, *commanded.findings))]
 
     async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
-        commanded = await run_commands(
-            self._stage, order.task, delivery, order.attempt, self._wanted(self._own(order.task))
-        )
-        self._last = commanded
+        own = self._wanted(self._own(order.task))
+        locks = self._locks.files
+        commanded = await run_commands(self._stage, order.task, delivery, order.attempt, own, locks)
+        made = {change.path: change for change in (*locks, *commanded.made)}
+        self._last = commanded = commanded._replace(made=tuple(made.values()))
         return commanded
 
     async def _command_only(self, order: Order) -> TaskStatus:
+        self._locks = LockFiles()
         commanded = await self._commanded(order, None)
         findings = commanded.findings
         self._progress.note_findings(findings)
@@ -279,8 +291,10 @@ class TaskRun:
 
         self._head = commit = await self._stage.step.step("commit", work, str)
         self._progress.note_committed(kept.paths, kept.removed)
+        self._progress.locks |= {change.path: change.content for change in self._locks.files}
         if task.task_id in self._progress.reviews:
-            self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed}
+            followed = {change.path for change in self._locks.files}  # long, and no developer's work
+            self._progress.reviews[task.task_id].paths |= {*kept.paths, *kept.removed} - followed
         more: dict[str, Any] = {"removed": list(kept.removed)} if kept.removed else {}
         told = [*kept.paths, *(f"{path} (removed)" for path in kept.removed)]
         told += [f"{path} (made again by its command)" for path in commanded.ignored]

@@ -8,7 +8,9 @@ from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.install_scripts import AUTO
+from orchestrator.adapters.lock_files import LockMaker
 from orchestrator.adapters.node_environment import NodeEnvironments
+from orchestrator.adapters.node_layers import node_headers
 from orchestrator.adapters.node_runner import NodeRunner
 from orchestrator.adapters.project_build import ProjectBuild
 from orchestrator.adapters.project_setup import ProjectSetup
@@ -17,7 +19,7 @@ from orchestrator.adapters.python_environment import PythonEnvironments
 from orchestrator.adapters.sandbox.tier import Sandbox
 from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_runner import ProjectRunner
-from orchestrator.checks.backlog_needs import LOOKED_FOR
+from orchestrator.checks.backlog_needs import HEADERS, LOOKED_FOR
 from orchestrator.domain.sandbox import Tier
 from orchestrator.settings import Environment, Settings
 
@@ -61,14 +63,16 @@ def project_runner(
     pytest = PytestRunner(commands, venvs, settings.test, path)
     runner, tries = NodeRunner(commands, packages, settings.test), settings.environment.base != "skip"
     setup = ProjectSetup(kept / "setup", base, own, settings.commands, rules, variables)
+    locks = LockMaker(commands, settings.commands, variables, rules)
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit)
-    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, tries=tries)
+    return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, locks, tries=tries)
 
 
 def programs_there(environment: Environment) -> list[str]:
     """Those of `LOOKED_FOR` that commands would find. Blocks."""
-    return [name for name in LOOKED_FOR if shutil.which(name, path=command_path(environment))]
+    found = [name for name in LOOKED_FOR if shutil.which(name, path=command_path(environment))]
+    return [*found, *([HEADERS] if node_headers() is not None else ())]
 
 
 def command_path(environment: Environment) -> str:

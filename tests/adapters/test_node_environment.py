@@ -21,24 +21,43 @@ from tests.package_index import Server, node_package, registry
 from tests.sandboxes import CONFINED, PATH, TIERS, sandbox
 from tests.support import needs_node
 
-HOSTILE = """
+HOSTILE = r"""
 const fs = require('fs'), http = require('http'), path = require('path')
 const told = {environment: process.env, found: []}
+const {SOURCES, OUTSIDE, PORT, http_proxy} = process.env
+const home = path.dirname(OUTSIDE)
 const tries = {
-  sources: () => fs.readFileSync(process.env.SOURCES),
-  home: () => fs.readFileSync(path.join(path.dirname(process.env.OUTSIDE), '.netrc')),
-  processes: () => fs.readdirSync('/proc').filter(name => /^\\\\d+$/.test(name))
+  sources: () => fs.readFileSync(SOURCES),
+  keys: () => fs.readFileSync(path.join(home, '.netrc')),
+  processes: () => fs.readdirSync('/proc').filter(name => /^\d+$/.test(name))
     .some(pid => { try { return fs.readFileSync(`/proc/${pid}/environ`, 'utf8').includes('SOME_API_KEY') } catch { } }),
-  outside: () => fs.writeFileSync(path.join(process.env.OUTSIDE, 'left'), 'x') ?? true,
-  layers: () => fs.readdirSync('../../..').length > 1,
+  signals: () => { process.kill(Number(process.env.OTHER), 0); return true },
+  outside: () => fs.writeFileSync(path.join(OUTSIDE, 'left'), 'x') ?? true,
+  cache: () => fs.mkdirSync(path.join(home, 'layers', '.npm-cache', 'x')) ?? true,
+  builds: () => fs.mkdirSync(path.join(home, 'layers', '.builds', 'x'), {recursive: true}) ?? true,
+  layers: () => fs.readdirSync(path.join(home, 'layers')).includes('other'),
 }
 for (const [name, attempt] of Object.entries(tries)) {
   try { if (attempt()) told.found.push(name) } catch { }
 }
-const done = () => fs.writeFileSync('told.json', JSON.stringify(told))
-const place = {host: '127.0.0.1', port: process.env.PORT, timeout: 3000}
-const asked = http.get(place, () => { told.found.push('loopback'); done() })
-asked.on('error', done)
+try { fs.writeFileSync('../left/index.js', 'changed') } catch { }
+const get = (name, options) => new Promise(done => {
+  const asked = http.get({timeout: 3000, ...options}, answer => {
+    if (answer.statusCode < 400) told.found.push(name)
+    done()
+  })
+  asked.on('error', done).on('timeout', () => { asked.destroy(); done() })
+})
+const proxy = http_proxy && new URL(http_proxy)
+const by = proxy && {
+  host: proxy.hostname, port: proxy.port,
+  headers: {'proxy-authorization': 'Basic ' + Buffer.from(`${proxy.username}:${proxy.password}`).toString('base64')},
+}
+Promise.all([
+  get('loopback', {host: '127.0.0.1', port: PORT}),
+  by && get('loopback by the proxy', {...by, path: `http://127.0.0.1:${PORT}/`}),
+  by && get('private by the proxy', {...by, path: 'http://169.254.169.254/latest/meta-data/'}),
+]).then(() => fs.writeFileSync('told.json', JSON.stringify(told)))
 """
 
 
@@ -47,7 +66,7 @@ def environments(
 ) -> NodeEnvironments:
     machine = {"HOME": str(folder), "PATH": PATH, "NPM_CONFIG_REGISTRY": f"{server.url}/npm/", **variables}
     runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier), network=FetchNetwork(machine))
-    handed_on = CommandSettings(install_env=("NPM_CONFIG_REGISTRY", "SOURCES", "OUTSIDE", "PORT"))
+    handed_on = CommandSettings(install_env=("NPM_CONFIG_REGISTRY", "SOURCES", "OUTSIDE", "PORT", "OTHER"))
     return NodeEnvironments(folder / "layers", runner, handed_on, machine, own=own)
 
 
@@ -206,19 +225,31 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
 async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
+    (tmp_path / "layers" / "other").mkdir(parents=True)
+    (tmp_path / "layers" / ".npm-cache").mkdir()
     (tmp_path / ".netrc").write_text("password")
-    root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"evil": "1"}}), "secret.js": "x"})
-    with registry() as server, registry({"/": b"private"}) as private:
-        node_package(server, "evil", {"evil.js": HOSTILE}, scripts={"postinstall": "node evil.js"})
-        own, machine = EnvironmentSettings(install_scripts=("evil",)), {"SOURCES": str(root / "secret.js")}
-        machine |= {"OUTSIDE": str(outside), "PORT": private.place.partition(":")[2], "SOME_API_KEY": "hidden"}
-        found = await environments(tmp_path, server, tier, own, **machine).ensure(root)
-        assert found.modules is not None, found.output
-        told = json.loads((found.modules / "evil" / "told.json").read_text())
-        assert "SOME_API_KEY" not in told["environment"]
-        if tier is Tier.PLAIN:  # so these are what the others keep it from
-            assert {"sources", "home", "outside", "loopback"} <= {*told["found"]}
-            return
-        assert told["found"] == []
-        assert private.asked == []
+    wanted = {"dependencies": {"evil": "1", "left": "1"}}
+    root = tree(tmp_path / "root", {"package.json": json.dumps(wanted), "secret.js": "x"})
+    other = await asyncio.create_subprocess_exec("sleep", "600", env={"PATH": PATH, "SOME_API_KEY": "of another"})
+    try:
+        with registry() as server, registry({"/": b"private"}) as private:
+            node_package(server, "evil", {"evil.js": HOSTILE}, scripts={"postinstall": "node evil.js"})
+            node_package(server, "left")
+            own, machine = EnvironmentSettings(install_scripts=("evil",)), {"SOURCES": str(root / "secret.js")}
+            machine |= {"OUTSIDE": str(outside), "PORT": private.place.partition(":")[2], "SOME_API_KEY": "hidden"}
+            found = await environments(tmp_path, server, tier, own, OTHER=str(other.pid), **machine).ensure(root)
+    finally:
+        other.kill()
+        await other.wait()
+    assert found.modules is not None, found.output
+    assert found.failed == ""
+    told = json.loads((found.modules / "evil" / "told.json").read_text())
+    assert "SOME_API_KEY" not in told["environment"]
+    assert (found.modules / "left" / "index.js").read_text() == "module.exports = 'left'\n", "each has its own copy"
+    if tier is Tier.PLAIN:  # so these are what the others keep it from
+        everything = {"sources", "keys", "processes", "signals", "outside", "cache", "builds", "layers", "loopback"}
+        assert everything <= {*told["found"]}
+        return
+    assert told["found"] == []
+    assert private.asked == []
     assert list(outside.iterdir()) == []

@@ -22,6 +22,11 @@ def test_what_stories_speak_of_and_is_not_here_is_told_once_for_all() -> None:
     assert told(*LOOKED_FOR, services=["localhost:6379", "db.internal:5432"]) == []
     here = {"services": ["localhost:6379", "localhost:5432"]}
     assert told("node", **here) == [("environment.no_program", "US-1 speaks of sqlite3")]
+    assert told("cc", "make", "node", **here) == [("environment.hosts", "US-1 speaks of sqlite3")]
+    assert told(*LOOKED_FOR, **here, install_scripts=["auto"]) == []
+    assert told(*LOOKED_FOR, **here, install_scripts=["argon2"]) == [
+        ("environment.install_script", "US-1 speaks of sqlite3")
+    ]
     assert told("cc", "make", **here) == [
         ("environment.no_program", "US-2 speaks of what runs on Node, and this machine has no `node`")
     ]

@@ -3,6 +3,7 @@
 import pytest
 
 from orchestrator.checks.environment import Place, avoidable, environment_cause
+from orchestrator.domain.project_environment import LEFT_OUT
 from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
 
 PLACE = Place(
@@ -97,3 +98,24 @@ def test_an_installation_says_why_it_failed(code: str, text: str) -> None:
     assert found is not None
     assert found.code == f"environment.{code}"
     assert environment_cause(report.model_copy(update={"output": "no version of leftpad==99"}), PLACE) is None
+
+
+def test_what_could_not_be_built_names_the_address_that_it_wanted() -> None:
+    closed = "the network of this step leads to the registries only; `nodejs.org:443` is not among them: add it to"
+    missing = "E   ModuleNotFoundError: No module named 'psycopg2'"
+    said = {
+        SAID["install_script"]: f"[an install script failed: sqlite3: gyp ERR!\n[{closed} environment.hosts]]",
+        missing: f"`psycopg2` {LEFT_OUT}: it could not be built: Failed to build\n[{closed} environment.hosts]",
+    }
+    for message, output in said.items():
+        case = ReportedCase(name="a", id="a", result=CaseResult.FAILED, message=message)
+        cause = environment_cause(TestReport(cases=(case,), exit_code=1, output=output), PLACE)
+        assert cause is not None, message
+        assert cause.code == "environment.hosts"
+        assert "environment.hosts: [nodejs.org]" in cause.fix
+    case = ReportedCase(name="a", id="a", result=CaseResult.FAILED, message=missing)
+    output = f"`psycopg2` {LEFT_OUT}: it has no ready-made package"
+    cause = environment_cause(TestReport(cases=(case,), exit_code=1, output=output), PLACE)
+    assert cause is not None
+    assert cause.code == "environment.install_script"
+    assert environment_cause(TestReport(cases=(case,), exit_code=1, output="`lxml` was left out: "), PLACE) is None

@@ -40,6 +40,26 @@ async def test_a_plan_that_insists_ends_the_story_before_code_is_paid_for(tmp_pa
     assert {asked.split()[0] for asked in stand.asked} == {"breakdown"}
 
 
+async def test_a_script_that_nobody_allows_is_told_with_what_could_stand_in_its_place(tmp_path: Path) -> None:
+    closed = NewPackages(closed=("tiny", "bcrypt"), listed=("auto",))
+    stand = Stand(tmp_path, base=MANIFEST, packages=[closed] * 9)
+    planned(stand, *[True] * 4)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.NEEDS_ATTENTION
+    last = next(finding for finding in outcome.findings if finding.code == "environment.install_script")
+    assert "`environment.install_scripts: [auto, tiny, bcrypt]`" in last.fix
+    assert "`bcryptjs` in place of bcrypt" in _text(stand.step, "breakdown", 2)
+    (tmp_path / "other").mkdir()
+    wanted = "leads to the registries only; `github.com:443` is not among them: add it to environment.hosts"
+    stand = Stand(
+        tmp_path / "other", base=MANIFEST, packages=[NewPackages(failed=f"tiny: no compiler\n[{wanted}]")] * 9
+    )
+    planned(stand, *[True] * 4)
+    outcome = await stand.run(await provider(stand.team, tmp_path / "other"))
+    assert "environment.hosts" in codes(outcome)
+    assert "`environment.hosts: [github.com]`" in _text(stand.step, "breakdown", 2)
+
+
 async def test_a_registry_that_is_away_is_nobodys_fault_and_ends_it_at_once(tmp_path: Path) -> None:
     stand = Stand(tmp_path, base=MANIFEST, packages=[NewPackages(refusal=AWAY, base_too=True)])
     planned(stand, True)
