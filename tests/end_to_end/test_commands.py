@@ -108,11 +108,11 @@ def makes(team: Team) -> None:
 def generates(team: Team) -> None:
     """One command makes a file that git ignores, which the next task's command and the suite read; a plan that lists
     such a file to be delivered is sent back once."""
-    line = "mkdir -p generated && python source.py > generated/table.txt"
-    team.plan("GENERATES", task("GENERATES", 1, ["source.py", "generated/by_hand.txt"]))
+    line = "mkdir -p generated && sed s/x/7/ source.txt > generated/table.txt"
+    team.plan("GENERATES", task("GENERATES", 1, ["source.txt", "generated/by_hand.txt"]))
     last = task("GENERATES", 2, ["generates.py"], "grep -q 7 generated/table.txt")
-    team.plan("GENERATES", task("GENERATES", 1, ["source.py"], line), last)
-    team.deliver("GENERATES", 1, {"source.py": "print(7)\n"})
+    team.plan("GENERATES", task("GENERATES", 1, ["source.txt"], line), last)
+    team.deliver("GENERATES", 1, {"source.txt": "x\n"})
     team.deliver(
         "GENERATES", 2, {"generates.py": "def value():\n    return int(open('generated/table.txt').read()) - 6\n"}
     )
@@ -120,8 +120,8 @@ def generates(team: Team) -> None:
 
 
 def test_what_git_ignores_is_committed_nowhere_and_made_again_wherever_it_is_read(played: Played) -> None:
-    assert played.status("GENERATES") == "done", played.story("GENERATES").findings
-    assert {"generates.py", "source.py"} <= {*played.tree("result")}
+    assert played.status("GENERATES") == "done", played.told_of("GENERATES", "answer_sent_back")
+    assert {"generates.py", "source.txt"} <= {*played.tree("result")}
     assert "generated/table.txt" not in {*played.tree("GENERATES"), *played.tree("result")}
     assert played.asked("GENERATES", "mike") == ["breakdown 1", "breakdown 2"]
 
