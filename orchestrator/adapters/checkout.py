@@ -72,9 +72,8 @@ class Checkout:
         above = os.fsencode(self.root) + b"/"  # git runs elsewhere
         stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
         index, fine = self._state / "index", (0, 1, 128)  # the last for a path behind a link, which nothing is said of
-        told = await self._mirror.git(
-            "check-ignore", "-z", "--stdin", stdin=stdin, index=index, work_tree=self.root, ok=fine
-        )
+        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")  # it takes no others; no path here has magic
+        told = await self._mirror.git(*argv, stdin=stdin, index=index, work_tree=self.root, ok=fine)
         return tuple(os.fsdecode(path.removeprefix(above)) for path in told.stdout.split(b"\0") if path)
 
     def _clear(self, tracked: dict[str, int]) -> None:

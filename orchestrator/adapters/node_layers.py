@@ -156,7 +156,8 @@ class NodeLayers:
         folders lead into each other, so that its scripts run in the layer itself.
         """
         kept = await asyncio.to_thread(_kept_builds, self._folder / _BUILDS, begun, group, node)
-        if kept and await asyncio.to_thread(_take_builds, kept):
+        taken = await asyncio.to_thread(_take_builds, kept)
+        if taken:
             return ""
         alone = manager != "pnpm"
         place = await asyncio.to_thread(_copied, begun, self._folder) if alone else begun
@@ -302,7 +303,7 @@ def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str
 
 def _take_builds(kept: Mapping[Path, Path]) -> bool:
     """Whether all were there."""
-    if not all(is_used(build) for build in kept.values()):
+    if not kept or not all(is_used(build) for build in kept.values()):
         return False
     for place, build in kept.items():
         remove_tree(place)

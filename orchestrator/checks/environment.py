@@ -66,7 +66,8 @@ _PROGRAM = re.compile(r"^E\s+FileNotFoundError: \[Errno 2\] No such file or dire
 _STARTED = re.compile(r"subprocess\.py:\d+: FileNotFoundError")
 _SPAWNED = re.compile(r"\bspawn ([\w.+-]+) ENOENT")
 _REFUSED = re.compile(
-    r"port (\d+) failed: Connection refused|Error 111 connecting to [^\s:]+:(\d+)|ECONNREFUSED [^\s]*?:(\d+)\b"
+    r"port (\d+) failed: (?:Connection refused|Permission denied)|Error 1(?:11|3) connecting to [^\s:]+:(\d+)"
+    r"|(?:ECONNREFUSED|connect EACCES) [^\s]*?:(\d+)\b"
     r"|Can't connect to MySQL server on '[^']+:?(\d*)"
 )
 _NO_NETWORK = re.compile(
@@ -290,7 +291,8 @@ def _closed(text: str) -> Finding | None:
     return major(
         "environment.closed",
         f"the sandbox keeps tests from what they want to reach: {_line(text, found)}",
-        fix="say in the story that its tests must do without it, then `replan`; sandbox.readable opens further paths",
+        fix="say in the story that its tests must do without it, then `replan`; sandbox.readable opens further paths, "
+        "environment.services the ports of what you started",
     )
 
 

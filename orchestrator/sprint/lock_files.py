@@ -12,7 +12,7 @@ _MOST_READ = 500
 
 async def follow_locks(stage: Stage, delivery: Delivery, own: Sequence[str]) -> LockFiles:
     """The lock files of the branch, and those among the task's `own` files, as the delivery's manifests want them."""
-    changed = {change.path: change.content for change in delivery.files if is_read(change.path)}
+    changed: dict[str, str] = {change.path: change.content for change in delivery.files if is_read(change.path)}
     if not changed:
         return LockFiles()
 

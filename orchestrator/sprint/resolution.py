@@ -233,7 +233,7 @@ class Resolution:
         """Lock files in conflict are made again of what the manifests have become."""
         files = delivery.files
         if self._locks:
-            texts = {change.path: change.content for change in files}
+            texts: dict[str, str] = {change.path: change.content for change in files}
             made = await merged_locks(self._stage, self._sides.tree, self._sides.onto, texts, self._locks)
             self._progress.note_findings([lock_left(told, task.task_id) for told in made.told])
             self._progress.locks |= {change.path: change.content for change in made.files}

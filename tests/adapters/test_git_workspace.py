@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
+from orchestrator.adapters.checkout import commands_for
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.repository import open_repository
 from orchestrator.errors import RepositoryError, WorkspaceError
@@ -431,6 +432,33 @@ async def deliver(workspace: GitWorkspace, story: str) -> None:
     await workspace.open(story)
     await workspace.commit(story, [change(f"{story}.txt", story)], note("1", story))
     assert (await workspace.merge(story, note("m" + story, story), agree)).merged
+
+
+async def test_commands_that_make_what_git_ignores_are_told_of_each_tree_that_has_their_commit(
+    workspace: GitWorkspace,
+) -> None:
+    seen = list[tuple[str, ...]]()
+
+    async def look(folder: Path) -> str:
+        seen.append(commands_for(folder))
+        return ""
+
+    for story in ("A", "B"):
+        await workspace.open(story)
+    await workspace.commit("A", [change(".gitignore", "made/\n")], note("A/1"))
+    recorded = note("A/2").model_copy(update={"commands": ("mkdir made\necho 'x' > made/x",)})
+    made = await workspace.commit("A", [], recorded)
+    assert made == await workspace.head("A"), "there is a commit, of the same files"
+    await workspace.reset("A")
+    assert await workspace.ignored("A", ["made/x", "made", ".gitignore", "src/made.py"]) == ("made/x",)
+    assert await workspace.ignored("B", ["made/x"]) == ()
+    assert commands_for(workspace.root("A")) == recorded.commands
+    assert commands_for(workspace.root("B")) == ()
+    await workspace.base_tree(look)
+    assert (await workspace.merge("A", note("A/3"), look)).merged
+    await workspace.result_tree(look)
+    await workspace.open("C")
+    assert [*seen, commands_for(workspace.root("C"))] == [(), *[recorded.commands] * 3]
 
 
 async def test_push_creates_and_fast_forwards(workspace: GitWorkspace, repo: Path) -> None:

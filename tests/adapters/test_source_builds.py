@@ -118,9 +118,8 @@ async def test_one_that_cannot_be_built_is_left_out_with_its_reason(layers: Pyth
 async def test_a_hostile_build_gets_nothing(tier: Tier, tmp_path: Path) -> None:
     place = 'archive.writestr("_itself.pth"'
     backend = HOSTILE + OWN.replace(place, f'archive.writestr("itself_told.json", report)\n        {place}')
-    places = {name: tmp_path / name for name in ("outside", "links", "root", "layers/other")}
-    for place in places.values():
-        place.mkdir(parents=True)
+    for name in ("outside", "links", "root", "layers/other"):
+        (tmp_path / name).mkdir(parents=True)
     (tmp_path / ".netrc").write_text("password")
     (tmp_path / "root" / "secret.py").write_text("x")
     wheel(tmp_path / "links", "tiny", "1.0", "")

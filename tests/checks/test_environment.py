@@ -34,6 +34,8 @@ SAID = {
     "E   importlib.metadata.PackageNotFoundError: No package metadata was found for tidebook",
 }
 MORE = {
+    # Landlock's word for a port that is not open.
+    "no_service ": 'psycopg.OperationalError: connection to server at "127.0.0.1", port 5432 failed: Permission denied',
     "no_program": "Error: spawn convert ENOENT\n"
     "    at ChildProcess._handle.onexit (node:internal/child_process:286:19)",
     "no_service": "Error: connect ECONNREFUSED 127.0.0.1:27017\n    at TCPConnectWrap.afterConnect (node:net:1595:16)",
