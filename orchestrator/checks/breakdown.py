@@ -112,8 +112,10 @@ def _assemble(
 
 def ignored_files(breakdown: Breakdown, ignored: Collection[str], *, told: bool) -> list[Finding]:
     """Files of the plan that git ignores; those that no command of their task makes are major until it was told."""
-    fix = "Let command_to_run make it, which is then run again wherever it is needed; or take it off the list; or list "
-    fix += ".gitignore too, and say how it changes."
+    fix = (
+        "Let command_to_run make it, which is then run again wherever it is needed; or take it off the list; or list "
+        ".gitignore too, and say how it changes."
+    )
     findings = []
     for task in breakdown.tasks:
         for path in sorted({*task.files_to_create} & {*ignored}):
