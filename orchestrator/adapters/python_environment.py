@@ -34,6 +34,8 @@ from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
 
+_DEEPEST = 5
+"""How often manifests are read again with what builds told: a workspace's members may name others there."""
 _KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
 
 
@@ -131,28 +133,29 @@ class PythonEnvironments:
             return NotInstalled(problem=str(error))
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
-        wanted, projects = await asyncio.to_thread(gather_all, root, part, facts.below(part), self._chosen)
-        version, scripts = facts.version, self._scripts(facts)
-        if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
-            return _refused(refusals)
-        python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-        wanted = wanted.model_copy(update={"python": python})
-        build, layer = self._built(root, place, projects, version, python), None
-        systems = [one.system for one in projects if one.system is not None]
-        if any(one.dynamic for one in systems) or not (wanted.lines or wanted.python or systems):
-            built = await build
-        else:  # at once: none needs the other
-            built, layer = await _both(build, self._layers.ensure(wanted, scripts))
-        wheels = [one.wheel for one in built if one.wheel is not None]
+        scripts, told = self._scripts(facts), dict[str, tuple[str, ...]]()
+        for _ in range(_DEEPEST):
+            setups = facts.below(part)
+            wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen, told)
+            if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
+                return _refused(refusals)
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            wanted = wanted.model_copy(update={"python": python})
+            build, layer = self._built(root, place, projects, facts.version, python), None
+            systems = [one.system for one in projects if one.system is not None]
+            if not any(one.dynamic for one in systems) and (wanted.lines or wanted.python or systems):
+                built, layer = await _both(build, self._layers.ensure(wanted, scripts))  # at once: none needs the other
+                break
+            built, known = await build, told
+            told = {folder: one.requires for folder, one in built.items() if one.requires}
+            if told == known:
+                break
+        wheels = [one.wheel for one in built.values() if one.wheel is not None]
         if not wanted.lines and not wheels and python is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
-        requires = [line for one in built for line in one.requires]
-        if refusals := tuple(refused_packages(_names(requires), self._packages)):
-            return _refused(refusals)
         if layer is None:
-            lines = tuple(dict.fromkeys([*wanted.lines, *requires]))
             own = tuple(dict.fromkeys([*wanted.without, *(wheel.name.partition("-")[0] for wheel in wheels)]))
-            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}), scripts)
+            layer = await self._layers.ensure(wanted.model_copy(update={"without": own}), scripts)
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
@@ -175,21 +178,22 @@ class PythonEnvironments:
 
     async def _built(
         self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
-    ) -> list[Built]:
-        """One after the other: a build makes files in the tree."""
-        found = []
+    ) -> dict[str, Built]:
+        """By folder. One after the other: a build makes files in the tree."""
+        found = {}
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
                 built = self._project.built(
                     root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
                 )
-                found.append(await built)
+                found[one.folder] = await built
         return found
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built], access: Access) -> str:
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:
         """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
-        tag, wheels = " ".join(one.tag for one in built), [str(one.wheel) for one in built if one.wheel is not None]
+        tag = " ".join(one.tag for one in built.values())
+        wheels = [str(one.wheel) for one in built.values() if one.wheel is not None]
         if not await asyncio.to_thread(is_joined, venv, layer, tag):
             await asyncio.to_thread(join, venv, layer)
             if wheels:
@@ -203,8 +207,8 @@ class PythonEnvironments:
 
 
 async def _both(
-    build: Awaitable[list[Built]], packages: Awaitable[Path | NotInstalled]
-) -> tuple[list[Built], Path | NotInstalled]:
+    build: Awaitable[dict[str, Built]], packages: Awaitable[Path | NotInstalled]
+) -> tuple[dict[str, Built], Path | NotInstalled]:
     """What both give, at once. Where one raises, the other is not left at work."""
     built, layer = await asyncio.gather(build, packages, return_exceptions=True)
     if isinstance(built, BaseException):
@@ -214,9 +218,9 @@ async def _both(
     return built, layer
 
 
-def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
+def _note(wanted: Requirements, built: Mapping[str, Built], layer: Path | None = None) -> str:
     """Blocks."""
-    told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
+    told = [f"the project itself could not be built: {one.problem}" for one in built.values() if one.problem]
     if wanted.python is not None:
         told.append(f"run with {wanted.python.program}, as the project or environment.python asks")
     elif not our_interpreter().fits(wanted.requires_python):

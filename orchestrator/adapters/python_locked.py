@@ -34,7 +34,10 @@ def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
 
 
 def _constraints(package: str, versions: Mapping[str, list[str]]) -> Iterator[str]:
-    """None where it is not said which of several versions is meant when."""
+    """None where it is not said which of several versions is meant when, as in a lock of groups that conflict."""
+    told = [one for markers in versions.values() for one in markers]
+    if len({*told}) < len(told):
+        return
     for version, markers in sorted(versions.items()):
         if len(versions) == 1:
             yield f"{package}=={version}"

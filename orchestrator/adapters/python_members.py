@@ -2,7 +2,7 @@
 
 import functools
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from posixpath import normpath
@@ -32,13 +32,14 @@ class LocalProject(NamedTuple):
 
 
 def gather_all(
-    root: Path, folder: str, setups: Mapping[str, str], chosen: Chosen
+    root: Path, folder: str, setups: Mapping[str, str], chosen: Chosen, built: Mapping[str, Sequence[str]] = {}
 ) -> tuple[Requirements, list[LocalProject]]:
     """What the project in `folder` of the repository at `root` needs; it and all projects that it is installed with.
 
-    Of those only what they need at run time counts. Without a lock file of its own the repository's counts.
+    Of those only what they need at run time counts. Without a lock file of its own the repository's counts. `built` is
+    what builds told that their projects need, by folder.
     """
-    wanted = _read(root / folder, setups, chosen)
+    wanted = _read(root / folder, setups, chosen, built.get(folder, ()))
     found, missing, waiting = {folder: wanted}, list[str](), [(folder, one) for one in wanted.members]
     while waiting:
         base, member = waiting.pop(0)
@@ -47,7 +48,8 @@ def gather_all(
             missing.append(left_out(member.told))
         elif place not in found:
             files = [name for name in root_files(root / place) if name in _MANIFESTS]
-            found[place] = gather(files, functools.partial(read_text, root / place), {}, Chosen(member.extras, ()))
+            read, only = functools.partial(read_text, root / place), Chosen(member.extras, ())
+            found[place] = gather(files, read, {}, only, built.get(place, ()))
             waiting += [(place, one) for one in found[place].members]
     projects = [LocalProject(place, one.extras, build_system(root / place)) for place, one in found.items()]
     all_of, packages = list(found.values()), {one.folder for one in projects if one.system is not None}
@@ -61,9 +63,9 @@ def gather_all(
     return wanted.model_copy(update=update), projects
 
 
-def _read(root: Path, setups: Mapping[str, str], chosen: Chosen) -> Requirements:
+def _read(root: Path, setups: Mapping[str, str], chosen: Chosen, built: Sequence[str]) -> Requirements:
     below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
-    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen)
+    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen, built)
 
 
 def _place(root: Path, base: str, member: Member) -> str | None:

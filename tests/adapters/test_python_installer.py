@@ -136,6 +136,32 @@ async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested
     assert not (packages / "tiny").exists()
 
 
+async def test_what_development_asks_for_is_left_aside_where_it_does_not_go_together(tmp_path: Path) -> None:
+    for name, version, needs in (("tiny", "1.0", ""), ("tiny", "2.0", ""), ("other", "1.0", "tiny<2")):
+        wheel(tmp_path, name, version, "", needs=needs)
+    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
+    layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
+    wanted = Requirements(lines=("tiny>1", "other", "absent"), besides=("other", "absent"), runner=False)
+    found = await layers.ensure(wanted)
+    assert isinstance(found, Path)
+    [note] = await asyncio.to_thread(notes_on, found)
+    assert note.startswith("the requirements for development were left aside")
+    refused = await layers.ensure(Requirements(lines=("tiny>1", "other"), runner=False))
+    assert isinstance(refused, NotInstalled), "what the project itself needs is never left aside"
+
+
+def test_layers_differ_by_where_packages_come_from_and_not_by_who_asks(tmp_path: Path) -> None:
+    def sources(index: str, **more: str) -> str:
+        return Installer({"PIP_INDEX_URL": index, "HOME": str(tmp_path), **more}, {}, None).sources()
+
+    own = sources("https://me:secret@own.example/simple")
+    assert own == sources("https://you:other@own.example/simple", PIP_PROXY="http://proxy.example:3128")
+    assert "secret" not in own
+    assert own != sources("https://other.example/simple")
+    assert own != sources("https://own.example/simple", PIP_EXTRA_INDEX_URL="https://other.example/simple")
+
+
 @pytest.mark.parametrize("answer", ["away", "gone"])
 async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_not_fit(
     answer: str, tmp_path: Path
@@ -160,5 +186,5 @@ async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_no
     else:
         assert isinstance(found, Path)
         [note] = await asyncio.to_thread(notes_on, found)
-        assert note.startswith("the versions of the lock file were left aside: ")
+        assert note.startswith("the versions of the lock file were left aside")
         assert "tiny==2.0" in note

@@ -29,9 +29,10 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
     )
     assert found.refusals == ()
     assert found.lines == (
-        *("six==1.16    --hash=sha256:00    --hash=sha256:11", "requests[socks]>= 2 ; python_version > '3'"),
-        *("attrs", "--pre"),
+        *("requests[socks]>= 2 ; python_version > '3'", "attrs", "--pre"),
+        "six==1.16    --hash=sha256:00    --hash=sha256:11",
     )
+    assert found.besides == found.lines[-1:]
     assert found.constraints == ("attrs<99", "attrs")
 
 
