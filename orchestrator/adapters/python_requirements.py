@@ -30,6 +30,9 @@ FOLDERS = ("requirements", *_TEST_FOLDERS)
 """Besides the root, where files of requirements for tests lie."""
 _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
 """Packages are never built here, so nothing may ask for that."""
+_PASSED_OVER = re.compile(r"^(--extra-index-url|-f|--find-links|--trusted-host|--no-binary|--use-feature)[= ]")
+"""Options that only add to where packages come from, or say how they are built: without them, they come from where
+people's settings say. `--index-url` and `--no-index` say that nothing comes from there."""
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
 """The project itself, which is installed anyway: `-e .`, `.[test]`."""
@@ -268,7 +271,11 @@ class _Collector:
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
-            elif index is None or not is_usual(index["where"]):  # pip-compile writes the usual one down
+            elif index is not None and is_usual(index["where"]):
+                pass  # pip-compile writes the usual one down
+            elif _PASSED_OVER.match(line):
+                self.left_out.append(left_out(f"{name}: `{line[:200]}`"))
+            else:
                 self.refuse(name, f"the option `{line[:200]}` is not allowed")
         else:
             self.require(name, line, constraint)

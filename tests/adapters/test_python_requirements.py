@@ -39,8 +39,7 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
 @pytest.mark.parametrize(
     "line",
     [
-        *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
-        *("--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
+        *("--index-url https://evil", "-i https://evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
         *("-r /etc/passwd", "-c https://evil/c.txt", "-r requirements.in", "x --g-option=y", "${TOKEN}", "x; rm -rf /"),
     ],
 )
@@ -53,7 +52,10 @@ def test_everything_but_plain_requirements_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["git+https://example.org/x@main", "-e https://example.org/x", "x @ https://example.org/x.whl", "-e /abs/x"],
+    [
+        *("git+https://example.org/x@main", "-e https://example.org/x", "x @ https://example.org/x.whl", "-e /abs/x"),
+        *("--extra-index-url=https://download.example.org/whl/cpu", "--find-links /x", "-f /x", "--no-binary lxml"),
+    ],
 )
 def test_what_comes_from_an_address_is_left_out_and_told(line: str) -> None:
     found = of({"requirements.txt": f"six\n{line}\nattrs\n"})
