@@ -12,9 +12,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.interpreters import Interpreter
-from orchestrator.adapters.poetry_requirements import specifier
-from orchestrator.adapters.python_locked import locked_versions
-from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
+from orchestrator.adapters.python_manifests import (
+    Declared,
+    locked_versions,
+    logical_lines,
+    read_pyproject,
+    read_setup_cfg,
+    specifier,
+)
 from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
 from orchestrator.adapters.python_test_setups import EVERY, Asked, asked_by_pipelines, asked_by_tools
 from orchestrator.domain.base import Value

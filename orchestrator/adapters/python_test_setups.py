@@ -157,7 +157,8 @@ def _hatch(data: Mapping[str, Any]) -> Asked:
 
 def _pyproject(text: str) -> Asked:
     tool = tomllib.loads(text).get("tool", {})
-    return _tox_toml(tool.get("tox", {})) + _hatch(tool.get("hatch", {}))
+    usual = Asked(groups=tuple(_texts(tool.get("uv", {}).get("default-groups"))))  # what `uv sync` installs
+    return usual + _tox_toml(tool.get("tox", {})) + _hatch(tool.get("hatch", {}))
 
 
 def _noxfile(text: str) -> Asked:

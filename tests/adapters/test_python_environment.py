@@ -141,10 +141,10 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = []\n")
     own = await environments.ensure(tmp_path, "US-1")
     assert (own.python, own.own, own.problem) == (Path(sys.executable), True, None)
-    (tmp_path / "requirements.txt").write_text("-f ../other\n")
+    (tmp_path / "requirements.txt").write_text("--no-index\n")
     refused = await environments.ensure(tmp_path, "US-1")
     assert refused.python is None
-    assert "-f ../other" in (refused.problem or "")
+    assert "--no-index" in (refused.problem or "")
     assert not (tmp_path / "environments").exists()
     for key in ("..", ".", "a/b", ""):
         with pytest.raises(ValueError, match="cannot name"):

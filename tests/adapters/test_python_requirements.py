@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from orchestrator.adapters.poetry_requirements import specifier
+from orchestrator.adapters.python_manifests import specifier
 from orchestrator.adapters.python_requirements import Chosen, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.file_kinds import is_manifest
@@ -116,6 +116,26 @@ CLICK = (
     "click==8.1.8 ; (python_full_version < '3.10')",
     "click==8.3.0 ; (python_full_version >= '3.10') or (sys_platform == 'win32')",
 )
+POETRY = """
+[[package]]
+name = "click"
+version = "8"
+markers = {main = "python_version < '3.11'", dev = "python_version < '3.11'"}
+[[package]]
+name = "click"
+version = "9"
+markers = "python_version >= '3.11'"
+"""
+CONFLICTING = """
+[[package]]
+name = "trustme"
+version = "0.9.0"
+resolution-markers = ["python_full_version >= '3.13'", "python_full_version < '3.11'"]
+[[package]]
+name = "trustme"
+version = "1.2.1"
+resolution-markers = ["python_full_version >= '3.13'"]
+"""
 PIPENV = '{"default": {"six": {"version": "==1.16.0"}, "x": {"git": "x"}}, "develop": {"attrs": {"version": "*"}}}'
 
 
@@ -129,6 +149,8 @@ PIPENV = '{"default": {"six": {"version": "==1.16.0"}, "x": {"git": "x"}}, "deve
             ("six==1.16.0",),
         ),
         ("pylock.toml", "[[packages]]\nname='six'\nversion='1'\n[[packages]]\nname='x'\nvcs={}", ("six==1",)),
+        ("poetry.lock", POETRY, ("click==8 ; (python_version < '3.11')", "click==9 ; (python_version >= '3.11')")),
+        ("uv.lock", CONFLICTING, ()),
         ("Pipfile.lock", PIPENV, ("six==1.16.0",)),
         *(("pdm.lock", text, ()) for text in ("[[", "package = 3", "[[package]]\nname = 3", "")),
     ],

@@ -171,6 +171,9 @@ def test_what_tox_runs_and_what_hatch_has_by_itself() -> None:
     assert lines(manifest, {"tox.ini": tox}) == {"aiohttp", "pytest"}
     found = lines(manifest, {"hatch.toml": "[envs.hatch-test]\nextra-dependencies = ['trustme']\n"})
     assert {"pytest", "pytest-mock", "trustme"} <= found
+    uv = {"pyproject.toml": "[tool.uv]\ndefault-groups = ['dev', 'docs']\n"}
+    held = {"pyproject.toml": f"{uv['pyproject.toml']}[dependency-groups]\ndev = ['responses']\ndocs = ['markdown']\n"}
+    assert lines(held, uv) == {"responses", "markdown"}
     own = {"hatch.toml": "[envs.hatch-test]\ndependencies = ['pytest']\n"}
     assert lines(manifest, own) == {"pytest"}
 
