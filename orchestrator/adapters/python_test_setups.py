@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from orchestrator.adapters.python_manifests import logical_lines
-from orchestrator.adapters.python_test_names import Purpose, for_tests, is_tool, purpose
+from orchestrator.adapters.python_test_names import Purpose, for_tests, is_tool, package_of, purpose
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})
@@ -36,7 +36,8 @@ _UV_RUN = ("--with", "--extra", "--group")
 _MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile")
 _SETTING_UP = frozenset({"install", "setup", "develop", "dev", "bootstrap", "init", "sync", "deps", "requirements"})
 """Words in the names of targets that install what tests need."""
-_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv", "poetry", "pdm", "hatch", "pipenv"})
+_MANAGERS = frozenset({"poetry", "pdm", "hatch", "pipenv"})
+_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv"}) | _MANAGERS
 ERRORS = (
     ValueError,
     TypeError,
@@ -68,12 +69,13 @@ class Asked:
 
 
 def asked_by_tools(texts: Mapping[str, str]) -> Asked:
-    """What tox, nox and hatch install for tests; `texts` by path in the project."""
+    """What tox, nox and hatch install for tests, less what installs it; `texts` by path in the project."""
     found = Asked()
     for name, read in _READERS.items():
         if name in texts:
             found += _understood(read, texts[name])
-    return found
+    lines = tuple(line for line in found.lines if package_of(line) not in _MANAGERS)
+    return Asked(lines, found.extras, found.groups)
 
 
 def asked_by_pipelines(texts: Mapping[str, str]) -> Asked:
