@@ -167,7 +167,7 @@ slow = ["pandas"]
 
 def test_what_tox_runs_and_what_hatch_has_by_itself() -> None:
     manifest = {"pyproject.toml": "[project]\nname = 'x'\n[project.optional-dependencies]\nd = ['aiohttp']\n"}
-    tox = "[testenv]\nskip_install = true\ndeps = poetry\ncommands =\n    pip install -e .[d] pytest\n    pytest {posargs}\n"
+    tox = "[testenv]\ndeps = poetry\ncommands =\n    pip install -e .[d] pytest\n    pytest {posargs}\n"
     assert lines(manifest, {"tox.ini": tox}) == {"aiohttp", "pytest"}
     found = lines(manifest, {"hatch.toml": "[envs.hatch-test]\nextra-dependencies = ['trustme']\n"})
     assert {"pytest", "pytest-mock", "trustme"} <= found
