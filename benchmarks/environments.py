@@ -21,10 +21,9 @@ from benchmarks.measure import Figure, Result, folder_mb
 from orchestrator.adapters.base_commit import BaseCommit
 from orchestrator.adapters.command_runner import LimitedCommandRunner
 from orchestrator.adapters.git import IDENTITY
-from orchestrator.adapters.pytest_runner import pytest_argv
+from orchestrator.adapters.pytest_runner import Part, pytest_argv
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
 from orchestrator.adapters.python_installer import Installer, uv_program
-from orchestrator.adapters.python_parts import Part
 from orchestrator.adapters.sandbox.choose import available
 from orchestrator.settings.model import CommandSettings, SandboxSettings
 

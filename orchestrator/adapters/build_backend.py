@@ -14,6 +14,8 @@ import sys
 def main() -> None:
     """Build, unless more is required for it. Ends with a traceback where the backend cannot."""
     named, path, installed, folder = sys.argv[1:]
+    # maturin, meson and scikit-build call programs that came with what they require.
+    os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     sys.path[:0] = [os.path.join(os.getcwd(), entry) for entry in json.loads(path)]
     module, _, inner = named.partition(":")
     backend = functools.reduce(getattr, filter(None, inner.split(".")), importlib.import_module(module))

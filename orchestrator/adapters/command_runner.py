@@ -17,6 +17,7 @@ from orchestrator.adapters.fetch.network import FetchNetwork
 from orchestrator.adapters.launched import MARK, Ended, Launch, run_launched
 from orchestrator.adapters.leftovers import leftovers, named
 from orchestrator.adapters.sandbox.disk import DiskWatch
+from orchestrator.adapters.sandbox.places import rust_toolchains
 from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox, Sandbox
 from orchestrator.adapters.services import Services
 from orchestrator.domain.sandbox import Access
@@ -113,6 +114,8 @@ class LimitedCommandRunner:
             "GIT_TERMINAL_PROMPT": "0",
             # Keeps git in the command from finding a repository that happens to lie around the tree.
             "GIT_CEILING_DIRECTORIES": str(cwd.absolute().parent),
+            # Else `cargo` looks for them in HOME.
+            "RUSTUP_HOME": str(rust_toolchains()),
             **extra,
             MARK: uuid.uuid4().hex,
         }

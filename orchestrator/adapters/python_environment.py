@@ -2,11 +2,16 @@
 
 import asyncio
 import errno
+import functools
 import os
 import re
 import sys
-from collections.abc import Awaitable, Mapping, Sequence
-from pathlib import Path
+import tomllib
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from typing import Any, NamedTuple
 
 from packaging.utils import canonicalize_name
 
@@ -22,10 +27,19 @@ from orchestrator.adapters.interpreters import (
 from orchestrator.adapters.package_rules import refused_packages
 from orchestrator.adapters.python_installer import Installer
 from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, not_built, notes_on
-from orchestrator.adapters.python_members import LocalProject, gather_all
-from orchestrator.adapters.python_project import Built, PythonProject
-from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
+from orchestrator.adapters.python_manifests import locked_versions
+from orchestrator.adapters.python_project import BuildSystem, Built, PythonProject, build_system
+from orchestrator.adapters.python_requirements import (
+    FOLDERS,
+    Chosen,
+    Member,
+    Requirements,
+    gather,
+    left_out,
+    requirement_line,
+)
 from orchestrator.adapters.python_venv import is_joined, join, mark_joined
+from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
@@ -35,7 +49,23 @@ from orchestrator.ports import CommandRunner
 from orchestrator.settings.environment import EnvironmentSettings
 from orchestrator.settings.model import CommandSettings, SandboxSettings
 
+_DEEPEST = 5
+"""How often manifests are read again with what builds told: a workspace's members may name others there."""
 _KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
+_NONSENSE = (ValueError, TypeError, AttributeError, LookupError, NotImplementedError, RuntimeError, OSError)
+"""What manifests raise that say nonsense: no text where one must be, a path with a NUL, links in a circle."""
+
+
+class LocalProject(NamedTuple):
+    """A project that is installed from its folder."""
+
+    folder: str
+    """From the repository's root, "" for itself."""
+    extras: tuple[str, ...]
+    """That are asked for."""
+    system: BuildSystem | None
+    """None: it is no package, only what it needs is installed."""
 
 
 class EnvironmentResult(Value):
@@ -134,28 +164,29 @@ class PythonEnvironments:
             return NewPackages(refusal=str(error))
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
-        wanted, projects = await asyncio.to_thread(gather_all, root, part, facts.below(part), self._chosen)
-        version, scripts = facts.version, self._scripts(facts)
-        if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
-            return _refused(refusals)
-        python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-        wanted = wanted.model_copy(update={"python": python})
-        build, layer = self._built(root, place, projects, version, python), None
-        systems = [one.system for one in projects if one.system is not None]
-        if any(one.dynamic for one in systems) or not (wanted.lines or wanted.python or systems):
-            built = await build
-        else:  # at once: none needs the other
-            built, layer = await _both(build, self._layers.ensure(wanted, scripts))
-        wheels = [one.wheel for one in built if one.wheel is not None]
+        scripts, told = self._scripts(facts), dict[str, tuple[str, ...]]()
+        for _ in range(_DEEPEST):
+            setups = facts.below(part)
+            wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen, told)
+            if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
+                return _refused(refusals)
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            wanted = wanted.model_copy(update={"python": python})
+            build, layer = self._built(root, place, projects, facts.version, python), None
+            systems = [one.system for one in projects if one.system is not None]
+            if not any(one.dynamic for one in systems) and (wanted.lines or wanted.python or systems):
+                built, layer = await _both(build, self._layers.ensure(wanted, scripts))  # at once: none needs the other
+                break
+            built, known = await build, told
+            told = {folder: one.requires for folder, one in built.items() if one.requires}
+            if told == known:
+                break
+        wheels = [one.wheel for one in built.values() if one.wheel is not None]
         if not wanted.lines and not wheels and python is None:
             return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
-        requires = [line for one in built for line in one.requires]
-        if refusals := tuple(refused_packages(_names(requires), self._packages)):
-            return _refused(refusals)
         if layer is None:
-            lines = tuple(dict.fromkeys([*wanted.lines, *requires]))
             own = tuple(dict.fromkeys([*wanted.without, *(wheel.name.partition("-")[0] for wheel in wheels)]))
-            layer = await self._layers.ensure(wanted.model_copy(update={"lines": lines, "without": own}), scripts)
+            layer = await self._layers.ensure(wanted.model_copy(update={"without": own}), scripts)
         if isinstance(layer, NotInstalled):
             return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
         venv = place / "venv"
@@ -179,21 +210,22 @@ class PythonEnvironments:
 
     async def _built(
         self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
-    ) -> list[Built]:
-        """One after the other: a build makes files in the tree."""
-        found = []
+    ) -> dict[str, Built]:
+        """By folder. One after the other: a build makes files in the tree."""
+        found = {}
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
                 built = self._project.built(
                     root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
                 )
-                found.append(await built)
+                found[one.folder] = await built
         return found
 
-    async def _installed(self, place: Path, venv: Path, layer: Path, built: Sequence[Built], access: Access) -> str:
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:
         """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
-        tag, wheels = " ".join(one.tag for one in built), [str(one.wheel) for one in built if one.wheel is not None]
+        tag = " ".join(one.tag for one in built.values())
+        wheels = [str(one.wheel) for one in built.values() if one.wheel is not None]
         if not await asyncio.to_thread(is_joined, venv, layer, tag):
             await asyncio.to_thread(join, venv, layer)
             if wheels:
@@ -207,8 +239,8 @@ class PythonEnvironments:
 
 
 async def _both(
-    build: Awaitable[list[Built]], packages: Awaitable[Path | NotInstalled]
-) -> tuple[list[Built], Path | NotInstalled]:
+    build: Awaitable[dict[str, Built]], packages: Awaitable[Path | NotInstalled]
+) -> tuple[dict[str, Built], Path | NotInstalled]:
     """What both give, at once. Where one raises, the other is not left at work."""
     built, layer = await asyncio.gather(build, packages, return_exceptions=True)
     if isinstance(built, BaseException):
@@ -218,9 +250,9 @@ async def _both(
     return built, layer
 
 
-def _note(wanted: Requirements, built: Sequence[Built], layer: Path | None = None) -> str:
+def _note(wanted: Requirements, built: Mapping[str, Built], layer: Path | None = None) -> str:
     """Blocks."""
-    told = [f"the project itself could not be built: {one.problem}" for one in built if one.problem]
+    told = [f"the project itself could not be built: {one.problem}" for one in built.values() if one.problem]
     if wanted.python is not None:
         told.append(f"run with {wanted.python.program}, as the project or environment.python asks")
     elif not our_interpreter().fits(wanted.requires_python):
@@ -236,3 +268,78 @@ def _refused(refusals: Sequence[str]) -> EnvironmentResult:
 def _names(lines: Sequence[str]) -> tuple[str, ...]:
     """What is asked for; behind a name come extras, a version, a marker, hashes. Options name nothing."""
     return tuple(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in lines if line[:1] != "-")
+
+
+def gather_all(
+    root: Path, folder: str, setups: Mapping[str, str], chosen: Chosen, built: Mapping[str, Sequence[str]] = {}
+) -> tuple[Requirements, list[LocalProject]]:
+    """What the project in `folder` of the repository at `root` needs; it and all projects that it is installed with.
+
+    Of those only what they need at run time counts. Without a lock file of its own the repository's counts. `built` is
+    what builds told that their projects need, by folder.
+    """
+    wanted = _read(root / folder, setups, chosen, built.get(folder, ()))
+    found, missing, waiting = {folder: wanted}, list[str](), [(folder, one) for one in wanted.members]
+    while waiting:
+        base, member = waiting.pop(0)
+        place = _place(root, base, member)
+        if place is None:
+            missing.append(left_out(member.told))
+        elif place not in found:
+            files = [name for name in root_files(root / place) if name in _MANIFESTS]
+            read, only = functools.partial(read_text, root / place), Chosen(member.extras, ())
+            found[place] = gather(files, read, {}, only, built.get(place, ()))
+            waiting += [(place, one) for one in found[place].members]
+    projects = [LocalProject(place, one.extras, build_system(root / place)) for place, one in found.items()]
+    all_of, packages = list(found.values()), {one.folder for one in projects if one.system is not None}
+    update = {
+        "lines": tuple(dict.fromkeys(line for one in all_of for line in one.lines)),
+        "refusals": tuple(line for one in all_of for line in one.refusals),
+        "left_out": tuple(dict.fromkeys([*(line for one in all_of for line in one.left_out), *missing])),
+        "without": tuple(name for place, one in found.items() if place in packages for name in one.without),
+        "locked": wanted.locked or (locked_versions(functools.partial(read_text, root)) if folder else ()),
+    }
+    return wanted.model_copy(update=update), projects
+
+
+def _read(root: Path, setups: Mapping[str, str], chosen: Chosen, built: Sequence[str]) -> Requirements:
+    below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
+    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen, built)
+
+
+def _place(root: Path, base: str, member: Member) -> str | None:
+    """The folder of a project of the repository, "" for its root; None where there is no such project."""
+    with suppress(*_NONSENSE):
+        named = normpath(f"{base}/{member.folder}" if base else member.folder)
+        for place in (named,) if member.folder else _workspace(root, base):
+            if not (root / place).resolve().is_relative_to(root.resolve()):
+                continue
+            if (member.folder or _name(root / place) == member.name) and any(
+                name in _MANIFESTS for name in root_files(root / place)
+            ):
+                return "" if place == "." else place
+    return None
+
+
+def _workspace(root: Path, base: str) -> Iterator[str]:
+    """Folders of the nearest workspace (https://docs.astral.sh/uv/concepts/projects/workspaces/) around a project."""
+    for parent in (PurePosixPath(base), *PurePosixPath(base).parents):
+        workspace = _pyproject(root / parent).get("tool", {}).get("uv", {}).get("workspace")
+        if workspace is not None:
+            yield str(parent)
+            for pattern in map(normpath, workspace.get("members", ())):
+                # `**` would be looked for in packages too, and through links.
+                found = () if pattern.startswith(("/", "..")) or "**" in pattern else (root / parent).glob(pattern)
+                yield from (path.relative_to(root).as_posix() for path in sorted(found) if path.is_dir())
+            return
+
+
+def _name(folder: Path) -> str:
+    return canonicalize_name(str(_pyproject(folder).get("project", {}).get("name", "")))
+
+
+def _pyproject(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(folder, "pyproject.toml") or "")
+    except ValueError:
+        return {}

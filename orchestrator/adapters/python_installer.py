@@ -7,6 +7,7 @@ that decides what is fetched and has no like in uv is refused: the public index 
 import configparser
 import datetime
 import functools
+import json
 import os
 import re
 import sys
@@ -38,13 +39,16 @@ _ON = {"1", "true", "yes", "on"}
 _REFUSED = frozenset({"requirement", "editable", "no-deps", "platform", "python-version", "implementation", "abi"})
 """What changes which packages are installed."""
 
+_CHOOSES = re.compile(r"INDEX|FIND_LINKS|PRE(RELEASE)?$|NEWER|PRIOR|CONSTRAINT")
+"""Of variables that decide which packages are had."""
+
 
 class Installer:
     """Command lines that install packages into an environment; nothing of a package is run by them."""
 
     def __init__(self, variables: Mapping[str, str], handed_on: Mapping[str, str], registry: str | None) -> None:
         """`handed_on` are the variables that an installation gets as they are; `registry` replaces pip's index."""
-        self._variables, self._handed_on, self.registry = variables, handed_on, registry
+        self._variables, self._handed_on, self._registry = variables, handed_on, registry
 
     def install(self, python: Path, *what: str, offline: bool = False) -> list[str]:
         """Install `what` (requirements, `-r FILE`, files of wheels) for the interpreter of an environment."""
@@ -74,16 +78,24 @@ class Installer:
         """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
         return self._as_uv() if uv_program() is not None else self._as_pip()
 
+    def sources(self) -> str:
+        """Changes with where packages come from and which versions of them count, not with who asks or by which way.
+
+        Blocks; raises ConfigError as `environment`.
+        """
+        chosen = {name: value for name, value in self.environment().items() if _CHOOSES.search(name)}
+        return re.sub(r"//[^/@\s]*@", "//", json.dumps(chosen, sort_keys=True))
+
     def for_commands(self) -> dict[str, str]:
         """Variables for commands of people, who may call either. Blocks; raises ConfigError as `environment`."""
         return {**self._as_pip(), **self._as_uv()}
 
     def _as_uv(self) -> dict[str, str]:
-        registry = {} if self.registry is None else {"UV_DEFAULT_INDEX": self.registry}
+        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
         return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def _as_pip(self) -> dict[str, str]:
-        registry = {} if self.registry is None else {"PIP_INDEX_URL": self.registry}
+        registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
         return {**_as_pip(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def alone(self) -> dict[str, str]:

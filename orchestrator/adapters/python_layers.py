@@ -13,7 +13,7 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from orchestrator.adapters.install_scripts import NOTHING, YOUNGEST_DAYS, Instal
 from orchestrator.adapters.kept_folders import begin, is_used, put
 from orchestrator.adapters.python_installer import Installer, options_of, uv_program
 from orchestrator.adapters.python_requirements import Requirements
+from orchestrator.adapters.python_test_names import package_of
 from orchestrator.adapters.python_venv import make_venv, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.project_environment import LEFT_OUT, NewPackages
@@ -40,7 +41,12 @@ _LOCKED = "locked.txt"
 _LEFT_OUT = "left_out.txt"
 _NO_WHEELS = "no_wheels.txt"
 _NOT_BUILT = "not_built.txt"
-_LEFT_ASIDE = "lock_left_aside.txt"
+_WANTED = "requirements.txt"
+_ASIDE = ".aside"
+"""Behind the name of a list, for what was taken out of it and why."""
+_UNSOLVED_END = "\n\n"
+_MOST_ROUNDS = 4
+"""In which single lines are taken out of a list; an index that lacks many versions of a lock has each round fetch."""
 _UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
 _UNSOLVED = re.compile(r"No solution found|ResolutionImpossible|No matching distribution found")
 """What uv and pip say where versions do not go together. Whatever else happened says nothing about a lock file."""
@@ -76,7 +82,7 @@ class PythonLayers:
 
         Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
-        digest = await asyncio.to_thread(_digest, wanted, self._installer.registry, scripts)
+        digest = await asyncio.to_thread(_digest, wanted, self._installer, scripts)
         layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
         async with self._locks.setdefault(digest, asyncio.Lock()):
             for found in (layer, incomplete):
@@ -151,7 +157,7 @@ class PythonLayers:
                     begun / _NOT_BUILT,
                     f"`{broken[1]}` {LEFT_OUT}: it could not be built: {fetched.output[-_TOLD:]}\n",
                 )
-            elif not await asyncio.to_thread(_does_without, begun, fetched.output):
+            elif not await asyncio.to_thread(_does_without, begun, fetched.output, wanted):
                 return fetched, [*built, *failed]
 
     async def _fill(
@@ -196,15 +202,16 @@ class PythonLayers:
 def _listed(begun: Path, wanted: Requirements) -> list[str]:
     """What is wanted, for a command line."""
     _, options = options_of(wanted.lines)
-    return [*options, "-r", str(begun / "requirements.txt")]
+    return [*options, "-r", str(begun / _WANTED)]
 
 
 def notes_on(layer: Path) -> list[str]:
     """What of the packages is not as it was asked for, and why. Blocks."""
     notes = []
-    with suppress(OSError):
-        aside = (layer / _LEFT_ASIDE).read_text(encoding="utf-8")
-        notes.append(f"the versions of the lock file were left aside: {aside}")
+    for name, what in ((_LOCKED, "versions of the lock file"), (_WANTED, "requirements for development")):
+        with suppress(OSError):
+            aside = (layer / name).with_suffix(_ASIDE).read_text(encoding="utf-8").strip()
+            notes.append(f"the {what} were left aside, where they do not go together with the others: {aside}")
     if failed := not_built(layer):
         notes.append(failed)
     may_not = "no ready-made package (wheel) for this machine, and environment.install_scripts does not let it be built"
@@ -225,22 +232,46 @@ def _unbuilt(layer: Path) -> list[str]:
     return []
 
 
-def _does_without(begun: Path, told: str) -> bool:
+def _does_without(begun: Path, told: str, wanted: Requirements) -> bool:
     """Whether what an installer says can be mended by taking something away, which is then done."""
-    unbuilt, locked = _UNBUILT.search(told), (begun / _LOCKED).read_text(encoding="utf-8").splitlines()
-    kept = [line for line in locked if unbuilt and not re.match(rf"{re.escape(unbuilt[1])}\b(?![-.])", line)]
-    if unbuilt is not None and len(kept) == len(locked):
-        if unbuilt[1] in _unbuilt(begun):
-            return False
-        _append(begun / _NO_WHEELS, f"{unbuilt[1]}\n")
-        _append(begun / _LEFT_OUT, _never(unbuilt[1]))
-    elif locked and (unbuilt is not None or _UNSOLVED.search(told)):
-        (begun / _LOCKED).write_text("".join(f"{line}\n" for line in kept), encoding="utf-8")
-        if unbuilt is None:
-            (begun / _LEFT_ASIDE).write_text(told[-_TOLD:], encoding="utf-8")
-    else:
+    unbuilt = _UNBUILT.search(told)
+    if unbuilt is None:
+        return bool(_UNSOLVED.search(told)) and (
+            _leave_aside(begun / _LOCKED, _read_lines(begun / _LOCKED), told)
+            or _leave_aside(begun / _WANTED, wanted.besides, told)
+        )
+    locked = _read_lines(begun / _LOCKED)
+    kept = [line for line in locked if not re.match(rf"{re.escape(unbuilt[1])}\b(?![-.])", line)]
+    if len(kept) < len(locked):
+        _write_lines(begun / _LOCKED, kept)
+        return True
+    if unbuilt[1] in _unbuilt(begun):
         return False
+    _append(begun / _NO_WHEELS, f"{unbuilt[1]}\n")
+    _append(begun / _LEFT_OUT, f"{_never(unbuilt[1])}\n")
     return True
+
+
+def _leave_aside(path: Path, which: Collection[str], told: str) -> bool:
+    """Take out of a file those lines of `which` that an installer names as in each other's way, else, or where it has
+    said so often enough, all of them; whether there was any."""
+    lines, aside = _read_lines(path), path.with_suffix(_ASIDE)
+    there = [line for line in lines if line in {*which}]
+    named = [line for line in there if re.search(rf"(?<![\w.-]){re.escape(package_of(line))}(?![\w-])", told, re.I)]
+    rounds = aside.read_text(encoding="utf-8").count(_UNSOLVED_END) if aside.exists() else 0
+    gone = {*(named if rounds < _MOST_ROUNDS else there)} or {*there}
+    if gone:
+        _write_lines(path, [line for line in lines if line not in gone])
+        _append(aside, f"{', '.join(sorted(gone))}: {told[-_TOLD:].strip()}{_UNSOLVED_END}")
+    return bool(gone)
+
+
+def _read_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 def _append(path: Path, text: str) -> None:
@@ -249,7 +280,7 @@ def _append(path: Path, text: str) -> None:
 
 
 def _never(name: str) -> str:
-    return f"{name} ; python_version < '0'\n"
+    return f"{name} ; python_version < '0'"
 
 
 def _names_pytest(wanted: Requirements) -> bool:
@@ -263,7 +294,7 @@ def _own_pytest() -> str:
     return f"{_PYTEST}=={importlib.metadata.version(_PYTEST)}"
 
 
-def _digest(wanted: Requirements, registry: str | None, scripts: InstallScripts) -> str:
+def _digest(wanted: Requirements, installer: Installer, scripts: InstallScripts) -> str:
     """Changes with the requirements, the interpreter, the test runner that is added, what installs them from where."""
     asked = wanted.model_dump(mode="json", exclude={"extras", "left_out", "members", "requires_python"})
     content = [
@@ -274,7 +305,7 @@ def _digest(wanted: Requirements, registry: str | None, scripts: InstallScripts)
         os.path.realpath(sys.executable),
         _own_pytest(),
         uv_program() is None,
-        registry,
+        installer.sources(),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -282,11 +313,10 @@ def _digest(wanted: Requirements, registry: str | None, scripts: InstallScripts)
 def _prepare(begun: Path, wanted: Requirements) -> None:
     """An environment, and our own copy of what to install: the tree may change meanwhile."""
     plain, _ = options_of(wanted.lines)
-    (begun / "requirements.txt").write_text("\n".join(plain) + "\n", encoding="utf-8")
-    limits = [_constraint(line) for line in wanted.constraints]
-    (begun / _CONSTRAINTS).write_text("\n".join(limits) + "\n", encoding="utf-8")
-    (begun / _LOCKED).write_text("".join(f"{line}\n" for line in wanted.locked), encoding="utf-8")
-    (begun / _LEFT_OUT).write_text("".join(map(_never, wanted.without)), encoding="utf-8")
+    _write_lines(begun / _WANTED, plain)
+    _write_lines(begun / _CONSTRAINTS, map(_constraint, wanted.constraints))
+    _write_lines(begun / _LOCKED, wanted.locked)
+    _write_lines(begun / _LEFT_OUT, map(_never, wanted.without))
     make_venv(begun / "venv", wanted.python.program if wanted.python is not None else "")
 
 

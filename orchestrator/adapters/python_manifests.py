@@ -1,16 +1,19 @@
-"""What pyproject.toml and setup.cfg say that a project needs, by extras and groups (pure: text in, values out)."""
+"""What pyproject.toml, setup.cfg and lock files say that a project needs (pure: text in, values out).
+
+A lock is heeded and not obeyed: it may be older than the manifests beside it, and what they ask for is what is tested.
+"""
 
 import configparser
+import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from orchestrator.adapters.poetry_requirements import poetry_extras, poetry_groups, specifier
 from orchestrator.adapters.python_test_names import Purpose, is_tool, purpose
 
 
@@ -155,3 +158,133 @@ def _pdm(pdm: Mapping[str, Any]) -> dict[str, list[str]]:
     """Without `-e file:///${PROJECT_ROOT}/…`, which are folders of the repository."""
     held = pdm.get("dev-dependencies", {})
     return {name: [line for line in lines if not line.startswith("-e")] for name, lines in held.items()}
+
+
+_SOURCES = ("git", "url", "path", "source", "file")
+_VERSION = re.compile(r"^\d+(\.\d+)*")
+
+
+def poetry_groups(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Lines of the main table (""), the groups, and the old dev table; without optional ones and `python`.
+
+    What comes from elsewhere than the package index stands as `name @ place`. Raises ValueError for what is no version.
+    """
+    tables = {name: group.get("dependencies", {}) for name, group in poetry.get("group", {}).items()}
+    found = {"": _table(poetry.get("dependencies", {}))} | {name: _table(held) for name, held in tables.items()}
+    return found | {"dev": [*_table(poetry.get("dev-dependencies", {})), *found.get("dev", [])]}
+
+
+def poetry_extras(poetry: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Lines of the extras, which name optional dependencies of the main table."""
+    table = {name.lower(): (name, value) for name, value in poetry.get("dependencies", {}).items()}
+    return {
+        extra: [line for name in names if name.lower() in table for line in _lines(*table[name.lower()], optional=True)]
+        for extra, names in poetry.get("extras", {}).items()
+    }
+
+
+def _table(table: Mapping[str, Any]) -> list[str]:
+    return [line for name, value in table.items() if name.lower() != "python" for line in _lines(name, value)]
+
+
+def _lines(name: str, value: Any, *, optional: bool = False) -> list[str]:
+    if isinstance(value, list):
+        return [line for entry in value for line in _lines(name, entry, optional=optional)]
+    if isinstance(value, str):
+        return [f"{name}{specifier(value)}"]
+    if value.get("optional") and not optional:
+        return []
+    if place := next((value[key] for key in _SOURCES if key in value), None):
+        return [f"{name} @ {place}"]
+    extras = f"[{','.join(value['extras'])}]" if value.get("extras") else ""
+    marker = f" ; {value['markers']}" if value.get("markers") else ""
+    return [f"{name}{extras}{specifier(value.get('version', '*'))}{marker}"]
+
+
+def specifier(constraint: str) -> str:
+    """A Poetry constraint (`^1.2`, `~1.2`, `1.2.*`, `*`, `>=1,<2`, `1.2`) as a PEP 440 specifier.
+
+    Of alternatives (`^1.21 || ^2.0`), which PEP 440 has not, the last one: it fulfils the whole. Raises ValueError.
+    """
+    constraint = constraint.split("|")[-1]
+    return ",".join(part for piece in constraint.split(",") if (part := _part(piece.strip())))
+
+
+def _part(piece: str) -> str:
+    if piece in {"", "*"}:
+        return ""
+    if piece[0] in "^~" and not piece.startswith("~="):
+        version = piece[1:].strip()
+        return f">={version},<{_next(version, caret=piece[0] == '^')}"
+    return piece if piece[0] in "<>=!~" else f"=={piece}"
+
+
+def _next(version: str, *, caret: bool) -> str:
+    """The first version outside: caret keeps the leftmost non-zero part, tilde the first two (or the only) parts."""
+    match = _VERSION.match(version)
+    if match is None:
+        raise ValueError(f"`{version}` is no version")
+    parts = [int(part) for part in match[0].split(".")]
+    keep = min(1, len(parts) - 1)
+    if caret:
+        keep = next((place for place, part in enumerate(parts) if part), len(parts) - 1)
+    return ".".join(str(part) for part in (*parts[:keep], parts[keep] + 1))
+
+
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock")
+"""The first one that is there counts."""
+_ELSEWHERE = frozenset(
+    {"git", "hg", "vcs", "url", "path", "file", "directory", "archive", "editable", "virtual", "workspace"}
+)
+"""How a lock says that a package comes from anything but an index."""
+
+
+def locked_versions(read: Callable[[str], str | None]) -> tuple[str, ...]:
+    """`name==version`, with a marker where one package has several versions; () without a lock that can be read."""
+    name, text = next(((name, text) for name in LOCKS if (text := read(name)) is not None), ("", ""))
+    try:
+        entries = list(_pipenv(json.loads(text)) if name == "Pipfile.lock" else _packages(tomllib.loads(text)))
+    except (ValueError, TypeError, AttributeError, LookupError):
+        return ()
+    found: dict[str, dict[str, list[str]]] = {}
+    for package, version, markers in entries:
+        found.setdefault(canonicalize_name(package), {}).setdefault(version, []).extend(markers)
+    lines = [line for package, versions in sorted(found.items()) for line in _constraints(package, versions)]
+    return tuple(line for line in lines if _is_requirement(line))
+
+
+def _constraints(package: str, versions: Mapping[str, list[str]]) -> Iterator[str]:
+    """None where it is not said which of several versions is meant when, as in a lock of groups that conflict."""
+    told = [one for markers in versions.values() for one in markers]
+    if len({*told}) < len(told):
+        return
+    for version, markers in sorted(versions.items()):
+        if len(versions) == 1:
+            yield f"{package}=={version}"
+        elif markers:
+            yield f"{package}=={version} ; {' or '.join(f'({one})' for one in markers)}"
+
+
+def _packages(data: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    for one in data.get("package", data.get("packages", [])):
+        source = one.get("source", {})
+        if _ELSEWHERE & {*one, *source, source.get("type")} or "version" not in one:
+            continue
+        marker = one.get("markers", one.get("marker", ""))
+        by_group = [*dict.fromkeys(marker.values())] if isinstance(marker, Mapping) else [marker]  # of poetry's groups
+        yield one["name"], one["version"], one.get("resolution-markers") or [text for text in by_group if text]
+
+
+def _pipenv(data: Mapping[str, Any]) -> Iterator[tuple[str, str, list[str]]]:
+    for section in ("default", "develop"):
+        for name, one in data.get(section, {}).items():
+            if one.get("version", "").startswith("=="):
+                yield name, one["version"][2:], []
+
+
+def _is_requirement(line: str) -> bool:
+    try:
+        Requirement(line)
+    except InvalidRequirement:
+        return False
+    return True

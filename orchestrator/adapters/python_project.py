@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import shutil
 import tomllib
 import zipfile
@@ -55,6 +56,19 @@ _ROUNDS = 3
 """How often a backend is asked; what it requires besides is fetched in between."""
 _NONSENSE = (zipfile.BadZipFile, ValueError, LookupError, NotImplementedError, zlib.error, EOFError, RuntimeError)
 """What reading a wheel raises that is none: a build may leave anything."""
+_CAUSES = (
+    (
+        r"Could not resolve host|[Nn]ame resolution|Network is unreachable|failed to download from",
+        "its build fetches something, and a build has no network: have environment.setup fetch it into the tree",
+    ),
+    (r"fatal error: ([\w./+-]+): No such file", "this machine has no `{}`, which it is compiled with: install it"),
+    (
+        r"command '([^']+)' failed: No such file|No such file or directory: '([\w.+-]+)'|linker `([\w.+-]+)` not found"
+        r"|([\w.+-]+): (?:command )?not found|Unknown compiler\(s\): \[\['([\w.+-]+)'",
+        "this machine has no `{}`, which its build calls: install it",
+    ),
+)
+"""What those say that compile, and what people do about it."""
 _TOLD = 2000
 """Characters kept of what a build printed at its end."""
 
@@ -174,7 +188,8 @@ class PythonProject:
                 asks = extras if system.dynamic else None
                 built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, asks, python)
             else:
-                built = Built(tag=tag, problem=asked.output[-_TOLD:] or "what builds it asks for more and more")
+                told = f"{_cause(asked.output)}{asked.output[-_TOLD:]}"
+                built = Built(tag=tag, problem=told or "what builds it asks for more and more")
         await asyncio.to_thread(_keep, built, folder, root, before)
         return built
 
@@ -220,6 +235,14 @@ def _tag(root: Path, system: BuildSystem, asked: str) -> str:
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
             found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
     return found.hexdigest()
+
+
+def _cause(output: str) -> str:
+    """One sentence on what this machine does not have, and a line break; "" where the output does not tell."""
+    for pattern, sentence in _CAUSES:
+        if found := re.search(pattern, output):
+            return sentence.format(next(filter(None, found.groups()), "")) + "\n"
+    return ""
 
 
 def _begin(folder: Path) -> None:

@@ -12,11 +12,16 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from orchestrator.adapters.interpreters import Interpreter
-from orchestrator.adapters.poetry_requirements import specifier
-from orchestrator.adapters.python_locked import locked_versions
-from orchestrator.adapters.python_manifests import Declared, logical_lines, read_pyproject, read_setup_cfg
+from orchestrator.adapters.python_manifests import (
+    Declared,
+    locked_versions,
+    logical_lines,
+    read_pyproject,
+    read_setup_cfg,
+    specifier,
+)
 from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, is_runner, is_tool, purpose
-from orchestrator.adapters.python_test_setups import Asked, asked_by_pipelines, asked_by_tools
+from orchestrator.adapters.python_test_setups import EVERY, Asked, asked_by_pipelines, asked_by_tools
 from orchestrator.domain.base import Value
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.syntax.python_index import is_usual
@@ -30,6 +35,9 @@ FOLDERS = ("requirements", *_TEST_FOLDERS)
 """Besides the root, where files of requirements for tests lie."""
 _ALLOWED_OPTION = re.compile(r"^--(pre|prefer-binary|require-hashes|only-binary[= ](?!\S*:none:)\S+)$")
 """Packages are never built here, so nothing may ask for that."""
+_PASSED_OVER = re.compile(r"^(--extra-index-url|-f|--find-links|--trusted-host|--no-binary|--use-feature)[= ]")
+"""Options that only add to where packages come from, or say how they are built: without them, they come from where
+people's settings say. `--index-url` and `--no-index` say that nothing comes from there."""
 _INDEX = re.compile(r"^(-i|--index-url|--extra-index-url)[= ]\s*(?P<where>\S+)$")
 _OWN = re.compile(r"^((-e|--editable)[= ]?\s*)?(file:)?\./?(\[(?P<extras>[^\]]*)\])?$")
 """The project itself, which is installed anyway: `-e .`, `.[test]`."""
@@ -58,6 +66,8 @@ class Requirements(Value):
     """What to install. `refusals` are sentences; when there is any, nothing may be installed."""
 
     lines: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
+    """Those of `lines` that development and tools ask for; one that does not go together with the others is left."""
     constraints: tuple[str, ...] = ()
     locked: tuple[str, ...] = ()
     """Constraints out of a lock file, to be left aside where they do not go together with the others."""
@@ -85,14 +95,19 @@ class Chosen(NamedTuple):
 
 
 def gather(
-    files: Sequence[str], read: Read, setups: Mapping[str, str] | None = None, chosen: Chosen | None = None
+    files: Sequence[str],
+    read: Read,
+    setups: Mapping[str, str] | None = None,
+    chosen: Chosen | None = None,
+    built: Sequence[str] = (),
 ) -> Requirements:
     """Collect the requirements of every manifest in the project's root, and of `files` in FOLDERS.
 
     Run-time dependencies, and the groups, extras and files for tests and development, by their names; what no test
     needs (linters, stubs, documents) is left out. `setups` are the texts of files that `SETUPS` matches, and what they
     install for tests is added; pipelines count only where nothing else names what runs tests. `chosen` extras and
-    groups that no manifest has become refusals, except where only the build knows them.
+    groups that no manifest has become refusals, except where only the build knows them. `built` are the requirements
+    that the build told.
 
     What comes from an address is left out, what is a folder is one of `members`. Other package indexes become refusals,
     as does what cannot be understood, and the inclusion of a file that `is_manifest` does not know: the contract would
@@ -104,13 +119,27 @@ def gather(
             collector.manifest(name, reader)
     if "setup.py" not in files:
         collector.require_chosen()
-    for name in _chosen_files(files):
-        collector.requirements_file(name, tools=purpose(name) is not Purpose.DEVELOPMENT)
+    for line in built:
+        collector.require("what the build tells", line)
+    development, named = _partitioned(_chosen_files(files), lambda name: purpose(name) is Purpose.DEVELOPMENT)
+    for name in named:
+        collector.requirements_file(name)
+    firm = {*collector.lines}
+    collector.develop()
+    for name in development:
+        collector.requirements_file(name, tools=False)
     collector.asked(asked_by_tools(setups or {}))
-    if not any(map(is_runner, collector.lines)):
-        collector.asked(asked_by_pipelines(setups or {}))
+    pipelines = asked_by_pipelines(setups or {})
+    if any(map(is_runner, collector.lines)):
+        # Their extras all the same: many a suite skips what an extra is for that is not there.
+        own = [found["extras"] or "" for line in pipelines.lines if (found := _OWN.match(line))]
+        extras = [*pipelines.extras, *(name for one in own for name in one.split(","))]
+        pipelines = Asked(extras=tuple(name for name in extras if purpose(name) is not Purpose.OTHER))
+    collector.asked(pipelines)
+    lines = tuple(dict.fromkeys(collector.lines))
     return Requirements(
-        lines=tuple(dict.fromkeys(collector.lines)),
+        lines=lines,
+        besides=tuple(line for line in lines if line not in firm),
         locked=() if "--hash" in "".join(collector.lines) else locked_versions(read),
         constraints=tuple(dict.fromkeys(collector.constraints)),
         refusals=tuple(dict.fromkeys(collector.refusals)),
@@ -132,6 +161,12 @@ def _chosen_files(files: Sequence[str]) -> list[str]:
     return sorted({*(name for name in root if purpose(name) is Purpose.UNKNOWN), *chosen})
 
 
+def _partitioned(names: Iterable[str], holds: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """Those for which it holds, and the others."""
+    held = [(name, holds(name)) for name in names]
+    return [name for name, one in held if one], [name for name, one in held if not one]
+
+
 class _Collector:
     def __init__(self, read: Read, chosen: Chosen) -> None:
         self.read = read
@@ -143,6 +178,7 @@ class _Collector:
         self.members: list[Member] = []
         self.extras = {canonicalize_name(name) for name in chosen.extras or ()}
         self.declared: list[Declared] = []
+        self._development: list[tuple[str, str]] = []
         self._seen: set[tuple[str, bool]] = set()
 
     @property
@@ -174,13 +210,18 @@ class _Collector:
             lines = [*declared.dependencies, *declared.lines(extras=extras, groups=groups)]
             extras = [] if self._chosen.extras is not None else for_development(declared.extras)
             groups = [] if self._chosen.groups is not None else for_development(declared.groups)
-            lines += declared.lines(extras=extras, groups=groups, tools=False)
+            self._development += [(name, one) for one in declared.lines(extras=extras, groups=groups, tools=False)]
         except (ValueError, TypeError, AttributeError, LookupError, configparser.Error) as error:
             self.refuse(name, f"it cannot be understood ({str(error)[:200]})")
             return
         self.declared.append(declared)
         for line in lines:
-            self._requirement(name, line, constraint=False)
+            self.require(name, line, constraint=False)
+
+    def develop(self) -> None:
+        """Add what manifests ask for under names like `dev`."""
+        for name, line in self._development:
+            self.require(name, line, constraint=False)
 
     def require_chosen(self) -> None:
         """Refuse names that no manifest has."""
@@ -207,12 +248,13 @@ class _Collector:
         before = list(self.refusals), list(self.left_out), list(self.members)
         for line in asked.lines:
             self._line("", line, constraint=False, tools=True)
-        self._own_extras(asked.extras)
+        every = [one for held in self.declared for one in held.extras if purpose(one) is not Purpose.OTHER]
+        self._own_extras([name for name in asked.extras if name != EVERY] + (every if EVERY in asked.extras else []))
         for declared in self.declared:
             groups = [name for name in map(canonicalize_name, asked.groups) if name in declared.groups]
             with suppress(LookupError):
                 for line in declared.lines(groups=groups):
-                    self._requirement("", line, constraint=False)
+                    self.require("", line, constraint=False)
         self.refusals, self.left_out, self.members = before
 
     def _own_extras(self, extras: Sequence[str]) -> None:
@@ -220,7 +262,7 @@ class _Collector:
         self.extras |= fresh
         for declared in self.declared:
             for line in declared.lines(extras=sorted(fresh)):
-                self._requirement("pyproject.toml", line, constraint=False)
+                self.require("pyproject.toml", line, constraint=False)
 
     def _line(self, name: str, line: str, constraint: bool, tools: bool) -> None:
         included = re.match(r"^(-r|--requirement|-c|--constraint)[= ]?\s*(\S+)$", line)
@@ -234,10 +276,14 @@ class _Collector:
         elif line.startswith("-"):
             if _ALLOWED_OPTION.match(line):
                 self.lines.append(line)
-            elif index is None or not is_usual(index["where"]):  # pip-compile writes the usual one down
+            elif index is not None and is_usual(index["where"]):
+                pass  # pip-compile writes the usual one down
+            elif _PASSED_OVER.match(line):
+                self.left_out.append(left_out(f"{name}: `{line[:200]}`"))
+            else:
                 self.refuse(name, f"the option `{line[:200]}` is not allowed")
         else:
-            self._requirement(name, line, constraint)
+            self.require(name, line, constraint)
 
     def _included(self, name: str, line: str, included: str, only_versions: bool, tools: bool) -> None:
         path = _joined(name, included)
@@ -248,7 +294,7 @@ class _Collector:
         elif tools or only_versions or purpose(path) is not Purpose.OTHER:
             self.requirements_file(path, constraint=only_versions, tools=tools)
 
-    def _requirement(self, name: str, line: str, constraint: bool) -> None:
+    def require(self, name: str, line: str, constraint: bool = False) -> None:
         bare = _HASHES.sub("", line).strip()
         try:
             parsed = Requirement(bare)

@@ -10,6 +10,7 @@ _OTHER = frozenset(
     {"doc", "docs", "documentation", "lint", "linter", "linters", "linting", "style", "format", "formatting", "fmt"}
     | {"type", "types", "typing", "typecheck", "typechecks", "typechecking", "mypy", "pyright", "stubs", "precommit"}
     | {"release", "publish", "packaging", "build", "wheels", "update", "bench", "benchmark", "benchmarks"}
+    | {"conda"}
 )
 _TOOLS = frozenset(
     {"ruff", "black", "isort", "flake8", "pylint", "mypy", "pyright", "basedpyright", "ty", "pyrefly", "pytype"}
@@ -43,13 +44,17 @@ def for_tests(names: Iterable[str]) -> list[str]:
 
     Beside a plain one, another is for a special run: `tests-random` would put a project's tests in another order.
     """
-    found = [name for name in names if purpose(name) is Purpose.TESTS]
-    return [name for name in found if _words(name)[-1:] == _words(name)] or found
+    return _plain_ones(name for name in names if purpose(name) is Purpose.TESTS)
 
 
 def for_development(names: Iterable[str]) -> list[str]:
-    """Those like `dev`."""
-    return [name for name in names if purpose(name) is Purpose.DEVELOPMENT]
+    """Those like `dev`; beside a plain one, urllib3's `dev-min-pyopenssl` is for a special run as well."""
+    return _plain_ones(name for name in names if purpose(name) is Purpose.DEVELOPMENT)
+
+
+def _plain_ones(names: Iterable[str]) -> list[str]:
+    found = [*names]
+    return [name for name in found if len(_words(name)) == 1] or found
 
 
 def package_of(line: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any
 import yaml
 
 from orchestrator.adapters.python_manifests import logical_lines
-from orchestrator.adapters.python_test_names import Purpose, for_tests, is_tool, purpose
+from orchestrator.adapters.python_test_names import Purpose, for_tests, is_tool, package_of, purpose
 
 _PYTHON = f"py{sys.version_info.major}{sys.version_info.minor}"
 _FACTORS = frozenset({"py", "py3", _PYTHON, "test", "tests"})
@@ -31,7 +31,13 @@ _VALUED = frozenset(
     | {"-p", "--python", "--prefix", "--only", "--only-group", "--without"}
 )
 """Options of installers whose next word is no package."""
-_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv", "poetry", "pdm", "hatch", "pipenv"})
+_UV_RUN = ("--with", "--extra", "--group")
+"""Options of `uv run` that name packages, extras and groups."""
+_MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile")
+_SETTING_UP = frozenset({"install", "setup", "develop", "dev", "bootstrap", "init", "sync", "deps", "requirements"})
+"""Words in the names of targets that install what tests need."""
+_MANAGERS = frozenset({"poetry", "pdm", "hatch", "pipenv"})
+_INSTALLERS = frozenset({"pip", "setuptools", "wheel", "build", "uv"}) | _MANAGERS
 ERRORS = (
     ValueError,
     TypeError,
@@ -42,6 +48,12 @@ ERRORS = (
     configparser.Error,
     yaml.YAMLError,
 )
+
+
+EVERY = "*"
+"""An extra that stands for all of them."""
+_HATCH_TEST = ("pytest", "pytest-mock", "pytest-rerunfailures", "pytest-xdist[psutil]", "coverage[toml]")
+"""What hatch's own environment for tests has by itself (https://hatch.pypa.io/latest/config/internal/testing/)."""
 
 
 @dataclass(frozen=True)
@@ -57,20 +69,23 @@ class Asked:
 
 
 def asked_by_tools(texts: Mapping[str, str]) -> Asked:
-    """What tox, nox and hatch install for tests; `texts` by path in the project."""
+    """What tox, nox and hatch install for tests, less what installs it; `texts` by path in the project."""
     found = Asked()
     for name, read in _READERS.items():
         if name in texts:
             found += _understood(read, texts[name])
-    return found
+    lines = tuple(line for line in found.lines if package_of(line) not in _MANAGERS)
+    return Asked(lines, found.extras, found.groups)
 
 
 def asked_by_pipelines(texts: Mapping[str, str]) -> Asked:
-    """What the jobs of GitHub's workflows install that run tests."""
+    """What the jobs of GitHub's workflows and the targets of make and just install that run tests."""
     found = Asked()
     for path in sorted(texts):
         if path.startswith(".github/workflows/"):
             found += _understood(_workflow, texts[path])
+        elif path in _MAKEFILES:
+            found += _understood(_makefile, texts[path])
     return Asked(tuple(line for line in found.lines if not is_tool(line)), found.extras, found.groups)
 
 
@@ -89,6 +104,9 @@ def _tox_ini(text: str) -> Asked:
     for section in ("testenv", *(f"testenv:{name}" for name in sorted(_FACTORS))):
         lines, extras, groups = (list(tox_lines(parser, section, key)) for key in _TOX_KEYS)
         found += Asked(tuple(lines), tuple(_split(extras)), tuple(_split(groups)))
+        for key in ("commands_pre", "commands"):
+            for words in _shell_lines("\n".join(tox_lines(parser, section, key))):
+                found += _command(words)
     return found
 
 
@@ -132,7 +150,8 @@ def _hatch(data: Mapping[str, Any]) -> Asked:
     found = Asked()
     for name in names or ["default"]:
         table = envs.get(name, {})
-        lines = [*_texts(table.get("dependencies")), *_texts(table.get("extra-dependencies"))]
+        own = _HATCH_TEST if name == "hatch-test" and "dependencies" not in table else ()
+        lines = [*own, *_texts(table.get("dependencies")), *_texts(table.get("extra-dependencies"))]
         kept = tuple(line for line in lines if names or not is_tool(line))
         found += Asked(kept, tuple(_texts(table.get("features"))), tuple(_texts(table.get("dependency-groups"))))
     return found
@@ -140,7 +159,8 @@ def _hatch(data: Mapping[str, Any]) -> Asked:
 
 def _pyproject(text: str) -> Asked:
     tool = tomllib.loads(text).get("tool", {})
-    return _tox_toml(tool.get("tox", {})) + _hatch(tool.get("hatch", {}))
+    usual = Asked(groups=tuple(_texts(tool.get("uv", {}).get("default-groups"))))  # what `uv sync` installs
+    return usual + _tox_toml(tool.get("tox", {})) + _hatch(tool.get("hatch", {}))
 
 
 def _noxfile(text: str) -> Asked:
@@ -179,6 +199,21 @@ def _workflow(text: str) -> Asked:
     return found
 
 
+def _makefile(text: str) -> Asked:
+    """Of the targets that run tests or whose names are for that or for setting up, such as `install`."""
+    found, recipe, counts = Asked(), list[str](), False
+    for line in [*re.sub(r"\\\n", " ", text).splitlines(), "end:"]:
+        if line[:1] in {"\t", " "}:
+            recipe.append(re.sub(r"\{\{.*?\}\}", "", line.strip().lstrip("@-")))
+        elif target := re.match(r"([\w.-]+)[^:=]*:(?!=)", line):
+            script = "\n".join(recipe)
+            if counts or RUNS_TESTS.search(script):
+                for words in _shell_lines(script):
+                    found += _command(words)
+            recipe, counts = [], bool(_SETTING_UP & {*re.split(r"[-_.]", target[1])})
+    return found
+
+
 def _shell_lines(script: str) -> Iterator[list[str]]:
     """Commands without variables."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
@@ -198,6 +233,11 @@ def _command(words: Sequence[str]) -> Asked:
         return _pip(rest)
     if (tool, verb) == ("uv", "sync") or (tool in {"pdm", "poetry"} and verb in {"install", "sync"}):
         return _pip([word for word in rest if word.startswith("-") or word in _values(rest)])
+    if (tool, verb) == ("uv", "run") and RUNS_TESTS.search(" ".join(rest)):
+        told = [(before, after) for word in rest for before, _, after in [word.partition("=")] if after]
+        told += itertools.pairwise(rest)
+        lines, extras, groups = ([value for option, value in told if option == name] for name in _UV_RUN)
+        return Asked(tuple(lines), (*extras, *([EVERY] if "--all-extras" in rest else [])), tuple(groups))
     return Asked()
 
 
@@ -214,6 +254,8 @@ def _pip(words: Sequence[str]) -> Asked:
             lines.append(f"-r {waiting.pop(0)}")
         elif word in {"--group", "--with", "-G"} and waiting:
             groups += waiting.pop(0).split(",")
+        elif word == "--all-extras":
+            extras.append(EVERY)
         elif word in {"--extra", "--extras", "-E"} and waiting:
             extras += waiting.pop(0).split(",")
         elif word.startswith("-G"):  # pdm's -Gtest
@@ -244,5 +286,5 @@ _READERS = {
     "noxfile.py": _noxfile,
 }
 """By the file's name."""
-SETUPS = re.compile(rf"(^|/)({'|'.join(re.escape(name) for name in _READERS)}|\.github/workflows/[^/]+\.ya?ml)$")
+SETUPS = re.compile(rf"(^|/)({'|'.join(map(re.escape, [*_READERS, *_MAKEFILES]))}|\.github/workflows/[^/]+\.ya?ml)$")
 """Paths of the files that are read here."""

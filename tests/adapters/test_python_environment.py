@@ -127,7 +127,7 @@ async def test_the_versions_of_a_lock_are_taken_unless_it_is_older_than_the_mani
 
     assert await seen("tiny\n") == ("1.0 7.0.0\n", "")
     output, note = await seen("tiny>1\n-e ../other\n")
-    assert output == f"2.0 {PYTEST}\n"
+    assert output == "2.0 7.0.0\n", "the other versions of the lock still count"
     assert "the versions of the lock file were left aside" in note
     assert "tiny==1.0" in note, "the installer's own words"
     assert "`-e ../other` was left out" in note
@@ -141,10 +141,10 @@ async def test_no_dependencies_our_interpreter_and_refusals_nothing(tmp_path: Pa
     (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\ndependencies = []\n")
     own = await environments.ensure(tmp_path, "US-1")
     assert (own.python, own.own, own.problem) == (Path(sys.executable), True, None)
-    (tmp_path / "requirements.txt").write_text("-f ../other\n")
+    (tmp_path / "requirements.txt").write_text("--no-index\n")
     refused = await environments.ensure(tmp_path, "US-1")
     assert refused.python is None
-    assert "-f ../other" in (refused.problem or "")
+    assert "--no-index" in (refused.problem or "")
     assert not (tmp_path / "environments").exists()
     for key in ("..", ".", "a/b", ""):
         with pytest.raises(ValueError, match="cannot name"):

@@ -34,14 +34,17 @@ timeout = 9
 """
 
 
-def as_pip_says(variables: dict[str, str]) -> dict[str, str]:
-    """What `pip config list` prints, the section `install` before `global`, variables before both."""
+def as_pip_says(variables: dict[str, str]) -> dict[str, set[str]]:
+    """What `pip config list` prints: of the section `install` before `global`, of variables before both. Newer ones
+    print what every file says, by the files' names."""
     argv = [sys.executable, "-I", "-m", "pip", "config", "list"]
     told = subprocess.run(argv, env=variables, capture_output=True, text=True, check=True).stdout
-    found = [line.partition("=") for line in told.splitlines()]
-    values = {name: str(ast.literal_eval(value)) for name, _, value in found}
-    sections = [{k.removeprefix(p): v for k, v in values.items() if k.startswith(p)} for p in SECTIONS]
-    return {**sections[0], **sections[1], **sections[2]}
+    found: dict[str, dict[str, set[str]]] = {section: {} for section in SECTIONS}
+    for name, _, value in (line.partition("=") for line in told.splitlines()):
+        section = next((one for one in SECTIONS if name.startswith(one)), None)
+        if section is not None:
+            found[section].setdefault(name.removeprefix(section), set()).add(str(ast.literal_eval(value)))
+    return {**found["global."], **found["install."], **found[":env:."]}
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -58,7 +61,9 @@ def test_files_and_variables_are_read_as_pip_reads_them(named: bool, tmp_path: P
     variables = {"HOME": str(folder / "home"), "XDG_CONFIG_DIRS": f"{folder}/xdg:/nowhere", "PIP_CERT": "/a b.pem"}
     variables |= {"PIP_CONFIG_FILE": str(folder / "named.conf")} if named else {}
     found = pip_settings(variables)
-    assert found == {name: value for name, value in as_pip_says(variables).items() if value}
+    said = {name: values for name, values in as_pip_says(variables).items() if values != {""}}
+    assert found.keys() == said.keys()
+    assert all(found[name] in said[name] for name in said)
     assert (found["retries"], found["cert"]) == ("3" if named else "2", "/a b.pem")
     assert pip_settings(variables | {"PIP_CONFIG_FILE": os.devnull}).keys() == {"cert", "config-file"}
     if not named:
@@ -136,6 +141,32 @@ async def test_a_package_that_others_need_is_left_out_where_it_is_what_is_tested
     assert not (packages / "tiny").exists()
 
 
+async def test_what_development_asks_for_is_left_aside_where_it_does_not_go_together(tmp_path: Path) -> None:
+    for name, version, needs in (("tiny", "1.0", ""), ("tiny", "2.0", ""), ("other", "1.0", "tiny<2")):
+        wheel(tmp_path, name, version, "", needs=needs)
+    runner = LimitedCommandRunner(CommandSettings(), PATH)
+    installer = Installer({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}, {}, None)
+    layers = PythonLayers(tmp_path / "layers", runner, installer, 100)
+    wanted = Requirements(lines=("tiny>1", "other", "absent"), besides=("other", "absent"), runner=False)
+    found = await layers.ensure(wanted)
+    assert isinstance(found, Path)
+    [note] = await asyncio.to_thread(notes_on, found)
+    assert note.startswith("the requirements for development were left aside")
+    refused = await layers.ensure(Requirements(lines=("tiny>1", "other"), runner=False))
+    assert isinstance(refused, NotInstalled), "what the project itself needs is never left aside"
+
+
+def test_layers_differ_by_where_packages_come_from_and_not_by_who_asks(tmp_path: Path) -> None:
+    def sources(index: str, **more: str) -> str:
+        return Installer({"PIP_INDEX_URL": index, "HOME": str(tmp_path), **more}, {}, None).sources()
+
+    own = sources("https://me:secret@own.example/simple")
+    assert own == sources("https://you:other@own.example/simple", PIP_PROXY="http://proxy.example:3128")
+    assert "secret" not in own
+    assert own != sources("https://other.example/simple")
+    assert own != sources("https://own.example/simple", PIP_EXTRA_INDEX_URL="https://other.example/simple")
+
+
 @pytest.mark.parametrize("answer", ["away", "gone"])
 async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_not_fit(
     answer: str, tmp_path: Path
@@ -160,5 +191,5 @@ async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_no
     else:
         assert isinstance(found, Path)
         [note] = await asyncio.to_thread(notes_on, found)
-        assert note.startswith("the versions of the lock file were left aside: ")
+        assert note.startswith("the versions of the lock file were left aside")
         assert "tiny==2.0" in note

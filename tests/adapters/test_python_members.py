@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.python_members import gather_all
+from orchestrator.adapters.python_environment import gather_all
 from orchestrator.adapters.python_requirements import Chosen
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from orchestrator.adapters.poetry_requirements import specifier
+from orchestrator.adapters.python_manifests import specifier
 from orchestrator.adapters.python_requirements import Chosen, Requirements, gather
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.file_kinds import is_manifest
@@ -29,17 +29,17 @@ def test_requirements_files_with_includes_constraints_hashes_and_comments() -> N
     )
     assert found.refusals == ()
     assert found.lines == (
-        *("six==1.16    --hash=sha256:00    --hash=sha256:11", "requests[socks]>= 2 ; python_version > '3'"),
-        *("attrs", "--pre"),
+        *("requests[socks]>= 2 ; python_version > '3'", "attrs", "--pre"),
+        "six==1.16    --hash=sha256:00    --hash=sha256:11",
     )
+    assert found.besides == found.lines[-1:]
     assert found.constraints == ("attrs<99", "attrs")
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        *("--index-url https://evil", "-i https://evil", "--extra-index-url=https://evil", "--find-links /x", "-f /x"),
-        *("--trusted-host evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
+        *("--index-url https://evil", "-i https://evil", "--no-index", "--config-settings x", "-r ../outside.txt"),
         *("-r /etc/passwd", "-c https://evil/c.txt", "-r requirements.in", "x --g-option=y", "${TOKEN}", "x; rm -rf /"),
     ],
 )
@@ -52,7 +52,10 @@ def test_everything_but_plain_requirements_is_refused(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["git+https://example.org/x@main", "-e https://example.org/x", "x @ https://example.org/x.whl", "-e /abs/x"],
+    [
+        *("git+https://example.org/x@main", "-e https://example.org/x", "x @ https://example.org/x.whl", "-e /abs/x"),
+        *("--extra-index-url=https://download.example.org/whl/cpu", "--find-links /x", "-f /x", "--no-binary lxml"),
+    ],
 )
 def test_what_comes_from_an_address_is_left_out_and_told(line: str) -> None:
     found = of({"requirements.txt": f"six\n{line}\nattrs\n"})
@@ -113,6 +116,26 @@ CLICK = (
     "click==8.1.8 ; (python_full_version < '3.10')",
     "click==8.3.0 ; (python_full_version >= '3.10') or (sys_platform == 'win32')",
 )
+POETRY = """
+[[package]]
+name = "click"
+version = "8"
+markers = {main = "python_version < '3.11'", dev = "python_version < '3.11'"}
+[[package]]
+name = "click"
+version = "9"
+markers = "python_version >= '3.11'"
+"""
+CONFLICTING = """
+[[package]]
+name = "trustme"
+version = "0.9.0"
+resolution-markers = ["python_full_version >= '3.13'", "python_full_version < '3.11'"]
+[[package]]
+name = "trustme"
+version = "1.2.1"
+resolution-markers = ["python_full_version >= '3.13'"]
+"""
 PIPENV = '{"default": {"six": {"version": "==1.16.0"}, "x": {"git": "x"}}, "develop": {"attrs": {"version": "*"}}}'
 
 
@@ -126,6 +149,8 @@ PIPENV = '{"default": {"six": {"version": "==1.16.0"}, "x": {"git": "x"}}, "deve
             ("six==1.16.0",),
         ),
         ("pylock.toml", "[[packages]]\nname='six'\nversion='1'\n[[packages]]\nname='x'\nvcs={}", ("six==1",)),
+        ("poetry.lock", POETRY, ("click==8 ; (python_version < '3.11')", "click==9 ; (python_version >= '3.11')")),
+        ("uv.lock", CONFLICTING, ()),
         ("Pipfile.lock", PIPENV, ("six==1.16.0",)),
         *(("pdm.lock", text, ()) for text in ("[[", "package = 3", "[[package]]\nname = 3", "")),
     ],

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.adapters.python_requirements import gather
-from orchestrator.adapters.python_test_names import Purpose, for_tests, purpose
+from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, purpose
 
 SETUPS = {
     "tox.ini": """[tox]
@@ -137,7 +137,45 @@ def test_pipelines_count_where_nothing_else_names_what_runs_tests() -> None:
     pipeline = {".github/workflows/test.yml": WORKFLOW, ".github/workflows/odd.yml": "jobs: [1]"}
     manifest = {"pyproject.toml": "[project]\nname = 'x'\n[project.optional-dependencies]\nweb = ['httpx']\n"}
     assert lines(manifest, pipeline) == {"httpx", "pytest", "pytest-asyncio<1"}
-    assert lines(manifest, {**pipeline, "tox.ini": "[testenv]\ndeps = pytest"}) == {"pytest"}
+    assert lines(manifest, {**pipeline, "tox.ini": "[testenv]\ndeps = pytest"}) == {"httpx", "pytest"}
+
+
+JUSTFILE = """
+lint:
+    uv run ruff check
+install python="":
+    uv sync {{ if python != '' { '-p ' + python } else { '' } }} --group checks
+test *args="-x tests": install
+    @uv run --all-extras --group=slow --with trustme pytest {{args}}
+"""
+
+
+def test_targets_of_make_and_just_count_as_pipelines_do() -> None:
+    manifest = {
+        "pyproject.toml": """[project]
+name = "x"
+optional-dependencies = {web = ["httpx"], docs = ["sphinx"]}
+[dependency-groups]
+checks = ["deepdiff"]
+slow = ["pandas"]
+"""
+    }
+    assert lines(manifest, {"justfile": JUSTFILE}) == {"httpx", "deepdiff", "pandas", "trustme"}
+    made = "PIP = pip\nbuild: FORCE\n\tpip install build\ntest: x\n\tpip install -e .[web] \\\n\t pytest\n\tpytest\n"
+    assert lines(manifest, {"Makefile": made}) == {"httpx", "pytest"}
+
+
+def test_what_tox_runs_and_what_hatch_has_by_itself() -> None:
+    manifest = {"pyproject.toml": "[project]\nname = 'x'\n[project.optional-dependencies]\nd = ['aiohttp']\n"}
+    tox = "[testenv]\ndeps = poetry\ncommands =\n    pip install -e .[d] pytest\n    pytest {posargs}\n"
+    assert lines(manifest, {"tox.ini": tox}) == {"aiohttp", "pytest"}
+    found = lines(manifest, {"hatch.toml": "[envs.hatch-test]\nextra-dependencies = ['trustme']\n"})
+    assert {"pytest", "pytest-mock", "trustme"} <= found
+    uv = {"pyproject.toml": "[tool.uv]\ndefault-groups = ['dev', 'docs']\n"}
+    held = {"pyproject.toml": f"{uv['pyproject.toml']}[dependency-groups]\ndev = ['responses']\ndocs = ['markdown']\n"}
+    assert lines(held, uv) == {"responses", "markdown"}
+    own = {"hatch.toml": "[envs.hatch-test]\ndependencies = ['pytest']\n"}
+    assert lines(manifest, own) == {"pytest"}
 
 
 @pytest.mark.parametrize("name", ["tox.ini", "tox.toml", "noxfile.py", "hatch.toml", ".github/workflows/a.yml"])
@@ -149,6 +187,7 @@ def test_what_cannot_be_understood_asks_for_nothing(name: str, text: str) -> Non
 def test_names() -> None:
     assert for_tests(["tests", "tests-random", "test-docs", "dev"]) == ["tests"]
     assert for_tests(["tests-unit", "docs"]) == ["tests-unit"]
+    assert for_development(["mypy", "dev", "dev-min-pyopenssl"]) == ["dev"]
     named = {"requirements/dev.txt": Purpose.DEVELOPMENT, "requirements-tests39.txt": Purpose.TESTS}
     named |= {"requirements-mypy.txt": Purpose.OTHER, "requirements.txt": Purpose.UNKNOWN, "contest": Purpose.UNKNOWN}
     assert {name: purpose(name) for name in named} == named

@@ -107,7 +107,7 @@ def test_an_empty_repository_has_nothing_to_try_and_a_manifest_alone_is_installe
     assert named(empty, "base_tried") == []
     alone = sprint(tmp_path / "alone", make_repo(tmp_path / "manifest", {"requirements.txt": "# none yet\n"}))
     assert named(alone, "base_tried")[0].startswith("base: no tests, its dependencies are there")
-    refused = make_repo(tmp_path / "refused", {"requirements.txt": "thing\n--find-links https://example.invalid\n"})
+    refused = make_repo(tmp_path / "refused", {"requirements.txt": "thing\n--index-url https://example.invalid\n"})
     with pytest.raises(BaseUnusable, match="is not allowed"):
         sprint(tmp_path / "urls", refused)
 

@@ -43,10 +43,16 @@ def tools(path: str) -> tuple[Path, ...]:
     wanted: list[Path] = []
     for prefix in (sys.prefix, sys.base_prefix, str(Path(os.path.realpath(sys.executable)).parent.parent)):
         wanted += _followed(Path(prefix))
+    wanted += _followed(rust_toolchains())
     for entry in path.split(":"):
         if entry.startswith("/") and not is_system(Path(entry)):
             wanted += _followed_all(_with_libraries(Path(entry)))
     return outermost(folder for folder in wanted if not _is_everything(folder))
+
+
+def rust_toolchains() -> Path:
+    """Where rustup keeps them, if it is there; its `cargo` and `rustc` are mere pointers."""
+    return Path(os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup"))
 
 
 def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
