@@ -11,9 +11,11 @@ from orchestrator.adapters.command_runner import scratch_folder
 from orchestrator.adapters.pytest_settings import import_paths, settings_file
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
 from orchestrator.adapters.python_parts import Part, parts
-from orchestrator.adapters.runner_choice import PYTEST
+from orchestrator.adapters.python_venv import packages_of
+from orchestrator.adapters.runner_choice import DJANGO, PYTEST, UNITTEST
 from orchestrator.adapters.suite_report import judged, merged, read_report, reported
 from orchestrator.adapters.tree_reading import read_text, root_files
+from orchestrator.adapters.unittest_runner import REPORTER, Tool, tools_of, unittest_argv
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
 from orchestrator.settings.model import TestSettings
@@ -66,16 +68,44 @@ class PytestRunner:
         environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
+        jobs = await asyncio.to_thread(self._jobs, root, part, environment)
+        if len(jobs) == 1:
+            return await self._by(*jobs[0], root, environment, expected_names, timeout_s)
+        reports = [await self._by(tool, some, root, environment, (), timeout_s) for tool, some in jobs]
+        return merged([tool.name for tool, _ in jobs], reports, expected_names)
+
+    def _jobs(self, root: Path, part: Part, environment: EnvironmentResult) -> list[tuple[Tool, Part]]:
+        command = (self._settings.command or "").strip()
+        packages = packages_of(environment.layer) if environment.layer is not None else None
+        return tools_of(root, part, packages, command if command in {PYTEST, UNITTEST, DJANGO} else "")
+
+    async def _by(
+        self,
+        tool: Tool,
+        part: Part,
+        root: Path,
+        environment: EnvironmentResult,
+        expected_names: Sequence[str],
+        timeout_s: float | None,
+    ) -> TestReport:
+        assert environment.python is not None
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
-            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, report)
+            argv = await asyncio.to_thread(_argv, tool, environment.python, root, part, scratch)
             result = await self._pytest(argv, root, environment, scratch, timeout_s)
-            cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
-        if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
+            cases, trouble = await asyncio.to_thread(read_report, report, tool.name)
+        if (
+            tool.name == PYTEST
+            and cases is None
+            and result.limit is None
+            and await self._lacks_pytest(environment, root)
+        ):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
-        shown = judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
+        complete = _COMPLETE_EXITS if tool.name == PYTEST else {0}
+        shown = judged(result, cases, trouble, expected_names, runner=tool.name, complete=complete)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
-        return shown.model_copy(update={"output": f"{told}{shown.output}"})
+        by = f"{tool.name}: {tool.why}"
+        return shown.model_copy(update={"output": f"{told}{shown.output}", "ran_with": (by,)})
 
     async def environment(self, root: Path, key: str) -> EnvironmentResult:
         """What the project's Python manifests came to."""
@@ -96,13 +126,14 @@ class PytestRunner:
         environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return 0
-        async with scratch_folder() as scratch:
-            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, scratch / "report.xml")
-            last = argv.index("--")
-            more = [*argv[:last], "--collect-only", "-q", *argv[last:]]
-            result = await self._pytest(more, root, environment, scratch, None)
-        counts = _COLLECTED.findall(result.output)
-        return int(counts[-1]) if counts else 0
+        jobs, found = await asyncio.to_thread(self._jobs, root, part, environment), 0
+        for tool, some in jobs:
+            async with scratch_folder() as scratch:
+                argv = await asyncio.to_thread(_argv, tool, environment.python, root, some, scratch, collect=True)
+                result = await self._pytest(argv, root, environment, scratch, None)
+            counts = _COLLECTED.findall(result.output)
+            found += int(counts[-1]) if counts else 0
+        return found
 
     async def _pytest(
         self, argv: Sequence[str], root: Path, environment: EnvironmentResult, scratch: Path, timeout_s: float | None
@@ -113,9 +144,8 @@ class PytestRunner:
             # Plugins that happen to be installed beside us are none of the project's.
             env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         limit = timeout_s or self._settings.timeout_s
-        return await self._runner.run(
-            argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=environment.access
-        )
+        access = environment.access.also(REPORTER)
+        return await self._runner.run(argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=access)
 
     async def command(
         self,
@@ -155,6 +185,15 @@ class PytestRunner:
         argv = [str(environment.python), "-I", "-c", "import pytest"]
         result = await self._runner.run(argv, cwd=root, access=environment.access)
         return not result.ok
+
+
+def _argv(tool: Tool, python: Path, root: Path, part: Part, scratch: Path, *, collect: bool = False) -> list[str]:
+    report = scratch / "report.xml"
+    if tool.name != PYTEST:
+        return unittest_argv(tool, python, root, part, report, collect=collect)
+    argv = pytest_argv(python, root, part, scratch, report)
+    last = argv.index("--")
+    return [*argv[:last], *(("--collect-only", "-q") if collect else ()), *argv[last:]]
 
 
 def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Path) -> list[str]:
