@@ -106,7 +106,8 @@ class NodeRunner:
             access = Access(readable=(REPORTER, *packages.folders))
             result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
-        return judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+        shown = judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+        return shown.model_copy(update={"ran_with": ("node: the tests import node:test",)})
 
     async def _by_tool(
         self,
@@ -133,8 +134,8 @@ class NodeRunner:
             cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", root)
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
-        report = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
-        return report.model_copy(update={"output": f"[run with {tool.name}: {tool.why}]\n{report.output}"})
+        shown = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
+        return shown.model_copy(update={"ran_with": (f"{tool.name}: {tool.why}",)})
 
     async def refusal(self, root: Path, packages: Mapping[str, str]) -> str:
         """Why these packages cannot be had beside those of the project; "" when they can."""
