@@ -168,7 +168,6 @@ DJANGO = {
     ],
 )
 def test_a_django_project_is_tested_by_its_own_manage_py(part: Part, expected: dict[str, str], tmp_path: Path) -> None:
-    pytest.importorskip("django")
     root, report = tree(tmp_path, DJANGO), tmp_path / "report.xml"
     [(tool, same)] = tools_of(root, part, None, "django")
     done = subprocess.run(
