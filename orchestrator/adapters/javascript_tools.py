@@ -16,6 +16,8 @@ from orchestrator.domain.testing import CaseResult, ReportedCase
 MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
 SEPARATOR = " > "
 """Between the titles of a test and of what it stands in."""
+ROOT = "<root>"
+"""What stands in titles for the tree's folder: pathe puts `process.cwd()` into some, and each run has another tree."""
 TOOLS = ("vitest", "jest", "mocha")
 _MANIFEST = "package.json"
 _CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha"}
@@ -160,7 +162,7 @@ def command(tool: Tool, program: str, scratch: Path, files: Sequence[str], only:
 
 def _pattern(only: Sequence[ReportedCase]) -> str:
     """Of the whole names; tools join titles by spaces. What it selects beside them is left out of the report."""
-    names = (_SPECIAL.sub(r"\\\g<0>", case.name).replace(SEPARATOR, "(?: > | )") for case in only)
+    names = (_SPECIAL.sub(r"\\\g<0>", case.name).replace(SEPARATOR, "(?: > | )").replace(ROOT, ".*") for case in only)
     return f"^(?:{'|'.join(names)})$"
 
 
@@ -200,6 +202,7 @@ def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
 
 
 def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
+    name = name.replace(str(root), ROOT)
     # Paths are told from the root: the same failure reads the same in every folder it is run in.
     said = _ANSI.sub("", "\n".join(map(str, messages))).replace(f"file://{root}/", "").replace(f"{root}/", "")
     return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=shortened(said.strip()))

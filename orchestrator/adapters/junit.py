@@ -1,7 +1,7 @@
 """JUnit XML, as test runners write it, to values; the text is hostile: no document types, no entities, bounded size."""
 
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from xml.parsers import expat
 
 from orchestrator.domain.testing import CaseResult, ReportedCase
@@ -18,15 +18,17 @@ _INTERNAL = ("pytest", "internal")
 _WEIGHT = [CaseResult.PASSED, CaseResult.SKIPPED, CaseResult.ERROR, CaseResult.FAILED]
 
 
-def parse_junit(xml: bytes, *, parameters: bool = True) -> tuple[ReportedCase, ...]:
+def parse_junit(xml: bytes, *, parameters: bool = True, root: Path | None = None) -> tuple[ReportedCase, ...]:
     """The cases of a report in its order, one per id; of several entries with one id the worst result counts.
 
     `parameters`: whether a `[` ends a test's name, as in pytest's reports; elsewhere it is a character like any.
+    `root` is given for a report of no runner of ours: files below it are told from there, and none is made up; the
+    name of a test is what stands behind the last `::`.
     Raises ValueError, with a reason for people, when this is no complete, harmless JUnit report.
     """
     if len(xml) > MAX_BYTES:
         raise ValueError(f"the report is larger than {MAX_BYTES // 1024 // 1024} MB")
-    reader = _Reader(parameters)
+    reader = _Reader(parameters, root)
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartDoctypeDeclHandler = _refuse_doctype
@@ -49,8 +51,10 @@ def _refuse_doctype(*_: object) -> None:
 class _Reader:
     """Collects the cases while the parser walks."""
 
-    def __init__(self, parameters: bool) -> None:
-        self._parameters = parameters
+    def __init__(self, parameters: bool, root: Path | None) -> None:
+        self._parameters, self._root = parameters, root
+        self._suites: list[str] = []
+        """Files that the suites around name; many reporters say it there."""
         self.cases: list[ReportedCase] = []
         self.is_report = False
         self._depth = 0
@@ -65,7 +69,9 @@ class _Reader:
         self._depth += 1
         if self._depth > MAX_DEPTH or len(self.cases) >= MAX_CASES:
             raise ValueError("the report is nested too deeply or has too many cases")
-        if tag == "testcase":
+        if tag == "testsuite":
+            self._suites.append(attributes.get("file", ""))
+        elif tag == "testcase":
             self._case, self._result, self._texts = attributes, CaseResult.PASSED, []
         elif self._case is not None and tag in _RESULTS:
             self._result = max(self._result, _RESULTS[tag], key=_WEIGHT.index)
@@ -80,8 +86,17 @@ class _Reader:
         self._depth -= 1
         if tag in _RESULTS:
             self._listening = False
+        elif tag == "testsuite":
+            self._suites.pop()
         elif tag == "testcase" and self._case is not None:
-            self.cases.append(_case(self._case, self._result, "".join(self._texts), self._parameters))
+            text = "".join(self._texts)
+            if self._root is None:
+                self.cases.append(_case(self._case, self._result, text, self._parameters))
+            else:
+                files = [self._case.get("file", ""), *reversed(self._suites)]
+                self.cases.append(
+                    _foreign_case(self._case, self._result, text, next(filter(None, files), ""), self._root)
+                )
             self._case = None
 
 
@@ -91,6 +106,20 @@ def _case(attributes: dict[str, str], result: CaseResult, text: str, parameters:
         name=name.split("[", 1)[0] if parameters else name,
         id=f"{classname}::{name}",
         file="" if (classname, name) == _INTERNAL else _file(attributes.get("file", ""), classname or name),
+        result=result,
+        message=shortened(text.strip()),
+    )
+
+
+def _foreign_case(attributes: dict[str, str], result: CaseResult, text: str, file: str, root: Path) -> ReportedCase:
+    path = PurePosixPath(file)
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    safe = not inside.is_absolute() and ".." not in inside.parts
+    name = attributes.get("name", "")
+    return ReportedCase(
+        name=name.rpartition("::")[2] or name,
+        id=f"{attributes.get('classname', '')}::{name}",
+        file=str(inside) if file and safe else "",
         result=result,
         message=shortened(text.strip()),
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import scratch_folder
-from orchestrator.adapters.javascript_tools import MOCHA_REPORTER, SEPARATOR, Tool, command, read_results, tool_of
+from orchestrator.adapters.javascript_tools import MOCHA_REPORTER, ROOT, SEPARATOR, Tool, command, read_results, tool_of
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
 from orchestrator.adapters.node_layers import MODULES
 from orchestrator.adapters.node_links import linked
@@ -107,7 +107,9 @@ class NodeRunner:
             access = Access(readable=(REPORTER, *packages.folders))
             result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
-        return judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+            cases = cases and tuple(_without(case, str(root)) for case in cases)
+        shown = judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
+        return shown.model_copy(update={"ran_with": ("node: the tests import node:test",)})
 
     async def _by_tool(
         self,
@@ -134,8 +136,8 @@ class NodeRunner:
             cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", root)
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
-        report = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
-        return report.model_copy(update={"output": f"[run with {tool.name}: {tool.why}]\n{report.output}"})
+        shown = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
+        return shown.model_copy(update={"ran_with": (f"{tool.name}: {tool.why}",)})
 
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
         """Whether these packages can be had beside those of the project."""
@@ -210,8 +212,14 @@ def _test_files(root: Path) -> int:
     return sum(not path.endswith(".py") for path in files_of_tests(root))
 
 
+def _without(case: ReportedCase, root: str) -> ReportedCase:
+    if root not in case.name:
+        return case
+    return case.model_copy(update={"name": case.name.replace(root, ROOT), "id": case.id.replace(root, ROOT)})
+
+
 def _patterns(only: Sequence[ReportedCase]) -> tuple[str, ...]:
     """What keeps node from running other tests; versions differ in what that does to tests inside others."""
     if any(SEPARATOR in case.name for case in only):
         return ()
-    return tuple(f"--test-name-pattern=^{re.escape(case.name)}$" for case in only)
+    return tuple(f"--test-name-pattern=^{re.escape(case.name).replace(ROOT, '.*')}$" for case in only)

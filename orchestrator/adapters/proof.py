@@ -18,6 +18,7 @@ from orchestrator.adapters.safe_files import write_below
 from orchestrator.adapters.tree_reading import read_text
 from orchestrator.domain.base import Value
 from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
+from orchestrator.syntax.doctest_mutations import doctest_mutations
 from orchestrator.syntax.mutations import Mutation
 from orchestrator.syntax.node_mutations import node_mutations
 from orchestrator.syntax.python_mutations import python_mutations
@@ -34,6 +35,7 @@ _NODE_TEST = """
   (await import('node:assert')).strictEqual({less}, {more});
 }}));
 """
+_JAVASCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
 _SHARED_PARAMETERS = re.compile(r"^pytestmark\b.*?parametrize\(\s*[\"']([\w, ]+)[\"']", re.MULTILINE | re.DOTALL)
 """Arguments that every test of a module has to take."""
 _MOST = 40
@@ -86,13 +88,14 @@ def mutate(
     added: list[ReportedCase] = []
     for file, text in texts.items():
         random = SystemRandom() if secret is None else Random(f"{secret}\0{file}\0{text}")
-        found = [one for one in _mutations_of(file, text, random) if (file, one.case) in passed]
+        names = sorted(case for there, case in passed if there == file)
+        found = [one for one in _mutations_of(file, text, names, random) if one.case in names]
         if len(found) > 1 and not single:
             weaker = [mutation for mutation in found if not mutation.other_value]
             found.remove(random.choice(weaker or found))
             found = sorted(random.sample(found, min(len(found), _MOST)), key=lambda mutation: mutation.start)
-        if not found and (names := [case for there, case in passed if there == file]):
-            found = [_another(file, text, sorted(names), random)]
+        if not found and _takes_another(file, names):
+            found = [_another(file, text, names, random)]
             added.append(_as_case(file, found[0].case))
         chosen[file] = found
     if single:
@@ -139,8 +142,19 @@ def _as_case(file: str, name: str) -> ReportedCase:
     return ReportedCase(name=name, id=f"{_dotted(file)}::{name}", file=file, result=CaseResult.FAILED)
 
 
-def _mutations_of(file: str, text: str, random: Random) -> tuple[Mutation, ...]:
-    return python_mutations(text, random) if file.endswith(".py") else node_mutations(file, text, random)
+def _mutations_of(file: str, text: str, names: Sequence[str], random: Random) -> tuple[Mutation, ...]:
+    """None for a language that nothing here can read."""
+    if _JAVASCRIPT.search(file):
+        return node_mutations(file, text, random)
+    of_tests = python_mutations(text, random) if file.endswith(".py") else ()
+    return (*of_tests, *doctest_mutations(file, text, names, random))
+
+
+def _takes_another(file: str, names: Sequence[str]) -> bool:
+    """Whether a test can be added to its own; one whose name has dots is a doctest."""
+    if file.endswith(".py"):
+        return any("." not in name for name in names)
+    return bool(names and _JAVASCRIPT.search(file))
 
 
 def _applied(text: str, mutations: Sequence[Mutation]) -> str:

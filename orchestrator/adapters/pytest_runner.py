@@ -3,20 +3,19 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import NamedTuple
+from pathlib import Path
 
 from orchestrator.adapters.command_runner import scratch_folder
-from orchestrator.adapters.pytest_settings import import_paths, settings_file, test_paths
+from orchestrator.adapters.pytest_settings import import_paths, settings_file
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
-from orchestrator.adapters.runner_choice import PYTEST
+from orchestrator.adapters.python_parts import Part, parts
+from orchestrator.adapters.python_venv import packages_of
+from orchestrator.adapters.runner_choice import DJANGO, PYTEST, UNITTEST
 from orchestrator.adapters.suite_report import judged, merged, read_report, reported
-from orchestrator.adapters.tests_in_tree import files_of_tests
 from orchestrator.adapters.tree_reading import read_text, root_files
-from orchestrator.domain.file_kinds import is_test_file
+from orchestrator.adapters.unittest_runner import REPORTER, Tool, tools_of, unittest_argv
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import CommandRunner
@@ -26,24 +25,6 @@ _COLLECTED = re.compile(r"^[= ]*(\d+)(?:/\d+)? tests? collected", re.MULTILINE)
 """Pytest's last line; with tests left out it is `12/15 tests collected (3 deselected)`; pytest-pretty indents it."""
 _COMPLETE_EXITS = frozenset({0, 1})
 """All passed, some failed."""
-_MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements*.txt")
-
-
-class Part(NamedTuple):
-    """What is run in one environment."""
-
-    folder: str
-    """Below the root, with the nearest manifest; "" for the root itself."""
-    chosen: tuple[str, ...] = ()
-    """Files or a folder, from the root; none: whatever pytest finds."""
-    only: tuple[ReportedCase, ...] = ()
-    ignored: tuple[str, ...] = ()
-    """Folders of other parts."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether it is all that its folder holds."""
-        return not self.only and self.chosen in {(), (self.folder,)}
 
 
 class PytestRunner:
@@ -88,16 +69,44 @@ class PytestRunner:
         environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return TestReport(problem=RunProblem.INSTALL_FAILED, output=_install_text(environment))
+        jobs = await asyncio.to_thread(self._jobs, root, part, environment)
+        if len(jobs) == 1:
+            return await self._by(*jobs[0], root, environment, expected_names, timeout_s)
+        reports = [await self._by(tool, some, root, environment, (), timeout_s) for tool, some in jobs]
+        return merged([tool.name for tool, _ in jobs], reports, expected_names)
+
+    def _jobs(self, root: Path, part: Part, environment: EnvironmentResult) -> list[tuple[Tool, Part]]:
+        command = (self._settings.command or "").strip()
+        packages = packages_of(environment.layer) if environment.layer is not None else None
+        return tools_of(root, part, packages, command if command in {PYTEST, UNITTEST, DJANGO} else "")
+
+    async def _by(
+        self,
+        tool: Tool,
+        part: Part,
+        root: Path,
+        environment: EnvironmentResult,
+        expected_names: Sequence[str],
+        timeout_s: float | None,
+    ) -> TestReport:
+        assert environment.python is not None
         async with scratch_folder() as scratch:
             report = scratch / "report.xml"
-            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, report)
+            argv = await asyncio.to_thread(_argv, tool, environment.python, root, part, scratch)
             result = await self._pytest(argv, root, environment, scratch, timeout_s)
-            cases, trouble = await asyncio.to_thread(read_report, report, PYTEST)
-        if cases is None and result.limit is None and await self._lacks_pytest(environment, root):
+            cases, trouble = await asyncio.to_thread(read_report, report, tool.name)
+        if (
+            tool.name == PYTEST
+            and cases is None
+            and result.limit is None
+            and await self._lacks_pytest(environment, root)
+        ):
             return reported(result, RunProblem.MISSING_RUNNER, trouble="pytest cannot be imported")
-        shown = judged(result, cases, trouble, expected_names, runner=PYTEST, complete=_COMPLETE_EXITS)
+        complete = _COMPLETE_EXITS if tool.name == PYTEST else {0}
+        shown = judged(result, cases, trouble, expected_names, runner=tool.name, complete=complete)
         told = "" if shown.green or not environment.note else f"[{environment.note}]\n"
-        return shown.model_copy(update={"output": f"{told}{shown.output}"})
+        by = f"{tool.name}: {tool.why}"
+        return shown.model_copy(update={"output": f"{told}{shown.output}", "ran_with": (by,)})
 
     async def environment(self, root: Path, key: str) -> EnvironmentResult:
         """What the project's Python manifests came to."""
@@ -117,13 +126,14 @@ class PytestRunner:
         environment = await self._environments.ensure(root, key, part.folder)
         if environment.python is None:
             return 0
-        async with scratch_folder() as scratch:
-            argv = await asyncio.to_thread(pytest_argv, environment.python, root, part, scratch, scratch / "report.xml")
-            last = argv.index("--")
-            more = [*argv[:last], "--collect-only", "-q", *argv[last:]]
-            result = await self._pytest(more, root, environment, scratch, None)
-        counts = _COLLECTED.findall(result.output)
-        return int(counts[-1]) if counts else 0
+        jobs, found = await asyncio.to_thread(self._jobs, root, part, environment), 0
+        for tool, some in jobs:
+            async with scratch_folder() as scratch:
+                argv = await asyncio.to_thread(_argv, tool, environment.python, root, some, scratch, collect=True)
+                result = await self._pytest(argv, root, environment, scratch, None)
+            counts = _COLLECTED.findall(result.output)
+            found += int(counts[-1]) if counts else 0
+        return found
 
     async def _pytest(
         self, argv: Sequence[str], root: Path, environment: EnvironmentResult, scratch: Path, timeout_s: float | None
@@ -134,9 +144,8 @@ class PytestRunner:
             # Plugins that happen to be installed beside us are none of the project's.
             env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         limit = timeout_s or self._settings.timeout_s
-        return await self._runner.run(
-            argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=environment.access
-        )
+        access = environment.access.also(REPORTER)
+        return await self._runner.run(argv, cwd=root, env=env, timeout_s=limit, scratch=scratch, access=access)
 
     async def command(
         self,
@@ -176,6 +185,15 @@ class PytestRunner:
         argv = [str(environment.python), "-I", "-c", "import pytest"]
         result = await self._runner.run(argv, cwd=root, access=environment.access)
         return not result.ok
+
+
+def _argv(tool: Tool, python: Path, root: Path, part: Part, scratch: Path, *, collect: bool = False) -> list[str]:
+    report = scratch / "report.xml"
+    if tool.name != PYTEST:
+        return unittest_argv(tool, python, root, part, report, collect=collect)
+    argv = pytest_argv(python, root, part, scratch, report)
+    last = argv.index("--")
+    return [*argv[:last], *(("--collect-only", "-q") if collect else ()), *argv[last:]]
 
 
 def pytest_argv(python: Path, root: Path, part: Part, scratch: Path, report: Path) -> list[str]:
@@ -221,46 +239,3 @@ def _node_id(case: ReportedCase) -> str:
 
 def _install_text(environment: EnvironmentResult) -> str:
     return f"{environment.problem}\n{environment.output}"
-
-
-def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase]) -> list[Part]:
-    """The parts of a run; at least one.
-
-    The whole suite of a repository whose root names its tests (`testpaths`) is run as its people run it: in one part.
-    """
-    if only:
-        homes = {case.file: part_of(root, case.file) for case in only}
-        return [
-            Part(folder, only=tuple(case for case in only if homes[case.file] == folder)) for folder in _unique(homes)
-        ]
-    if files:
-        homes = {file: part_of(root, file) for file in files}
-        return [Part(folder, tuple(file for file in files if homes[file] == folder)) for folder in _unique(homes)]
-    names, read = root_files(root), partial(read_text, root)
-    settings = settings_file(names, read)
-    if settings is not None and test_paths(settings, read(settings) or ""):
-        return [Part("")]
-    one_each = {PurePosixPath(file).parent: file for file in files_of_tests(root) if file.endswith(".py")}
-    folders = sorted({part_of(root, file) for file in one_each.values()}) or [""]
-    return [Part(one, (one,) if one else (), (), tuple(_below(one, folders))) for one in folders]
-
-
-def part_of(root: Path, file: str) -> str:
-    """The nearest folder above a test that has a manifest; manifests in folders of tests are the tests' own."""
-    for parent in PurePosixPath(file).parents:
-        folder = "" if str(parent) == "." else str(parent)
-        if not folder or (not is_test_file(f"{folder}/x") and _has_manifest(root / folder)):
-            return folder
-    return ""
-
-
-def _has_manifest(folder: Path) -> bool:
-    return any(fnmatchcase(name, pattern) for name in root_files(folder) for pattern in _MANIFESTS)
-
-
-def _below(folder: str, others: Iterable[str]) -> list[str]:
-    return [one for one in others if one != folder and one.startswith(f"{folder}/" if folder else "")]
-
-
-def _unique(homes: dict[str, str]) -> list[str]:
-    return list(dict.fromkeys(homes.values()))

@@ -9,9 +9,14 @@ from orchestrator.adapters.recorded_stack import recorded_runner
 from orchestrator.domain.findings import Finding, Where, major
 
 PYTEST = "pytest"
+UNITTEST = "unittest"
+DJANGO = "django"
 NODE = "node"
-RUNNERS = (PYTEST, NODE)
-"""Runners this version knows."""
+CUSTOM = "custom"
+"""The command of `test.custom`."""
+RUNNERS = (PYTEST, UNITTEST, DJANGO, NODE)
+"""What `test.command` may name. unittest's and Django's are pytest's for all who choose by language."""
+_KINDS = (PYTEST, NODE)
 PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
 _MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
 _RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]sx?$")}
@@ -33,7 +38,7 @@ def choose_runner(
     if command is not None and command.strip():
         name = command.strip()
         return name if name in RUNNERS else _none(f"`test.command` names `{name}`", suite_files)
-    able = [name for name in RUNNERS if all(_RUNS[name].search(file) for file in suite_files)]
+    able = [name for name in _KINDS if all(_RUNS[name].search(file) for file in suite_files)]
     if not able:
         return _none(f"no known runner runs {', '.join(f'`{file}`' for file in suite_files)}", suite_files)
     recorded = recorded_runner(stack)
@@ -48,7 +53,7 @@ def choose_runner(
 
 def stated_runners(root_files: Collection[str]) -> list[str]:
     """The runners whose manifests are among these."""
-    return [name for name in RUNNERS if _states(root_files, name)]
+    return [name for name in _KINDS if _states(root_files, name)]
 
 
 def _states(root_files: Collection[str], runner: str) -> bool:

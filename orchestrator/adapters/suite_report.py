@@ -68,6 +68,7 @@ def merged(titles: Sequence[str], reports: Sequence[TestReport], expected: Seque
         exit_code=next((report.exit_code for report in counted if report.exit_code != 0), 0),
         output="".join(f"== {title} ==\n{report.output}\n" for title, report in zip(titles, reports, strict=True)),
         duration_s=round(sum(report.duration_s for report in reports), 3),
+        ran_with=tuple(dict.fromkeys(one for report in counted for one in report.ran_with)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 import secrets
 import shutil
 import stat
@@ -10,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from orchestrator.adapters.custom_runner import CustomRunner
 from orchestrator.adapters.git_scan import GitMark
 from orchestrator.adapters.lock_files import LockMaker
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
@@ -19,7 +21,7 @@ from orchestrator.adapters.project_build import ProjectBuild
 from orchestrator.adapters.project_setup import KEY, ProjectSetup
 from orchestrator.adapters.proof import Copies, MutatedSuite, mutate
 from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.runner_choice import NODE, PYTEST, choose_runner, stated_runners
+from orchestrator.adapters.runner_choice import CUSTOM, DJANGO, NODE, PYTEST, UNITTEST, choose_runner, stated_runners
 from orchestrator.adapters.services import Services
 from orchestrator.adapters.suite_report import merged
 from orchestrator.adapters.tests_in_tree import files_of_tests, kinds_of_tests
@@ -36,6 +38,7 @@ from orchestrator.settings.model import TestSettings
 from orchestrator.syntax import npm_lock, python_locks
 
 _LOCKS = (npm_lock.is_lock, python_locks.is_lock)
+_JAVASCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
 _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
 """Why a run may have shown nothing without anybody's fault."""
 
@@ -62,8 +65,16 @@ class ProjectRunner:
     ) -> None:
         """Without `tries`, nothing is found out about new packages."""
         self._setup, self._build, self._services, self._tries = setup, build, services or Services(), tries
-        self._runners: dict[str, PytestRunner | NodeRunner] = {PYTEST: pytest, NODE: node}
+        self._runners: dict[str, PytestRunner | NodeRunner] = {
+            PYTEST: pytest,
+            UNITTEST: pytest,
+            DJANGO: pytest,
+            NODE: node,
+        }
         self._pytest = pytest
+        self._custom: CustomRunner | None = None
+        if settings.custom is not None:
+            self._custom = CustomRunner(settings.custom, self._command, settings.timeout_s)
         self._packages = packages
         self._settings = settings
         self._path = path
@@ -106,6 +117,8 @@ class ProjectRunner:
         self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase], stack: Sequence[str]
     ) -> tuple[str, ...] | Finding:
         """The runners that are needed, or why there is none."""
+        if self._custom is not None:
+            return (CUSTOM,)
         if only and not self._only:
             return tuple(dict.fromkeys(_kind(case) for case in only))
         if files is None and not self._only:
@@ -125,15 +138,18 @@ class ProjectRunner:
         timeout_s: float | None,
     ) -> TestReport:
         if len(kinds) == 1:
-            runner = self._runners[kinds[0]]
+            runner = self._runner(kinds[0])
             return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
         reports = [
-            await self._runners[kind].run(
+            await self._runner(kind).run(
                 root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
             )
             for kind in kinds
         ]
         return merged(kinds, reports, expected)
+
+    def _runner(self, kind: str) -> PytestRunner | NodeRunner | CustomRunner:
+        return self._custom if kind == CUSTOM and self._custom is not None else self._runners[kind]
 
     async def _proved(
         self,
@@ -150,10 +166,12 @@ class ProjectRunner:
         told, problem = "", RunProblem.FAKED
         for single in (False, True):
             suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
+            if not suite.mutated and kind == CUSTOM:
+                return report.model_copy(update={"not_proved": f"nothing here can change a test of {', '.join(files)}"})
             chosen = (*only, *suite.added) if only else ()
             await reset()  # a suite need not pass on what its first run left
             await self._ready(root, key)
-            run = partial(self._runners[kind].run, root, files=files, only=chosen, key=key)
+            run = partial(self._runner(kind).run, root, files=files, only=chosen, key=key)
             shown = await _mutated(copies, suite, run)
             if isinstance(shown, str):
                 return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
@@ -174,7 +192,7 @@ class ProjectRunner:
         if await self._ready(root, key):
             return 0
         found = (
-            () if isinstance(kinds, Finding) else [await self._runners[kind].collect(root, key=key) for kind in kinds]
+            () if isinstance(kinds, Finding) else [await self._runner(kind).collect(root, key=key) for kind in kinds]
         )
         return sum(found)
 
@@ -221,8 +239,9 @@ class ProjectRunner:
         copies = await asyncio.to_thread(Copies, root, files)
         suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
         found: set[str] = set()
-        for kind in dict.fromkeys(map(_kind, cases)):
-            shown = await _mutated(copies, suite, partial(self._runners[kind].run, root, key=key))
+        kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(map(_kind, cases)))
+        for kind in kinds if suite.mutated else ():
+            shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, key=key))
             if isinstance(shown, TestReport):
                 found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
         return tuple(sorted(found))
@@ -337,7 +356,8 @@ def _copies(root: Path, files: Sequence[str] | None) -> Copies:
 
 
 def _kind(case: ReportedCase) -> str:
-    return PYTEST if case.file.endswith(".py") else NODE
+    """By the file: what is no JavaScript is Python's, also texts with doctests."""
+    return NODE if _JAVASCRIPT.search(case.file) else PYTEST
 
 
 def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:

@@ -14,6 +14,8 @@ _NO_TESTS_THERE = frozenset({"node_modules", "__pycache__", "venv", "site-packag
 _MOST_ENTRIES = 200_000
 _IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$")
 """Where jest and mocha look for tests of any name."""
+_UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
+"""What only unittest and Django look for."""
 _TYPESCRIPT = (".ts", ".mts", ".cts")
 
 
@@ -59,5 +61,6 @@ def files_of_tests(root: Path) -> Iterator[str]:
         base = os.path.relpath(folder, root)
         for name in files:
             path = name if base == "." else f"{base}/{name}"
-            if any(pattern.search(name) for pattern in SUITES.values()) or _IN_FOLDER.search(path):
+            named = any(pattern.search(name) for pattern in (*SUITES.values(), _UNITTESTS))
+            if named or _IN_FOLDER.search(path):
                 yield path

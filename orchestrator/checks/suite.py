@@ -10,6 +10,7 @@ from orchestrator.checks.suite_node import check_node_suite, whole_name
 from orchestrator.checks.suite_older import read_changed
 from orchestrator.checks.suite_project import UNKNOWN, Project
 from orchestrator.checks.suite_python import check_python_suite
+from orchestrator.domain.file_kinds import is_test_file
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
@@ -17,7 +18,8 @@ from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
-_PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test)\.py$")
+_PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test|tests)\.py$")
+"""`tests.py` is where Django's applications have theirs."""
 _NODE_TEST = re.compile(
     r"(^|/)([\w.-]+\.(test|spec)|__tests__/([\w.-]+/)*[\w-]+|tests?/([\w.-]+/)*[\w-]+)\.[cm]?[jt]sx?$"
 )
@@ -26,10 +28,13 @@ _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_da
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
 
-def read_suite(value: object, story_id: str, older: Collection[str] = ()) -> tuple[TestSuite | None, list[Finding]]:
+def read_suite(
+    value: object, story_id: str, older: Collection[str] = (), *, any_language: bool = False
+) -> tuple[TestSuite | None, list[Finding]]:
     """The suite in an extracted value, with its test functions as `expected_names`; None when the shape is broken.
 
-    `older` are the older test files that may be rewritten with it.
+    `older` are the older test files that may be rewritten with it. With `any_language`, as where people's own command
+    runs the tests, the expected names of a file that is neither Python's nor Node's are those that the answer states.
     """
     where = Where(story=story_id)
     if not isinstance(value, Mapping):
@@ -49,12 +54,12 @@ def read_suite(value: object, story_id: str, older: Collection[str] = ()) -> tup
     if not isinstance(file, str) or not isinstance(content, str) or any(f.severity.blocks for f in findings):
         return None, findings
     file = tidy(file)
-    findings += _file_name(file, where)
+    findings += _file_name(file, where, any_language)
     if any(finding.severity.blocks for finding in findings):
         return None, findings
     changed, wrong = read_changed(value.get("changed_tests"), older, file)
     findings += wrong
-    names = _names(file, content)
+    names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
         cases = tuple(case.model_copy(update={"name": whole_name(case.name, names)}) for case in cases)
     findings += _unknown_cases(cases, names, where) if names else []
@@ -70,6 +75,8 @@ def check_suite(suite: TestSuite, *, required_criteria: int | None, project: Pro
     `required_criteria` is the number of test functions wanted at least, None for a smoke test; `project` is what they
     are to test. A suite that does not parse has that one finding: nothing else can be said about it.
     """
+    if not is_suite(suite.test_file):
+        return _check_foreign(suite, required_criteria or 1)
     if _is_node(suite.test_file):
         return check_node_suite(suite, required_criteria=required_criteria, project=project)
     return check_python_suite(suite, required_criteria=required_criteria, project=project)
@@ -97,9 +104,19 @@ def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[F
     return tuple(instructions), findings
 
 
-def is_suite(path: str) -> bool:
-    """Whether a file is named like tests that can be checked and run here."""
-    return bool(_PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path))
+def is_suite(path: str, *, any_language: bool = False) -> bool:
+    """Whether a file is named like tests that can be checked and run here, or like tests of any language."""
+    known = _PYTHON_TEST.match(basename(path)) or _NODE_TEST.search(path)
+    return bool(known or (any_language and is_test_file(path)))
+
+
+def _check_foreign(suite: TestSuite, required: int) -> list[Finding]:
+    """Of a file that nothing here can read: that it has as many tests as are wanted."""
+    if (count := len(suite.expected_names)) >= required:
+        return []
+    message = f"test_cases names {count} tests for {required} acceptance criteria"
+    fix = "Write a test of its own for each criterion, and name each in test_cases."
+    return [major("suite.criteria", message, where=Where(file=suite.test_file), fix=fix)]
 
 
 def reason_of(value: object, name: str) -> str:
@@ -145,13 +162,13 @@ def _function_named(text: str) -> str:
     return name.rpartition(".")[2] if re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", name) else name
 
 
-def _file_name(path: str, where: Where) -> Iterator[Finding]:
+def _file_name(path: str, where: Where, any_language: bool) -> Iterator[Finding]:
     fix = "Name it test_<subject>.py, <subject>.test.js or as the project's runner wants it, in a folder like tests/."
     reason = unsafe_reason(path)
     name = basename(path)
     if reason is not None:
         yield major("suite.file_name", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=fix)
-    elif not is_suite(path):
+    elif not is_suite(path, any_language=any_language):
         message = f"`{name[:100]}` is no test file that can be checked and run here"
         yield major("suite.file_name", message, where=where, fix=fix)
     elif any(part.startswith(".") or part.lower() in _NOT_COLLECTED for part in path.split("/")[:-1]):

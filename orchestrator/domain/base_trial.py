@@ -59,6 +59,8 @@ class BaseTrial(Value):
     """The end of the error, where there is a problem."""
     failing: tuple[str, ...] = ()
     """Ids of the failed tests and files, the first of them."""
+    ran_with: tuple[str, ...] = ()
+    """Runners that were used, each with the reason why."""
 
     @property
     def usable(self) -> bool:
@@ -75,7 +77,8 @@ class BaseTrial(Value):
         ran = self.passed + self.failed + self.skipped
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped in {self.seconds:.0f} s"
         told = f"base: {counts}" if ran else f"base: {self.collected} tests collected"
-        return told + (f"; {self.problem}" if self.problem else "")
+        runners = f"; run with {', '.join(self.ran_with)}" if self.ran_with else ""
+        return told + (f"; {self.problem}" if self.problem else "") + runners
 
     @property
     def refusal(self) -> str:
@@ -125,6 +128,7 @@ def trial_of(report: TestReport, *, collected: int, seconds: float) -> BaseTrial
         todo=todo,
         output_end=end[-OUTPUT_KEPT:],
         failing=tuple(sorted(report.failing_ids)[:FAILING_KEPT]),
+        ran_with=report.ran_with,
     )
 
 

@@ -116,6 +116,10 @@ class TestReport(Value):
     output: str = ""
     """Printed text, head and tail kept."""
     duration_s: float = 0.0
+    ran_with: tuple[str, ...] = ()
+    """Runners that were used, each with the reason why: `pytest: the tests are in Python`."""
+    not_proved: str = ""
+    """Why it was not tried whether these tests can fail; "" where it was, or nobody asked."""
 
     def count(self, *results: CaseResult) -> int:
         """How many cases have one of these results."""

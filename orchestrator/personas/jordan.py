@@ -82,9 +82,13 @@ class Jordan:
         """The suite in an answer of either form."""
         plan = plan_in(value)
         if plan is None:
-            return read_suite(value, self._brief.story.id, older)
+            return self._as_suite(value, older)
         as_json, findings = suite_value(plan, older)
-        return read_suite(as_json, self._brief.story.id, older) if as_json is not None else (None, findings)
+        return self._as_suite(as_json, older) if as_json is not None else (None, findings)
+
+    def _as_suite(self, value: Any, older: Collection[str]) -> tuple[TestSuite | None, Sequence[Finding]]:
+        own = self._desk.policies.test.custom is not None
+        return read_suite(value, self._brief.story.id, older, any_language=own)
 
     async def analyse(self, brief: FailureBrief) -> Analysed:
         """See ports.Tester."""
@@ -122,9 +126,16 @@ class Jordan:
         return (found if any(found) and not copied else None), [*findings, *copied]
 
     def _rule(self, wanted: int | None) -> str:
-        if wanted is None:
-            return "Write one or two smoke tests that show the story's main behaviour."
-        return f"Write at least one test for each of the {wanted} acceptance criteria."
+        rule = "Write one or two smoke tests that show the story's main behaviour."
+        if wanted is not None:
+            rule = f"Write at least one test for each of the {wanted} acceptance criteria."
+        if (own := self._desk.policies.test.custom) is not None:
+            rule += (
+                f" All tests are run by the project's own command `{own.command}`. Whatever is said above about Python "
+                "and Node, write the file in the language of the code under test, named, placed and written as the "
+                "project's own tests are, so that this command runs it. In test_cases, name each as its report does."
+            )
+        return rule
 
     def _request(self, purpose: Purpose, answer: type[SuiteAnswer | AnalysisAnswer], slots: dict[str, str]) -> Request:
         asked = Request(

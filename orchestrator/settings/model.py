@@ -182,6 +182,23 @@ class ReviewSettings(Section):
         return names
 
 
+class CustomTests(Section):
+    """People's own command for the tests of any language."""
+
+    command: str = Field(min_length=1)
+    """A shell command, run in the root folder, that runs all tests."""
+    junit: tuple[str, ...] = Field(min_length=1)
+    """The JUnit files that it writes, below the root; `*` stands for anything."""
+
+    @field_validator("junit")
+    @classmethod
+    def _inside(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        for path in paths:
+            if path.startswith("/") or ".." in path.split("/"):
+                raise ValueError(f"{path} is not below the project's root")
+        return paths
+
+
 class TestSettings(Section):
     """Suites and how they run."""
 
@@ -192,7 +209,9 @@ class TestSettings(Section):
     mode: Literal["auto", "acceptance", "smoke"] = "auto"
     """acceptance: one test per criterion; smoke: one or two; auto: acceptance when the architect gave tests."""
     command: str | None = None
-    """The one runner to be used: pytest or node. Empty: chosen by the manifests and the suite (spec 1 C3)."""
+    """The one runner to be used: pytest, unittest, django or node. Empty: chosen by the manifests and the suite."""
+    custom: CustomTests | None = None
+    """In place of every runner."""
     timeout_s: float = Field(default=300, gt=0)
     flaky_reruns: Literal[0, 1] = 1
     """How often a failed test is run once more alone before it counts as failed."""

@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from orchestrator.domain.breakdown import Breakdown
+from orchestrator.domain.file_kinds import is_test_file
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.sprint.context import Progress, Stage
@@ -28,6 +29,8 @@ class Regression:
         """`may_go` are older tests that a person let go."""
         self._stage, self._progress, self._suite, self._may_go = stage, progress, suite, may_go
         self._changed = {change.file for change in plan.tests_to_change}
+        # Doctests go with the code they stand in.
+        self._changed |= {path for task in plan.tasks for path in task.files_to_create if not is_test_file(path)}
         self._report: TestReport | None = None
         self._vanished: tuple[str, ...] = ()
         self._flaky: tuple[str, ...] = ()

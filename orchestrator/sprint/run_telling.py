@@ -1,6 +1,6 @@
 """A run of tests in words, as a finding, and as what the report keeps of it (pure)."""
 
-from orchestrator.domain.findings import Finding, major
+from orchestrator.domain.findings import Finding, major, minor
 from orchestrator.domain.outcome import CaseOutcome, TestsOutcome
 from orchestrator.domain.testing import NO_RUNNER, RunProblem, TestReport, TestSuite
 from orchestrator.domain.words import counted
@@ -64,6 +64,19 @@ def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) ->
         if report.problem in NO_RUNNER
         else "the output of the failing tests says why (`show`); `reset` the story to try again",
     )
+
+
+def unproved_findings(report: TestReport) -> list[Finding]:
+    """That it was not tried whether the tests of a green run can fail; none where it was."""
+    if not report.green or not report.not_proved:
+        return []
+    return [
+        minor(
+            "test.not_proved",
+            f"the tests pass, and it was not tried whether they can fail: {report.not_proved}",
+            fix="read the story's tests: nothing but a reviewer stands behind what they assert",
+        )
+    ]
 
 
 def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:

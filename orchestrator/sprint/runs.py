@@ -76,6 +76,7 @@ async def tell_run(
         output="" if green else report.output[-OUTPUT_CAP:],
         failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
         flaky=list(report.flaky[:FAILING_CAP]),
+        ran_with=list(report.ran_with),
         **decided(
             Loop.TEST,
             verdict,

@@ -84,7 +84,8 @@ def kept(suite: TestSuite, reason: str) -> Finding:
 
 
 async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
-    listed = {change.file: change.reason for change in plan.tests_to_change if is_suite(change.file)}
+    own = stage.policies.test.custom is not None
+    listed = {one.file: one.reason for one in plan.tests_to_change if is_suite(one.file, any_language=own)}
     listed = {path: reason for path, reason in listed.items() if path in surface.files}
 
     async def read(_step_id: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from orchestrator.sprint.flaky import flaky_findings
 from orchestrator.sprint.orders import Owned, about, nearest_task, orders, outside, unassigned
 from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
-from orchestrator.sprint.run_telling import summary
+from orchestrator.sprint.run_telling import summary, unproved_findings
 from orchestrator.sprint.runs import run_suite, tell_run
 from orchestrator.sprint.signature import Signature, signature
 from orchestrator.sprint.suite import kept, put_in_place, replace_suite, story_files
@@ -61,7 +61,7 @@ class _Attempts:
             report = await run_suite(self._stage, self._plan, self._suite)
             if report.green and not self._before:
                 report = await self._noticed(report)
-            self._progress.note_findings(flaky_findings(report.flaky))
+            self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
             broken = None
             if report.green:
                 await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))

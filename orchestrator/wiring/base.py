@@ -32,7 +32,7 @@ class SprintBase:
         if settings.environment.base == "skip":
             return
         base = self._workspace.base
-        if not holds_something(await self._workspace.files_at(base)):
+        if settings.test.custom is None and not holds_something(await self._workspace.files_at(base)):
             return
         key = await self._key(settings)
         async with self._works.bases[key]:  # of two sprints on the same files, the second one waits for the first
@@ -91,7 +91,7 @@ def key_of(tree: str, settings: Settings) -> str:
         settings.commands.model_dump(mode="json"),
         settings.sandbox.model_dump(mode="json"),
         settings.environment.model_dump(mode="json", exclude={"base"}),
-        settings.test.command,
+        settings.test.model_dump(mode="json", include={"command", "custom"}),
     ]
     content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:32]

@@ -76,7 +76,7 @@ async def _found(repo: Path) -> Repository:
 async def _look(
     workspace: GitWorkspace, folder: Path, repo: Path, settings: Settings, environment: Environment
 ) -> ProjectLook:
-    if not holds_something(await workspace.files_at(workspace.base)):
+    if settings.test.custom is None and not holds_something(await workspace.files_at(workspace.base)):
         fine = _row("base", "the last commit can be run", "base: nothing to run", "", ok=True)
         return ProjectLook(rows=(fine,), environment=ProjectEnvironment())
     sandbox = await sandbox_for(settings, environment)

@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.pytest_runner import Part, PytestRunner, part_of, parts
+from orchestrator.adapters.pytest_runner import PytestRunner
 from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
+from orchestrator.adapters.python_parts import Part, part_of, parts
 from orchestrator.settings.model import CommandSettings, TestSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, environments_in, wheel
 

@@ -10,6 +10,7 @@ from orchestrator.domain.findings import Finding
     [
         ("pytest", [], [], "pytest"),
         (" pytest ", [], ["odd.txt"], "pytest"),
+        ("django", ["package.json"], ["shop/tests.py"], "django"),
         (None, ["pyproject.toml"], ["tests/cart.py"], "pytest"),
         ("", ["requirements-dev.txt"], [], "pytest"),
         (None, ["README.md"], ["tests/test_cart.py", "cart_test.py"], "pytest"),

@@ -25,6 +25,18 @@ def check(text: str, wanted: int | None = None) -> list[tuple[str, str]]:
     return [(str(finding.severity), finding.code.removeprefix("suite.")) for finding in found]
 
 
+def test_where_peoples_own_command_runs_the_tests_any_language_is_read() -> None:
+    cases = [{"name": "TestAdds", "criterion": "adds"}, "calc::tests::subtracts"]
+    value = {"test_file": "calc/add_test.go", "test_content": "package calc\n", "test_cases": cases}
+    assert read_suite(value, "US-001")[0] is None
+    suite, findings = read_suite(value, "US-001", any_language=True)
+    assert suite is not None
+    assert findings == []
+    assert suite.expected_names == ("TestAdds", "subtracts")
+    assert check_suite(suite, required_criteria=2) == []
+    assert [finding.code for finding in check_suite(suite, required_criteria=3)] == ["suite.criteria"]
+
+
 def test_a_suite_is_read_with_the_names_it_must_report() -> None:
     text = "def test_a():\n    assert f()\nclass TestB:\n    def test_c(self):\n        assert f()\n"
     cases = ["tests/test_a.py::TestB::test_c[1]", {"name": "test_a", "criterion": "adds"}, {"name": "elsewhere"}]
