@@ -21,7 +21,7 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
-from orchestrator.sprint.commands import Commanded, run_commands
+from orchestrator.sprint.commands import Commanded, check_shell, run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.review import review_task, unsettled
@@ -191,6 +191,9 @@ class TaskRun:
         findings = [*await self._content(order, delivery, before), *check_delivery(self.contract, delivery, before)]
         lacking = check_whole(delivery, self._wanted(self._own(task)), before)
         if blocking(findings) or (lacking and not (task.command or delivery.commands)):
+            return [*findings, *lacking]
+        findings += await check_shell(self._stage, delivery)
+        if blocking(findings):
             return [*findings, *lacking]
         commanded = await self._commanded(order, delivery)
         whole = with_made(delivery, commanded.made)
