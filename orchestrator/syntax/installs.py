@@ -1,6 +1,7 @@
 """Which packages the plain shell commands of a text install: no shell is interpreted, what is dressed up is unclear."""
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from posixpath import basename
@@ -87,13 +88,15 @@ _DEPTH = 8
 _PIECE = re.compile(
     r"'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*+)\"|\\\r?\n|\\(?P<escaped>.)"
     r"|[$<>]\((?P<inner>(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+)\)|`(?P<ticks>[^`]*)`"
-    r"|(?P<variable>\$\{[^}\n]*\}+|\$[\w@*#?!$-]?)|(?P<bare>[^\s'\"\\;&|()<>`$]+)|(?P<stray>['\"`\\])",
+    r"|(?P<variable>\$\{[^{}\n]*+\}|\$[\w@*#?!$-]?)|(?P<bare>[^\s'\"\\;&|()<>`$]+)|(?P<stray>['\"`\\])",
     re.DOTALL,
 )
 _INNER = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 _SIGN = re.compile(r"&&|\|\||\|&|;;|[;&|\n()]")
 _REDIRECTION = re.compile(r"\d*(?:&>>?|>>|>\||>&|<&|<<<|<>|>|<)(?!\()")
-_HERE = re.compile(r"<<-?\s*(['\"]?)(?P<end>\w+)\1(?P<rest>[^\n]*\n)(?P<body>.*?)^\s*(?P=end)[ \t]*$", re.DOTALL | re.M)
+_HERE = re.compile(r"<<-?[ \t]*(['\"]?)(?P<end>\w+)\1")
+_LONE = re.compile(r"^[ \t]*(\w+)[ \t]*$", re.MULTILINE)
+"""Lines of one word: where a here-document may end."""
 
 
 class Installs(NamedTuple):
@@ -310,10 +313,19 @@ def _commands(text: str, depth: int) -> Iterator[_Command]:
     words: list[_Word] = []
     inner: list[str] = []
     at, piped, body, skip_word = 0, False, "", False
+    ends: dict[str, deque[re.Match[str]]] = {}
+    for lone in _LONE.finditer(text) if "<<" in text else ():
+        ends.setdefault(lone[1], deque()).append(lone)
+    behind: dict[int, int] = {}  # end of a line → end of the here-document that begins there
     while at < len(text):
         if found := _HERE.match(text, at):
-            body = found["body"]
-            text = text[:at] + found["rest"] + text[found.end() :]
+            line = end if (end := text.find("\n", at)) >= 0 else len(text)
+            lones = ends.get(found["end"], deque())
+            while lones and lones[0].start() <= line:
+                lones.popleft()
+            if lones:
+                body, behind[line] = text[line + 1 : lones[0].start()], lones[0].end()
+            at = found.end()
         elif text[at] in " \t\r" or text.startswith("\\\n", at):
             at += 2 if text[at] == "\\" else 1
         elif text[at] == "#":
@@ -326,7 +338,7 @@ def _commands(text: str, depth: int) -> Iterator[_Command]:
                 yield from _inner(inner, depth)
                 piped = found[0] in {"|", "|&"}
                 words, inner, body, skip_word = [], [], "", False
-            at = found.end()
+            at = behind.get(at, found.end())
         else:
             word, at = _word(text, at, inner)
             words += [] if skip_word else [word]

@@ -15,12 +15,13 @@ _DOCKER = re.compile(r"(^|/)(.*\.)?(dockerfile|containerfile)([.-].*)?$")
 _COMPOSE = re.compile(r"(^|/)(.*[.-])?(docker-)?compose.*\.ya?ml$")
 _TOOLS = re.compile(r"(^|/)\.(github|gitlab|circleci|devcontainer|vscode)/")
 """Pipelines and editors: what they install is for them, and no program needs it."""
-_INSTRUCTION = re.compile(
-    r"^[ \t]*(?:ONBUILD[ \t]+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:[ \t]+--\S+)*[ \t]+CMD)[ \t]+"
-    r"(?P<rest>(?:[^\n]*\\[ \t]*\n(?:[ \t]*#[^\n]*\n|[ \t]*\n)*)*[^\n]*)",
+_RUNS = re.compile(
+    r"^[ \t]*(?:ONBUILD[ \t]+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:[ \t]+--\S+)*[ \t]+CMD)[ \t]+(?:--\S+[ \t\\\n]+)*",
     re.MULTILINE | re.IGNORECASE,
 )
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(?P<end>\w+)\1[ \t]*\w*\n(?P<body>.*?)^\s*(?P=end)[ \t]*$", re.DOTALL | re.M)
+_OTHERS = re.compile(
+    r"^[ \t]*(?:FROM|COPY|ADD|ENV|ARG|LABEL|WORKDIR|EXPOSE|USER|VOLUME|SHELL|STOPSIGNAL|HEALTHCHECK)\b", re.M | re.I
+)
 _RECIPE = re.compile(r"^(?:\t|[ ]{2,}|[^\s#:=][^=\n:]*:[^=\n;]*;)[ \t]*[@+-]*(?P<line>.*)$")
 
 
@@ -41,7 +42,7 @@ def shell_lines(path: str, text: str) -> str:
     if _COMPOSE.search(path):
         return "\n".join(_compose(text))
     if _DOCKER.search(path):
-        return "\n".join(_docker(text))
+        return _docker(text)
     if _MAKE.search(path):
         joined = re.sub(r"\\\n[ \t]*", " ", text)
         lines = (found["line"] for line in joined.split("\n") if (found := _RECIPE.match(line)))
@@ -49,18 +50,10 @@ def shell_lines(path: str, text: str) -> str:
     return text
 
 
-def _docker(text: str) -> Iterator[str]:
-    text = re.sub(r"(?m)^[ \t]*#.*\n", "", text)
-    for found in _INSTRUCTION.finditer(text):
-        line = re.sub(r"^(--\S+[ \t\\\n]+)+", "", found["rest"])
-        if line.lstrip().startswith("["):
-            yield _exec_form(line)
-        elif here := _HEREDOC.search(text, found.start("rest")):
-            # The first line's document is the script; one that a command reads stays with its command.
-            own = here.start() <= found.start("rest") + len(found["rest"]) and line.lstrip().startswith("<<")
-            yield here["body"] if own else line
-        else:
-            yield line
+def _docker(text: str) -> str:
+    """The instructions as commands of a shell: what runs nothing becomes `:`, a document that RUN is given is run."""
+    bare = _OTHERS.sub(":", _RUNS.sub("", re.sub(r"(?m)^[ \t]*#.*\n", "", text)))
+    return re.sub(r"(?m)^\[.*", lambda line: _exec_form(line[0]), re.sub(r"(?m)^<<", "sh <<", bare))
 
 
 def _exec_form(line: str) -> str:

@@ -104,7 +104,6 @@ TEXTS = [
         "source",
         '{"dependencies": {"rich": "workspace:*"}}',
     ),
-    ("package.json", '{"scripts": {"x": "npx evil"}}', "dependency", '{"scripts": {"x": "npx express"}}'),
     ("requirements.txt", "flask @ https://host/flask.whl\n", "source", "flask==3\n"),
     ("requirements.txt", "-r ../requirements.txt\n", "dependency", "-r requirements-dev.txt\n"),
     ("requirements-dev.txt", "-c https://host/c.txt\n", "dependency", "-c constraints.txt\nPyYAML\n"),
