@@ -8,8 +8,7 @@ from orchestrator.domain.breakdown import Breakdown, Task, task_number
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.graph import find_cycle, waves
 from orchestrator.domain.paths import spelling, unsafe_reason
-from orchestrator.syntax.install import install_targets
-from orchestrator.syntax.install_tools import INSTALLERS
+from orchestrator.syntax.installs import INSTALLERS, read_installs
 
 MAX_TASK_FILES = 3
 _PATH_FIX = {
@@ -109,7 +108,12 @@ def _work(story: str, task: Task, existing: frozenset[str], folders: frozenset[s
 def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Finding]:
     where = _where(story, task)
     fix = "Declare it under dependencies, or do without it."
-    installed = install_targets(task.command or "")
+    found = read_installs(task.command or "")
+    installed = (*found.packages, *found.system)
+    for unclear in found.unclear[:1]:
+        message = f"what `{unclear}` installs cannot be known"
+        plainly = "Write the command plainly, and declare its packages under dependencies."
+        yield major("breakdown.undeclared_package", message, where=where, fix=plainly)
     for name in installed:
         if name not in declared | INSTALLERS:
             message = f"the command installs `{name}`, which is not declared"

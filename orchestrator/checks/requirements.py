@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from packaging.utils import canonicalize_name
 
 from orchestrator.domain.breakdown import PackageDependencies
-from orchestrator.syntax.install import plain_install_targets
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>@[a-z0-9~][\w.~-]*/[\w.~-]+|[A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*"
@@ -23,6 +22,11 @@ _WELL_KNOWN = re.compile(
 _SPOKEN = re.compile(
     r"[`'\"](?P<before>@?[A-Za-z0-9][\w./-]*)[`'\"]\s+(?:npm |pip |third-party )?(?:package|library|dependency)\b"
     r"|\b(?:npm|pip|third-party) (?:package|library|dependency) [`'\"]?(?P<behind>@?[A-Za-z0-9][\w./-]*\w)",
+    re.IGNORECASE,
+)
+_INSTALLED = re.compile(
+    r"\b(?:pip3?|uv|npm|pnpm|yarn|bun|poetry|pdm|pipenv)\s+(?:install|add|i)\s+(?!-[re]\b)(?:-\S+\s+)*"
+    r"(?P<name>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
 _ALIAS = re.compile(r"^npm:(?P<name>@?[^@\s]+)(@[^/\s]*)?$")
@@ -108,7 +112,7 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
 def spoken_packages(description: str) -> tuple[str, ...]:
     """Packages a description names plainly enough to expect a declaration; lower case, each once."""
     description = description[:_DESCRIPTION_CAP]
-    found = dict.fromkeys(plain_install_targets(description))
+    found = dict.fromkeys(m["name"].lower() for m in _INSTALLED.finditer(description))
     found.update(dict.fromkeys((m["before"] or m["behind"]).lower() for m in _SPOKEN.finditer(description)))
     found.update(dict.fromkeys(m[1].lower() for m in _WELL_KNOWN.finditer(description)))
     return tuple(dict.fromkeys(_SAME.get(name, name) for name in found))

@@ -1,25 +1,23 @@
 """What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from posixpath import basename
 
 from orchestrator.contract.imports import check_imports, is_source, seen_as
-from orchestrator.contract.manifests import install_targets, is_manifest, read_manifest
+from orchestrator.contract.manifests import is_manifest, read_manifest
 from orchestrator.contract.npm_files import check_npm_file
 from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, minor
+from orchestrator.domain.findings import Finding, Where, critical, major, minor, policy
 from orchestrator.domain.masking import masks_in
-from orchestrator.syntax import javascript_calls, javascript_source
-from orchestrator.syntax.install_tools import INSTALLERS
-from orchestrator.syntax.nox_sessions import session_installs
+from orchestrator.syntax.installs import INSTALLERS, Installs, read_installs
 from orchestrator.syntax.npm_configs import is_npm_config
 from orchestrator.syntax.python_files import commands_of, is_python
 from orchestrator.syntax.python_inline import inline_requirements
 from orchestrator.syntax.python_locks import is_lock
 from orchestrator.syntax.runner_settings import runner_settings
-from orchestrator.syntax.scripts import is_script, machine_installs, script_installs
+from orchestrator.syntax.script_lines import is_script, shell_lines
 
 _SOURCES = {
     ".npmrc": re.compile(
@@ -54,6 +52,7 @@ _SOURCES = {
     ),
 }
 """Files that say where packages come from or what runs when they are installed → what says it."""
+_PLAINLY = "Write the command plainly: the tool, its verb and the names of the packages."
 _GIT_SETTINGS = {
     ".gitmodules": re.compile(r"^.*\S.*$", re.M),
     ".gitattributes": re.compile(r"^.*\b(filter|diff|merge)=\S+.*$", re.M),
@@ -87,28 +86,32 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
     yield from check_python_lock(world, path, text, before, where)
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
-    old = set(_installs(path, before)) if before is not None else set()
-    fresh = [name for name in _installs(path, text) if name not in world.dependencies | INSTALLERS | old]
-    machine = machine_installs(path, text) if fresh else frozenset()
-    yield from (_installed(world, name, where, machine=name in machine) for name in fresh)
+    yield from _installing(world, path, text, before, where)
 
 
-def _installed(world: World, name: str, where: Where, *, machine: bool) -> Finding:
-    """A plan declares what its program needs, and has no place for what an image or a pipeline is made of."""
-    if machine:
-        message = f"`{where.file}` puts `{name[:120]}` on its machine"
-        return minor("contract.dependency", message, where=where, fix="Leave it out unless something needs it.")
-    message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
-    return critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+def _installing(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Packages that the plain commands of a file install; what a system is given is not asked about."""
+    new, old = _installs(path, text), _installs(path, before or "")
+    fresh = [name for name in new.packages if name not in world.dependencies | INSTALLERS | set(old.packages)]
+    for name in fresh:
+        message = f"`{path}` installs `{name[:120]}`, which the contract does not allow"
+        yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+    for command in [command for command in new.unclear if command not in old.unclear][:1]:
+        message = f"what `{command}` installs cannot be known from `{path}`"
+        yield minor("contract.unreadable", message, where=where, fix=_PLAINLY)
 
 
 def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
     """What a delivery's command installs beyond the contract, and secrets that it names."""
-    yield from _masked(f"`{' '.join(command.split())[:80]}`", command, None, where)
-    for name in install_targets(command):
+    shown = " ".join(command.split())[:80]
+    yield from _masked(f"`{shown}`", command, None, where)
+    found = read_installs(command)
+    for name in (*found.packages, *found.system):
         if name not in world.dependencies | INSTALLERS:
-            message = f"`{' '.join(command.split())[:80]}` installs `{name[:120]}`, which the contract does not allow"
-            yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+            message = f"`{shown}` installs `{name[:120]}`, which the contract does not allow"
+            yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+    for unclear in found.unclear[:1]:
+        yield major("contract.unreadable", f"what `{unclear}` installs cannot be known", where=where, fix=_PLAINLY)
 
 
 def _masked(what: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
@@ -185,22 +188,11 @@ def _lines(pattern: re.Pattern[str], text: str) -> set[str]:
     return {line.strip() for line in text.splitlines() if pattern.match(line)}
 
 
-def _installs(path: str, text: str) -> tuple[str, ...]:
-    """Packages that the commands in a script, a pipeline, package.json's scripts or a program's calls install."""
-    named: Sequence[str] = ()
-    if path.lower().endswith("package.json"):
-        lines: Sequence[str] = read_manifest(path, text).commands
-    elif is_python(path):
-        lines, named = [*commands_of(path, text), *_first_line(text)], inline_requirements(text)
-        if basename(path).lower() == "noxfile.py":
-            lines = [*lines, *session_installs(text)]
-    elif path.lower().endswith((*javascript_source.SUFFIXES, *javascript_source.MIXED)):
-        lines = [*javascript_calls.commands_run(text, path), *_first_line(text)]
-    else:
-        return script_installs(path, text)
-    return tuple(dict.fromkeys((*named, *(name for line in lines for name in install_targets(line.strip())))))
-
-
-def _first_line(text: str) -> list[str]:
-    """The command that runs a script, by its first line (`#!/usr/bin/env -S uv run --with x`)."""
-    return [text.split("\n", 1)[0][2:].strip()] if text.startswith("#!") else []
+def _installs(path: str, text: str) -> Installs:
+    """What the commands in a script, a pipeline, a manifest's scripts or a program's calls install."""
+    if is_manifest(path):
+        return read_installs("\n".join(read_manifest(path, text).commands))
+    if is_python(path):
+        found = read_installs("\n".join(commands_of(path, text)))
+        return found._replace(packages=tuple(dict.fromkeys((*inline_requirements(text), *found.packages))))
+    return read_installs(shell_lines(path, text))

@@ -1,10 +1,9 @@
-"""Manifests and install commands as the contract sees them: names of packages."""
+"""Manifests as the contract sees them: names of packages."""
 
 from orchestrator.domain.file_kinds import is_manifest
-from orchestrator.syntax.install import install_targets
 from orchestrator.syntax.manifest import Manifest, read_manifest
 
-__all__ = ["Manifest", "dependencies_of", "install_targets", "is_manifest", "read_manifest"]
+__all__ = ["Manifest", "dependencies_of", "is_manifest", "read_manifest"]
 
 
 def dependencies_of(path: str, text: str) -> frozenset[str]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from posixpath import basename, dirname
 
 from orchestrator.contract.javascript_modules import foreign_module
-from orchestrator.contract.manifests import install_targets
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical, major
 from orchestrator.syntax.manifest_found import Found
@@ -28,8 +27,6 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     if problem and text != before:
         yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
     names, sources = new.names | new.pinned, set(new.sources)
-    for command in set(new.scripts.values()) - set(old.scripts.values()):
-        names |= set(install_targets(command))
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module, types=names_modules(path))
         names |= {foreign.name} if foreign and foreign.name else set()

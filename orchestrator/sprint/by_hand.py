@@ -1,7 +1,7 @@
 """One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -54,6 +54,8 @@ class Surroundings:
     """The accepted breakdown that a delivery's contract is frozen from."""
     worked: tuple[str, ...] = ()
     """That prompt's worked examples: none of them is an answer."""
+    check_shell: Callable[[Delivery], Sequence[Finding]] = lambda _delivery: ()
+    """What bash says about the shell files of a delivery."""
 
 
 class Judged(NamedTuple):
@@ -168,6 +170,7 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
     known = Around(packages=packages, task=about, others=around.texts, runtime=runtime_of(around.texts))
     yield from check_content(delivery, around.texts, known)
+    yield from around.check_shell(delivery)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK

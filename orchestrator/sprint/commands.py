@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
 from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.breakdown import Task
 from orchestrator.domain.decisions import Loop, Verdict, decided
@@ -71,6 +72,18 @@ async def run_commands(
         if found:
             return Commanded((*found, *told))
     return Commanded(tuple(told), tuple(made.values()), tuple(ignored), tuple(again))
+
+
+async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
+    """Has bash read the shell files of a delivery in the story's worktree, where its commands run."""
+    paths = shell_files(delivery.files)
+
+    async def work(_step_id: str) -> CommandResult:
+        await stage.workspace.write(stage.story_id, delivery.files, delivery.removed)
+        root = stage.workspace.root(stage.story_id)
+        return await stage.runner.command(root, syntax_command(paths), key=stage.environment_key)
+
+    return read_syntax(paths, (await stage.step.step("shell", work, CommandResult)).output) if paths else []
 
 
 async def _run(

@@ -22,7 +22,7 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend
-from orchestrator.sprint.commands import Commanded, run_commands
+from orchestrator.sprint.commands import Commanded, check_shell, run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
 from orchestrator.sprint.lock_files import follow_locks, lock_left
 from orchestrator.sprint.record import recorded_stack
@@ -199,6 +199,9 @@ class TaskRun:
         with_locks = with_made(delivery, self._locks.files)
         lacking = check_whole(with_locks, self._wanted(self._own(task)), before)
         if lacking and not (task.command or delivery.commands):
+            return [*findings, *lacking]
+        findings += await check_shell(self._stage, delivery)
+        if blocking(findings):
             return [*findings, *lacking]
         commanded = await self._commanded(order, delivery)
         # A command may have made what was not delivered.

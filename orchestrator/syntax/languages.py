@@ -96,7 +96,7 @@ _UNCHECKED_NAMES = re.compile(
     r"^((gnu)?makefile|(docker|container)file(\..*)?|jenkinsfile|justfile|vagrantfile|rakefile|gemfile)$"
 )
 _SHEBANGS = (("python", "Python"), ("node", "JavaScript"), ("bash", "Shell"), ("/dash", "Shell"), ("/sh", "Shell"))
-CHECKED_SUFFIXES = tuple(_BY_SUFFIX)
+CHECKED_SUFFIXES = tuple(suffix for suffix, language in _BY_SUFFIX.items() if language != "Shell")
 """Suffixes of the languages that have a parser here."""
 
 

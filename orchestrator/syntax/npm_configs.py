@@ -24,8 +24,8 @@ def is_npm_config(path: str) -> bool:
 
 
 def read_npm_config(path: str, text: str) -> Found:
-    """What the file at `path` brings: `names` and `pinned` of packages, `sources`, `modules` that names stand for, and
-    commands as its `scripts`. Raises ValueError for a text that is no such file.
+    """What the file at `path` brings: `names` and `pinned` of packages, `sources`, `modules` that names stand for.
+    Raises ValueError for a text that is no such file.
     """
     name, found = basename(path).lower(), Found()
     if is_lock(path):
@@ -75,8 +75,6 @@ def _deno(data: Mapping[str, object], found: Found) -> None:
     modules(data.get("links"), found)
     modules(data.get("patch"), found)
     workspaces(data.get("workspace"), found, "")
-    for name, task in table(data, "tasks").items():
-        found.scripts[name] = str(task.get("command", "") if isinstance(task, Mapping) else task)
 
 
 def _typescript(data: Mapping[str, object], found: Found, folder: str) -> None:

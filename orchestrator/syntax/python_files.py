@@ -1,10 +1,12 @@
 """Files that hold Python, also in another form than a module: notebooks, Cython, path configuration files."""
 
+import ast
 import json
 import re
+import shlex
+from collections.abc import Iterator
 from posixpath import splitext
 
-from orchestrator.syntax.process_calls import commands_run, programs_run
 from orchestrator.syntax.python_imports import imports
 from orchestrator.syntax.python_source import Import, parse
 
@@ -26,6 +28,7 @@ _SHELL_MAGICS = frozenset({"system", "sx"})
 _TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
 _TIMED = re.compile(r"^(time|timeit|prun|memit)\b([ \t]+-\w+([ \t]*\d+)?)*[ \t]*(?P<code>.*)$")
 _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
+_CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
 _OWN_EXTENSIONS = frozenset({"autoreload", "storemagic"})
 
 
@@ -46,16 +49,32 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
     found = imports(text)
     if found is None:
         return _of_cython(text) if suffix in _CYTHON else None
-    inner = (item for program in programs_run(text) for item in imports(program) or ())
-    return (*found, *(item.model_copy(update={"line": 1}) for item in inner if item.module and not item.relative))
+    return found
 
 
 def commands_of(path: str, text: str) -> tuple[str, ...]:
-    """The command lines that a file that `is_python` hands to other processes; () when it cannot be read."""
+    """The command lines that a file that `is_python` hands to a shell or a process as literals."""
     if not path.lower().endswith(".ipynb"):
-        return commands_run(text)
+        return tuple(_literal_commands(text))
     program = _notebook(text)
-    return (*program[1], *commands_run(program[0])) if program is not None else ()
+    return (*program[1], *_literal_commands(program[0])) if program is not None else ()
+
+
+def _literal_commands(text: str) -> Iterator[str]:
+    """`os.system("pip install x")`, `subprocess.run([sys.executable, "-m", "pip", …])`: what is no literal is `$_`."""
+    tree = parse(text) if "install" in text or "add" in text else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and _CALLS & {getattr(node.func, "attr", ""), getattr(node.func, "id", "")}
+        ):
+            given = node.args[0]
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                yield given.value
+            elif isinstance(given, ast.List | ast.Tuple):
+                words = [one.value if isinstance(one, ast.Constant) else None for one in given.elts]
+                yield " ".join(shlex.quote(word) if isinstance(word, str) else "$_" for word in words)
 
 
 def _of_cython(text: str) -> tuple[Import, ...]:

@@ -49,7 +49,7 @@ def check_sql_strings(
 ) -> list[Finding]:
     """The same of SQL in the strings of a code file that is about the database; what `before` held is not judged.
 
-    What is put together by the program is never more than minor.
+    What is handed to no database by an execute call, or put together by the program, is never more than minor.
     """
     if not holds_sql(path):
         return []
@@ -60,9 +60,10 @@ def check_sql_strings(
     for piece in pieces:
         if len(found) < MAX_FINDINGS and piece.text not in old:
             for problem in _all(piece.text, dialects):
-                if piece.whole or not problem.cut:
+                if piece.executed or not problem.cut:
                     place = Where(file=path, line=piece.line_of(problem.at.start))
-                    found.append(_finding(problem, place, code))
+                    told = problem._replace(major=problem.major and piece.executed)
+                    found.append(_finding(told, place, code))
     return found[:MAX_FINDINGS]
 
 

@@ -37,27 +37,16 @@ _FORMS = (
 _SQL = re.compile(
     rf"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*+(?:EXPLAIN\s+)?(?P<form>{'|'.join(_FORMS)})", re.IGNORECASE | re.DOTALL
 )
-_ITEM = r"(?:distinct\s+)?[\w.*\"`]+(?:\([\w.*, ]*\))?(?:\s+as\s+\w+)?"
-_IN_SMALL = re.compile(
-    rf"\s*(?:select\s+{_ITEM}(?:\s*,\s*{_ITEM})*\s+from\s+[\w.\"`{HOLE}]+(?:\s+(?:as\s+)?\w+)?\s*"
-    r"(?:$|;|\)|where\b|order\s+by\b|group\s+by\b|limit\b|(?:left|right|inner|cross|full)?\s*(?:outer\s+)?join\b)"
-    r"|insert\s+(?:or\s+\w+\s+|ignore\s+)?into\s+\S+\s*(?:\([^()]*\)\s*)?(?:values\s*\(|select\s)"
-    r"|update\s+\S+\s+set\s+[\w.\"`]+\s*=|delete\s+from\s+\S+\s+where\s+\S+\s*(?:=|<|>|in\b|is\b|like\b)"
-    r"|create\s+table\s+(?:if\s+not\s+exists\s+)?\S+\s*\(|alter\s+table\s+\S+\s+(?:add|drop|rename)\s+\w"
-    r"|drop\s+table\s+if\s+exists\s+\S+\s*;?\s*$|pragma\s+\w+\s*=)",
-    re.IGNORECASE,
-)
-"""What SQL in small letters must look like, because sentences are written so too."""
 _HINT = re.compile(r"\b(?:CREATE|DROP|ALTER|INSERT|REPLACE|UPDATE|DELETE|SELECT|WITH|PRAGMA)\s", re.IGNORECASE)
 _SIGNS = re.compile(r"[=*?();_\"`%$\d" + HOLE + r"]|\bwhere\b|,|::|:\w", re.IGNORECASE)
 """What a sentence that only begins like a statement has none of."""
 _LOOK = 400
 """Characters of a string that are looked at to tell whether it is SQL."""
-_NO_CALL = words(
-    """join concat push unshift insert write append format extend add log print info debug error warn startswith
-    startsWith endswith endsWith includes indexOf match test replace split"""
+_EXECUTES = words(
+    """execute executemany executescript exec_driver_sql exec query prepare raw text fetch fetchrow fetchval run all get
+    each"""
 )
-"""Calls whose argument may be a part of something."""
+"""Calls that hand SQL to a database."""
 _FORMAT = re.compile(r"\{[^{}]*\}")
 _PERCENT = re.compile(r"%(?:\(\w+\))?[#0 +-]*\d*[sdrif]")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -72,8 +61,8 @@ class Piece(NamedTuple):
     """Where it begins, 1-based."""
     last: int
     """Where it ends."""
-    whole: bool
-    """Whether nothing more can come behind it: it is handed to a call as it is."""
+    executed: bool
+    """Whether it is handed to a database as it is: nothing can come behind it, and it is no prose."""
 
     def line_of(self, offset: int) -> int:
         """The line of a place in it."""
@@ -93,7 +82,8 @@ def holds_sql(path: str) -> bool:
 def sql_strings(text: str, path: str) -> list[Piece]:
     """The strings of a code file that are SQL statements, in order; [] when it does not parse. Never raises.
 
-    A string is SQL when it has the form of a statement, not of a sentence: "Select a file from the list" is none.
+    A string is SQL when it has the form of a statement, not of a sentence: "Select a file from the list" is none. What
+    is handed to no database is SQL in capitals only.
     """
     if not _HINT.search(text):
         return []
@@ -102,21 +92,24 @@ def sql_strings(text: str, path: str) -> list[Piece]:
         found = list(_python(tree)) if tree is not None else []
     else:
         found = list(_javascript(javascript_tree.root(text, path)))
-    return sorted((piece for piece in found if is_sql(piece.text)), key=lambda piece: piece.line)
+    return sorted(
+        (piece for piece in found if is_sql(piece.text, executed=piece.executed)), key=lambda piece: piece.line
+    )
 
 
-def is_sql(text: str) -> bool:
+def is_sql(text: str, *, executed: bool = False) -> bool:
     """Whether a string is a statement by its form and signs."""
     match = _SQL.match(text[:_LOOK])
-    if match is None:
+    if match is None or not (executed or match["form"][:4].isupper()):
         return False
-    if not match["form"][:4].isupper():
-        return bool(_IN_SMALL.match(text[:_LOOK]))
-    return bool(_SIGNS.search(text[:_LOOK])) or not text[:_LOOK].isupper()
+    return bool(_SIGNS.search(text[:_LOOK])) or (match["form"][:4].isupper() and not text[:_LOOK].isupper())
 
 
 def _python(tree: ast.Module) -> Iterator[Piece]:
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_database(node.func))
+    # `SCHEMA`, which nothing is added to; a query in a variable may still grow.
+    constants = {arg.id for call in calls for arg in call.args if isinstance(arg, ast.Name) and arg.id.isupper()}
     while waiting:
         node, whole = waiting.pop()
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -128,9 +121,14 @@ def _python(tree: ast.Module) -> Iterator[Piece]:
             yield Piece(text, node_line, last, whole)
             waiting += [(child, False) for child in inside]
             continue
-        given = isinstance(node, ast.Call) and python_source.dotted(node.func).rpartition(".")[2] not in _NO_CALL
-        handed = set(map(id, node.args)) if given and isinstance(node, ast.Call) else set()
+        handed = set(map(id, node.args)) if isinstance(node, ast.Call) and _is_database(node.func) else set()
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in constants:
+            handed = {id(node.value)}
         waiting += [(child, id(child) in handed) for child in ast.iter_child_nodes(node)]
+
+
+def _is_database(function: ast.expr) -> bool:
+    return (getattr(function, "attr", "") or getattr(function, "id", "")) in _EXECUTES
 
 
 def _assembled(node: ast.AST) -> tuple[str, list[ast.AST]] | None:
@@ -219,4 +217,4 @@ def _is_handed(node: Node) -> bool:
     if call is None or call.type != "call_expression":
         return False
     name = javascript_tree.node_text(call.child_by_field_name("function")).rpartition(".")[2]
-    return name not in _NO_CALL
+    return name in {*_EXECUTES, "sql"}  # sql`…` is a tag

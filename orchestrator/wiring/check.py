@@ -6,10 +6,13 @@ from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
+from orchestrator.adapters.scratch_files import run_on_copies
+from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
 from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.findings import blocking
+from orchestrator.domain.delivery import Delivery
+from orchestrator.domain.findings import Finding, blocking
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
@@ -55,8 +58,16 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         examples=library.examples(PROMPTS[kind]),
         worked=library.worked(PROMPTS[kind]),
+        check_shell=check_shell,
     )
     return judge(kind, text, around)
+
+
+def check_shell(delivery: Delivery) -> list[Finding]:
+    """Has bash read the shell files of a delivery. Blocks."""
+    paths = shell_files(delivery.files)
+    texts = {str(change.path): change.content for change in delivery.files if change.path in paths}
+    return read_syntax(paths, run_on_copies(texts, syntax_command(paths))) if paths else []
 
 
 def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:

@@ -48,21 +48,21 @@ def codes(findings: list[Finding]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("command", "env", "found"),
+    ("command", "found"),
     [
-        ("pip install -r requirements.txt", {"PIP_INDEX_URL": "https://example.org/x"}, ["dependency"]),
-        ("npm install", {"npm_config_registry": "https://example.org/x"}, ["dependency"]),
-        ("$TOOL install left-pad", {"TOOL": "pip"}, ["dependency"]),
-        ('sh -c "$LINE"', {"LINE": "pip install left-pad"}, ["dependency"]),
-        ("pip install -r requirements.txt", {"LEVEL": "debug"}, []),
-        ("python -m app.cli", {"DEBUG": "1", "NAME": "it's"}, []),
+        ("pip install left-pad", [("dependency", True)]),
+        ("apt-get install -y jq", [("dependency", True)]),
+        ("pip install -r requirements.txt && npm ci && uv run tox run -e typing", []),
+        ("pip install $WHAT", [("unreadable", False)]),
     ],
 )
-def test_the_variables_of_a_command_are_a_part_of_it(command: str, env: dict[str, str], found: list[str]) -> None:
-    run = Execute(command=command, env=env)
-    assert (
-        codes(check_delivery(WORLD, Delivery(story_id="US-001", task_id="T1", files=(), commands=(run,)), {})) == found
-    )
+def test_what_a_command_installs_is_asked_about_or_to_be_written_plainly(
+    command: str, found: list[tuple[str, bool]]
+) -> None:
+    delivery = Delivery(story_id="US-001", task_id="T1", files=(), commands=(Execute(command=command),))
+    said = check_delivery(WORLD, delivery, {})
+    assert [(finding.code.removeprefix("contract."), finding.ask) for finding in said] == found
+    assert [finding.severity.blocks for finding in said] == [not ask for _, ask in found]
 
 
 def entry(path: str, status: str = "M", old: str = "100644", new: str = "100644") -> DiffEntry:

@@ -41,14 +41,6 @@ WORLD = freeze(
     manifests={"package.json": "{}\n"},
 )
 Make = Callable[[random.Random], dict[str, str]]
-TOOLS = (
-    "npm i {}",
-    "pip install {}",
-    "sh -c 'yarn add {}'",
-    "X=1 npx {}",
-    "true && uv add {}",
-    "echo {} | xargs npm i",
-)
 LINES = ("numpy\n", "flask @ https://host/x\n", "-r ../requirements.txt\n", "--index-url https://host\n")
 FOREIGN = ("left-pad", "numpy", "@evil/x", "requests2", "lodash")
 
@@ -86,10 +78,6 @@ def declared(r: random.Random) -> dict[str, str]:
     return {path: held[path]}
 
 
-def installed(r: random.Random) -> dict[str, str]:
-    return {"Makefile": f"all:\n\t@{r.choice(TOOLS).format(r.choice(FOREIGN))}\n"}
-
-
 def right(r: random.Random) -> dict[str, str]:
     return {path: "{}" for path in r.sample(["app/cli.py", "package.json"], r.randint(1, 2))}
 
@@ -112,10 +100,9 @@ CLASSES: dict[str, Make] = {
     "placed": path_with(["README.md/x", "app", "web", "docs", "app/store.py/x", "door/x", "link.py"]),
     "imported": imported,
     "declared": declared,
-    "installed": installed,
     "mixed": mixed,
 }  # fmt: skip
-"""Name → how a delivery of this class is made; twelve of them are wrong."""
+"""Name → how a delivery of this class is made; eleven of them are wrong."""
 
 
 def brought(folder: Path, delivered: dict[str, str]) -> bool:

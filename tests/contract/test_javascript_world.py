@@ -65,32 +65,6 @@ def said(text: str, path: str = "src/new.ts", world: ArchitectureContract = WORL
     return check_delivery(world, Delivery(story_id="US-001", task_id="T1", files=files), {})
 
 
-COMMANDS = """
-require("child_process").execSync("npm i evil")
-import {exec} from "node:child_process"; exec("npm i evil")
-const {spawn: go} = require("child_process"); go("npm", ["i", "evil"])
-import {execa} from "execa"; await execa("npm", ["install", "evil"])
-import {execa} from "execa"; await execa`npm install evil`
-await $`npm i evil`
-import {$ as sh} from "zx"; await sh({cwd: "x"})`cd x && npm i evil`
-Bun.spawn(["bun", "add", "evil"])
-Bun.spawn({cmd: ["bun", "add", "evil"]})
-await Bun.$`bun add evil`
-new Deno.Command("npm", {args: ["i", "evil"]}).output()
-import * as cp from "child_process"; cp["ex" + "ec"]("npm i evil")
-const name = "evil"; require("child_process").execSync(`npm i ${name}`)
-const args = ["i", "evil"]; require("child_process").spawnSync("npm", args)
-const sh = c => require("child_process").execSync(c); sh("npm i evil")
-function later(c) { execSync(c) } function run2(c) { later(c) } run2("npm i evil")
-spawn(process.platform === "win32" ? "npm.cmd" : "npm", ["i", "evil"])
-const run = require("util").promisify(require("child_process").exec); await run("sh -c 'npm i evil'")
-require("shelljs").exec("pip install evil")
-spawn("npm", ["i"].concat("evil")); spawn("npm", "i evil".split(" "))
-const more = ["evil"]; spawn("npm", ["i", ...more])
-await $.nothrow`npm i evil`
-cp[how]("npm i evil"); import cp from "child_process"
-execSync(["npm", "i", "evil"].join(" "))
-"""
 PACKAGE = """
 const r = require; r("evil")
 let r, s; r = require; s = r; s("evil")
@@ -204,12 +178,6 @@ require(path.join(__dirname, "..", "..", "x.js"))
 require(path.join(process.cwd(), "..", "x.js"))
 import "virtual-x:y"
 """
-
-
-@pytest.mark.parametrize("line", COMMANDS.strip().splitlines())
-def test_what_a_program_installs_is_told(line: str) -> None:
-    found = [one for one in said(line) if one.code == "contract.dependency"]
-    assert [one.where.field for one in found] == ["evil"], found
 
 
 @pytest.mark.parametrize("line", PACKAGE.strip().splitlines())

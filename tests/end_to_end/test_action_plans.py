@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
-from tests.support import Played, Team, make_repo, module_of, play, suite_text, task, write_backlog
+from tests.support import Played, Team, make_repo, module_of, play, suite_text, write_backlog
 
 CRLF = "def value():\r\n    return 0\r\n"
 WHOLE = "def value():\n    return 1\n"
@@ -64,9 +64,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     check = Execute(command="python -c 'import runs' && python -c 'import runs; assert runs.value() == 1'")
     says(team, "RUNS", Create(path="runs.py", content="def value():\n    return 2\n"), check)
     says(team, "RUNS", Create(path="runs.py", content=WHOLE), Execute(command="false", allow_failure=True), check)
-    team.plan("INSTALLS", task("INSTALLS", 1, ["installs.py"]))
-    for _ in range(3):
-        says(team, "INSTALLS", Create(path="installs.py", content=WHOLE), Execute(command="pip install left-pad"))
     team.plan("TAKES", ["takes.py"])
     says(team, "TAKES", Read(resource="kept.py"))
     for _ in range(2):
@@ -74,7 +71,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     team.good("PLAIN")
     for story in ("EDITS", "MOVES", "MENDS", "RUNS"):
         suite_of(team, story)
-    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "INSTALLS", "TAKES", "PLAIN")
+    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "TAKES", "PLAIN")
     return play(folder, team, backlog, repo=make_repo(folder / "repo", BASE))
 
 
@@ -112,9 +109,6 @@ def test_a_command_of_the_plan_is_run_and_its_failing_step_is_a_lesson(played: P
 
 
 def test_the_closed_world_holds_for_plans(played: Played) -> None:
-    assert played.status("INSTALLS") == "failed"
-    assert played.codes("INSTALLS") >= {"contract.dependency"}
-    assert played.told_of("INSTALLS", "command_finished") == [], "a refused command is never run"
     assert played.status("TAKES") == "failed"
     assert played.codes("TAKES") >= {"contract.deletion"}
     assert played.text("result", "kept.py") == "KEPT = 1"

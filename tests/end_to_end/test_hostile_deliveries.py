@@ -39,7 +39,6 @@ def files_of(outside: Path) -> dict[str, tuple[list[str], dict[str, str], str]]:
         "NODE": (["package.json"], {"package.json": PACKAGE}, "contract.dependency"),
         "PROJECT": (["pyproject.toml"], {"pyproject.toml": PROJECT}, "contract.dependency"),
         "IMPORT": (["ok.py"], {"ok.py": "import left_pad\n\n\ndef value():\n    return left_pad\n"}, "contract.import"),
-        "SCRIPT": (["build.sh"], {"build.sh": "#!/bin/sh\npip install left-pad\n"}, "contract.dependency"),
     }
 
 
@@ -96,16 +95,12 @@ WAYS: list[tuple[dict[str, str], str]] = [
     ({".GIT/config": "x"}, "delivery.unsafe_path"),
     ({".github/workflows/ci.yml": "on: push\n"}, "contract.file"),
     ({".gitattributes": "* filter=x\n"}, "contract.file"),
-    ({"ways_04.py": "import importlib\n\nVALUE = importlib.import_module('left' + 'pad')\n"}, "contract.import"),
-    ({"ways_04.py": "import os\n\nVALUE = os.system('pip install left-pad')\n"}, "contract.dependency"),
     ({"package.json": '{"overrides": {"left-pad": "1"}}'}, "contract.dependency"),
     ({"package.json": '{"dependencies": {"left-pad": "npm:right-pad@1"}}'}, "contract.dependency"),
     ({"pyproject.toml": '[dependency-groups]\nx = ["left-pad"]\n'}, "contract.dependency"),
     ({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ways_01"\n'}, "contract.test_settings"),
     ({"setup.cfg": "[options]\nsetup_requires = left-pad\n"}, "contract.dependency"),
     ({"setup.cfg": "[options]\ninstall_requires = a @ https://host/a.whl\n"}, "contract.dependency"),
-    ({"Makefile": "x:\n\tsh -ec 'npx left-pad'\n"}, "contract.dependency"),
-    ({"Makefile": "x:\n\techo left-pad | xargs npm install\n"}, "contract.dependency"),
     ({"ways_09.ts": "import type { A } from 'left-pad';\n"}, "contract.import"),
     ({"ways_09.ts": "export const a = require(`left-pad`);\n"}, "contract.import"),
     ({".npmrc": "registry=https://host/\n"}, "contract.source"),
@@ -113,9 +108,9 @@ WAYS: list[tuple[dict[str, str], str]] = [
 ]
 """Deliveries that are refused, two for each task of one story; its third is right."""
 RIGHT = [
-    *({f"ways_{n:02d}.py": f"def value():\n    return {n}\n"} for n in range(1, 5)),
+    *({f"ways_{n:02d}.py": f"def value():\n    return {n}\n"} for n in range(1, 4)),
     {"package.json": "{}\n"}, {"pyproject.toml": "[tool.x]\ny = 1\n"}, {"setup.cfg": "[flake8]\nx = 1\n"},
-    {"Makefile": "x:\n\ttrue\n"}, {"ways_09.ts": "export const a: number = 1;\n"}, {".npmrc": "save-exact=true\n"},
+    {"ways_09.ts": "export const a: number = 1;\n"}, {".npmrc": "save-exact=true\n"},
 ]  # fmt: skip
 
 

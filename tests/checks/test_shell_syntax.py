@@ -1,0 +1,47 @@
+"""bash reads shell files: what it does not understand is refused, other shells are not its own."""
+
+import json
+from pathlib import Path
+
+from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
+from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.wiring.check import CheckOptions, check, check_shell
+from tests.syntax.corpus_files import FOLDER, text_of
+
+SOUND = {
+    "quotes.sh": 'f() (x)\ncase a in (b|c) d;; *) ;; esac\necho $((1+(2*3))) "${a:-$(b "c")}" \'it\'"\'"\'s\'\n',
+    "extended.sh": "shopt -s extglob\nls !(*.txt|*.md)\n",
+    "own shell.sh": "#!/usr/bin/env zsh\nfor f (*.txt) { echo $f }\n",
+    "rc.zsh": "for f (*.txt) { echo $f }\n",
+    "template.sh": "{% if x %}\nif true; then\n{% endif %}\n",
+}
+
+
+def delivery(files: dict[str, str]) -> Delivery:
+    changes = tuple(FileChange(path=path, content=text) for path, text in files.items())
+    return Delivery(story_id="US-001", task_id="T1", files=changes)
+
+
+def test_sound_scripts_pass_and_broken_ones_are_found_at_their_line() -> None:
+    sound = {path.name: text_of(path) for path in (FOLDER / "shell" / "sound").iterdir()}
+    assert check_shell(delivery(SOUND | sound)) == []
+    told = ("fence", "one_line", "patch")  # what is in no language needs no bash
+    files = [path for path in (FOLDER / "shell" / "broken").iterdir() if not path.stem.endswith(told)]
+    broken = {path.name: text_of(path) for path in files}
+    found = check_shell(delivery(broken | {"open.sh": "cat <<EOF\nx\n"}))
+    assert {finding.where.file for finding in found} == {*broken, "open.sh"}
+    assert {(finding.code, finding.severity.blocks) for finding in found} == {("delivery.syntax", True)}
+    assert all(finding.where.line for finding in found)
+
+
+def test_without_bash_files_count_as_not_checked() -> None:
+    paths = shell_files(delivery({"a.sh": "x"}).files)
+    found = read_syntax(paths, "/bin/sh: 1: bash: not found\n")
+    assert [(finding.code, finding.severity.blocks) for finding in found] == [("delivery.unchecked", False)]
+    assert "bash -n" in syntax_command(paths)
+
+
+def test_a_delivery_judged_by_hand_is_read_by_bash(tmp_path: Path) -> None:
+    answer = json.dumps({"files": [{"path": "bin/a b.sh", "content": "if true; then\n  x\n"}]})
+    judged = check("delivery", answer, CheckOptions(repo=tmp_path))
+    assert [finding.code for finding in judged.findings if finding.severity.blocks] == ["delivery.syntax"]
