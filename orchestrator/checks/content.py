@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.checks.around import Around
-from orchestrator.checks.gone import check_gone
-from orchestrator.checks.lost_exports import check_lost
+from orchestrator.checks.lost_exports import check_gone, check_lost
 from orchestrator.checks.manifest_loss import manifest_losses
 from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
@@ -39,7 +38,9 @@ def check_content(delivery: Delivery, before: Mapping[str, str], around: Around 
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):
-            said += (one for one in manifest_losses(change, old) if not broken or one.code != "delivery.syntax")
+            said += (
+                one for one in manifest_losses(change, old, around.task) if not broken or one.code != "delivery.syntax"
+            )
         findings += (_placed(finding, delivery) for finding in said)
     lost = [*check_lost(delivery, before, around.task, around.others), *check_gone(delivery, before)]
     return [*findings, *(_placed(finding, delivery) for finding in lost)]

@@ -1,7 +1,7 @@
 """One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from orchestrator.checks.action_plan import PlanWorld, named_paths
 from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
+from orchestrator.checks.lost_exports import lost_exports, users_of
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
@@ -27,7 +28,7 @@ from orchestrator.domain.findings import Finding, Severity, Where, blocking, min
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
-from orchestrator.sprint.scan import runtime_of
+from orchestrator.sprint.scan import runtime_of, scan_paths
 from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
@@ -45,7 +46,9 @@ class Surroundings:
     files: tuple[str, ...] | None = None
     """The project's files."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Those of the manifests and, for a delivery, of the files it changes and of the sources that may use them."""
+    """Those of the manifests and, for a delivery, of the files it changes."""
+    read: Callable[[Sequence[str]], Mapping[str, str]] | None = None
+    """Reads more of the project's files: sources are looked at only for what a delivery takes away."""
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
     examples: frozenset[str] = frozenset()
@@ -166,7 +169,8 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
-    known = Around(packages=packages, task=about, others=around.texts, runtime=runtime_of(around.texts))
+    others = _users(delivery, about, around)
+    known = Around(packages=packages, task=about, others=others, runtime=runtime_of(around.texts))
     yield from check_content(delivery, around.texts, known)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
@@ -174,6 +178,15 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     before = {path: text for path, text in around.texts.items() if path in delivery.paths}
     yield from (one for one in check_delivery(contract, delivery, before) if one.code not in left_out)
     yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
+
+
+def _users(delivery: Delivery, about: str, around: Surroundings) -> Mapping[str, str]:
+    lost = lost_exports(delivery, around.texts, about)
+    if around.read is None or all(one.route for one in lost):
+        return {}
+    texts = around.read(scan_paths(around.files or ()))
+    using = {path for paths in users_of(lost, texts).values() for path in paths}
+    return {path: text for path, text in texts.items() if path in using}
 
 
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
@@ -15,7 +16,6 @@ from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
 from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
-from orchestrator.sprint.scan import scan_paths
 from orchestrator.sprint.task_plan_by_hand import judge_task_plan
 
 PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
@@ -41,22 +41,27 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     files = _files(options.repo) if options.repo is not None else None
     wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
     if kind == "delivery":
-        changed = set(delivered_paths(text)) & set(files or ())
-        wanted |= changed | set(scan_paths(files or ()) if changed else ())
+        wanted |= set(delivered_paths(text)) & set(files or ())
     elif kind == "suite":
         wanted |= set(options.context) & set(files or ())
-    # The packaged prompts: an answer to others is judged in its run.
-    library = PromptLibrary(load_prompts(packaged("system_prompts"), None))
+    library = _packaged_prompts()
     around = Surroundings(
         story=options.story,
         files=files,
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
+        read=partial(read_texts, options.repo) if options.repo is not None else None,
         task_files=options.context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         examples=library.examples(PROMPTS[kind]),
         worked=library.worked(PROMPTS[kind]),
     )
     return judge(kind, text, around)
+
+
+@cache
+def _packaged_prompts() -> PromptLibrary:
+    """The packaged prompts: an answer to others is judged in its run."""
+    return PromptLibrary(load_prompts(packaged("system_prompts"), None))
 
 
 def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:

@@ -29,7 +29,7 @@ RUN_ONLY = {
 }
 """Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
 person said before, and on what a registry has."""
-TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
+TOLD = {"manifest_loss", "story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 """Rules that are never more than told."""
 CODES = sorted(
     {rule.code for rule in RULES if rule.code.startswith(("breakdown.", "delivery.", "contract."))} - RUN_ONLY
