@@ -22,7 +22,8 @@ _YES = re.compile(
 _NONE_LEFT = re.compile(
     r"\b(?:no|zero|without|nothing)\b"
     r"(?: (?:any|a|further|more|other|open|blocking|critical|major|known|real|remaining|left|to))*"
-    r" (?:issues?|problems?|concerns?|findings?|blockers?|comments?|objections?|doubts?|risks?|changes?|fix(?:es)?|add)\b"
+    r" (?:issues?|problems?|concerns?|findings?|blockers?|comments?|objections?|doubts?|risks?|changes?|fix(?:es)?"
+    r"|add)\b"
     r"(?: (?:found|left|needed|required|remain(?:ing)?|outstanding|open))*",
     re.IGNORECASE,
 )
@@ -30,8 +31,8 @@ _NONE_LEFT = re.compile(
 _TAKES_BACK = re.compile(
     r"\b(?:but|however|except|besides|although|though|while|unless|until|once|after|before|if|when|whenever|as soon"
     r"|provid\w+|assum\w+|pending|condition\w*|almost|nearly|mostly|part\w*|only|should|must|need\w*|requir\w*|fix\w*"
-    r"|changed|changing|address\w*|resolv\w*|correct(?:ing|ed)|not|no|never|none|cannot|with|first|later|follow\w*|to ?do"
-    r"|minor|maybe|perhaps|probably|depend\w*|ready|or)\b|n't|[?…❌🔴🟡🚫⛔⚠~|\x00]|\.\.|[\ud800-\udfff]|\\u?[0-9a-f]",
+    r"|changed|changing|address\w*|resolv\w*|correct(?:ing|ed)|not|no|never|none|cannot|with|first|later|follow\w*"
+    r"|to ?do|minor|maybe|perhaps|probably|depend\w*|ready|or)\b|n't|[?…❌🔴🟡🚫⛔⚠~|\x00]|\.\.|[\ud800-\udfff]|\\u?[0-9a-f]",
     re.IGNORECASE,
 )
 """Words behind a Yes that may leave something open; who means none of it says less."""
