@@ -32,7 +32,8 @@ _TAKES_BACK = re.compile(
     r"\b(?:but|however|except|besides|although|though|while|unless|until|once|after|before|if|when|whenever|as soon"
     r"|provid\w+|assum\w+|pending|condition\w*|almost|nearly|mostly|part\w*|only|should|must|need\w*|requir\w*|fix\w*"
     r"|changed|changing|address\w*|resolv\w*|correct(?:ing|ed)|not|no|never|none|cannot|with|first|later|follow\w*"
-    r"|to ?do|minor|maybe|perhaps|probably|depend\w*|ready|or)\b|n't|[?…❌🔴🟡🚫⛔⚠~|\x00]|\.\.|[\ud800-\udfff]|\\u?[0-9a-f]",
+    r"|to ?do|minor|maybe|perhaps|probably|depend\w*|ready|or)\b"
+    r"|n't|[?…❌🔴🟡🚫⛔⚠~|\x00]|\.\.|[\ud800-\udfff]|\\u?[0-9a-f]",
     re.IGNORECASE,
 )
 """Words behind a Yes that may leave something open; who means none of it says less."""
