@@ -18,7 +18,7 @@ from orchestrator.syntax import (
     python_endpoints,
     python_source,
 )
-from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.check import is_well_formed
 
 CODE = "delivery.lost_export"
 MOST_SHOWN = 3
@@ -99,7 +99,7 @@ def _bound(path: str, text: str) -> set[str]:
     return found
 
 
-def users_of(lost: tuple[Lost, ...], texts: Mapping[str, str]) -> dict[str, list[str]]:
+def users_of(lost: Sequence[Lost], texts: Mapping[str, str]) -> dict[str, list[str]]:
     """Name of a lost export → the files of `texts` that import that very name, sorted. Never raises."""
     found: dict[str, list[str]] = {}
     for path, text in sorted(texts.items()):
@@ -112,12 +112,11 @@ def users_of(lost: tuple[Lost, ...], texts: Mapping[str, str]) -> dict[str, list
     return found
 
 
-def check_lost(delivery: Delivery, before: Mapping[str, str], task: str, texts: Mapping[str, str]) -> list[Finding]:
+def check_lost(delivery: Delivery, lost: Sequence[Lost], texts: Mapping[str, str]) -> list[Finding]:
     """Major for exports that a file of `texts` still imports; else one minor finding for what a file lost.
 
     `texts` are other files of the project; what is delivered stands there as delivered.
     """
-    lost = lost_exports(delivery, before, task)
     users = users_of(lost, {**texts, **{change.path: change.content for change in delivery.files}}) if lost else {}
     findings: list[Finding] = []
     unused: dict[str, list[Lost]] = {}
@@ -181,7 +180,7 @@ def _is_code(path: str) -> bool:
 
 def _is_read(path: str, text: str) -> bool:
     """Whether what the text offers can be seen; a Python newer than ours is read as well."""
-    return python_source.parse(text) is not None if path.lower().endswith(PYTHON) else not check_syntax(path, text)
+    return python_source.parse(text) is not None if path.lower().endswith(PYTHON) else is_well_formed(path, text)
 
 
 def _names(path: str, text: str) -> tuple[str, ...]:

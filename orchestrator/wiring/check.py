@@ -15,7 +15,7 @@ from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
-from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
+from orchestrator.sprint.by_hand import Judged, Surroundings, judge, read_plan
 from orchestrator.sprint.task_plan_by_hand import judge_task_plan
 
 PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
@@ -40,9 +40,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
     wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
-    if kind == "delivery":
-        wanted |= set(delivered_paths(text)) & set(files or ())
-    elif kind == "suite":
+    if kind == "suite":
         wanted |= set(options.context) & set(files or ())
     library = _packaged_prompts()
     around = Surroundings(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks.lost_exports import check_gone, check_lost
+from orchestrator.checks.lost_exports import check_gone, check_lost, lost_exports
 from orchestrator.domain.delivery import Delivery, FileChange
 
 PRICES = (
@@ -28,7 +28,7 @@ def lost(
 ) -> list[tuple[str, str]]:
     files = tuple(FileChange(path=name, content=text) for name, text in {path: new, **(more or {})}.items())
     delivery = Delivery(story_id="US-1", task_id="T-US-1-01", files=files)
-    found = check_lost(delivery, {path: old}, task, others or {})
+    found = check_lost(delivery, lost_exports(delivery, {path: old}, task), others or {})
     return [(str(one.severity), name) for one in found for name in one.message.split("`")[3::2] if name in _NAMES]
 
 
