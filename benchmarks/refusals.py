@@ -332,10 +332,11 @@ def run(options: Mapping[str, str]) -> Result:
         results = [workers.submit(judge, source) for source in sources]
         for done in as_completed(results):
             cases += done.result()
-    cases.sort()
-    if "ROWS" in options:
-        rows = "".join(json.dumps(case._asdict()) + "\n" for case in cases)
-        Path(options["ROWS"]).write_text(rows, encoding="utf-8")
+            if "ROWS" in options:  # as they come: a run that is ended keeps what it found
+                rows = "".join(json.dumps(case._asdict()) + "\n" for case in done.result())
+                with Path(options["ROWS"]).open("a", encoding="utf-8") as file:
+                    file.write(rows)
+    cases.sort(key=lambda case: case[:3])
     figures = [figure for mode in modes for figure in _figures(mode, [case for case in cases if case.mode == mode])]
     about = f"{len(sources)} projects, {len(cases)} cases"
     return Result(name="refusals", about=about, figures=tuple(figures), notes=tuple(_causes(cases)))
