@@ -8,22 +8,25 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, daemon, demo, engine, environments, sandbox, sql, stories, syntax
+from benchmarks import backlog, daemon, demo, engine, environments, refusals, sandbox, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
 OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
-NAMES = (*OFFLINE, "environments")
+NAMES = (*OFFLINE, "environments", "refusals")
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need no network")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(NAMES)}; none: all that need nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers into FILE")
     parser.add_argument("--stories", type=int, metavar="N", help="stories of engine, git and backlog")
     parser.add_argument("--latency-ms", type=int, default=2000, metavar="MS", help="engine: what a call takes")
     parser.add_argument("--turns", type=int, default=50, metavar="N", help="engine: calls at once")
     parser.add_argument("--database", metavar="URL", help="engine and daemon: a Postgres that is theirs, not SQLite")
     options = parser.parse_args()
+    # `refusals CORPUS=DIR`: a make variable's list of arguments reads best that way.
+    options.given = dict(name.split("=", 1) for name in options.names if "=" in name)
+    options.names = [name for name in options.names if "=" not in name]
     unknown = [name for name in options.names if name not in NAMES]
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(NAMES)}")
@@ -43,6 +46,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "sql": sql.run,
         "syntax": syntax.run,
         "environments": environments.run,
+        "refusals": partial(refusals.run, options.given),
     }
 
 
@@ -57,6 +61,7 @@ def _print(result: Result) -> None:
     width = max(len(figure.name) for figure in result.figures)
     for figure in result.figures:
         print(f"  {figure.name:<{width}}  {figure!s:>14}")
+    print("\n".join(result.notes))
 
 
 def main() -> None:

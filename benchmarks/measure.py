@@ -39,6 +39,8 @@ class Result:
     about: str
     """What was measured, in one line."""
     figures: tuple[Figure, ...]
+    notes: tuple[str, ...] = ()
+    """What no number says, printed below them."""
 
     def as_json(self) -> dict[str, Any]:
         """The numbers, JSON-able."""

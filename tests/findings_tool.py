@@ -300,7 +300,7 @@ MEANS = {
     "delivery.sql": "SQL in a string of the database's code that no database of the project takes (major), or hardly"
     " means so, or a program puts together (minor)",
     "plan.no_change": "an action, or a pair of FIND and REPLACE, that leaves everything as it is",
-    "delivery.manifest_loss": "a manifest may gain, never lose",
+    "delivery.manifest_loss": "a manifest lost what nobody asked to take away",
 }
 """What codes mean whose message is made elsewhere, or says less than it should."""
 FIXES = {

@@ -14,9 +14,9 @@ from orchestrator.answers.model import excerpt
 from orchestrator.answers.review_issues import Draft, drafts_of
 from orchestrator.answers.review_lines import lines_of
 from orchestrator.answers.review_sections import Document, Part, documents_of
-from orchestrator.answers.review_verdict import Said, named_in, verdict_of
+from orchestrator.answers.review_verdict import Said, leaves_open, named_in, verdict_of
 from orchestrator.answers.review_words import Section, says_nothing
-from orchestrator.domain.findings import Finding, Severity, major, minor
+from orchestrator.domain.findings import Finding, Severity, Where, major, minor
 from orchestrator.domain.review import MAX_ISSUES, RATIONALE, READY, Review, ReviewIssue, Verdict
 
 PREVIEW = 300
@@ -32,7 +32,7 @@ def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Fin
     try:
         documents = documents_of(lines_of(text))
     except TooManyBlocks:
-        return Review(complete=not cut_off), (_no_verdict(text),)
+        return Review(complete=not cut_off), (_no_verdict(text, Document()),)
     last = documents[-1]
     said = _verdict(last)
     drafts = _drafts(documents, said)
@@ -47,7 +47,7 @@ def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Fin
         rationale=_rationale(last),
         complete=not cut_off,
     )
-    return review, tuple(_findings(review, text, numbered, unknown))
+    return review, tuple(_findings(review, text, last, numbered, unknown))
 
 
 def _verdict(document: Document) -> Said:
@@ -120,10 +120,10 @@ def _patterns(document: Document) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _findings(review: Review, text: str, numbered: bool, unknown: Sequence[int]) -> list[Finding]:
+def _findings(review: Review, text: str, last: Document, numbered: bool, unknown: Sequence[int]) -> list[Finding]:
     found: list[Finding] = []
     if review.verdict is Verdict.NONE:
-        found.append(_no_verdict(text))
+        found.append(_no_verdict(text, last))
     if not review.complete:
         fix = "Answer again, whole and shorter: the gravest issues first."
         found.append(major("review.cut_off", "the review was cut off", fix=fix))
@@ -143,7 +143,14 @@ def _findings(review: Review, text: str, numbered: bool, unknown: Sequence[int])
     return found
 
 
-def _no_verdict(text: str) -> Finding:
+def _no_verdict(text: str, last: Document) -> Finding:
+    said = last.trusted.said.strip() if last.trusted is not None else ""
+    if last.open_fence:
+        told = f"the code block opened in line {last.open_fence} is never closed, and hides what stands behind it"
+        return major("review.no_verdict", told, where=Where(line=last.open_fence), fix=f"Close it. {_LINE_FIX}")
+    if said[:3].casefold() == "yes" and (words := leaves_open(said)):
+        told = f"`{READY}: Yes` is taken back by the words behind it, so nothing is approved: {excerpt(words, PREVIEW)}"
+        return major("review.no_verdict", told, fix=f"Leave the words out. {_LINE_FIX}")
     preview = " ".join(excerpt(text.strip()[: 4 * PREVIEW], 4 * PREVIEW).split())
     shown = preview if len(preview) <= PREVIEW else f"{preview[:PREVIEW]} …"
     told = f"the review has no verdict, so nothing is approved: {shown}" if shown else "the review is empty"

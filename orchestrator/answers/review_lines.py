@@ -38,7 +38,7 @@ class Line(NamedTuple):
     line: int
     """1-based."""
     level: int = 0
-    """Of a heading."""
+    """Of a heading; of what an open code block hides, the line of its bar."""
     depth: int = 0
     """How many lists it stands in."""
     item: bool = False
@@ -126,7 +126,7 @@ def _lines(source: str, blocks: Sequence[Block]) -> Iterator[Line]:
             told = f"{bar}{block.info}\n{told}\n{bar}" if kind == "code" else told
             yield Line(kind, told, block.line, depth=block.depth)
             if (not block.closed and block.text.strip()) or _holds_review(block):
-                yield Line("hidden", "", block.end)
+                yield Line("hidden", "", block.end, level=0 if block.closed else block.line)
             continue
         for at, text in enumerate(block.text.split("\n"), start=block.line):
             as_it_is = raw[at - 1] if at <= len(raw) else ""

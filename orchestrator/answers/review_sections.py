@@ -1,5 +1,6 @@
 """A review's lines → its sections, and the lines that may be its verdict."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,10 @@ from orchestrator.answers.review_verdict import said_ready
 from orchestrator.answers.review_words import Heading, Section, heading_of, is_grave, says_nothing
 from orchestrator.domain.findings import Severity
 
+_ISSUE = re.compile(
+    r"[*_`\[(]*(?:[\w@./-]+\.\w{1,10}:\d|(?:critical|major|blocking|blocker|must fix)\b)", re.IGNORECASE
+)
+"""A line of a review without sections that seems to name what is wrong."""
 NO_LEVEL = 7
 """Of a heading that is none in Markdown: any real one ends its section."""
 
@@ -54,6 +59,9 @@ class Document:
     hides: bool = False
     """Whether a part of it is not seen: something is never closed, or a review stands in a code block."""
 
+    open_fence: int = 0
+    """Line of a code block that is never closed."""
+
     @property
     def trusted(self) -> Ready | None:
         """The last Ready line."""
@@ -68,7 +76,10 @@ class Document:
             return not self.hides
         named_later = any(part.named for part in self.parts[ready.at + 1 :])
         has_heading = any(part.named and part.section is Section.VERDICT for part in self.parts)
-        return ready.part.clear and not named_later and not has_heading
+        open_issue = not any(part.named for part in self.parts) and any(
+            _ISSUE.match(line.text) for part in self.parts for line in part.lines
+        )
+        return ready.part.clear and not named_later and not has_heading and not open_issue
 
 
 def documents_of(lines: Sequence[Line]) -> list[Document]:
@@ -94,6 +105,7 @@ class _Splitter:
         """Put a line where it belongs."""
         if line.kind == "hidden":
             self.documents[-1].hides = True
+            self.documents[-1].open_fence = line.level
         elif line.kind == "draft":
             self.documents.append(Document())
             self._begin(Part(section=Section.OTHER, named=False))

@@ -19,6 +19,24 @@ _YES = re.compile(
     rf"(?:[|;—–-]?\s*{RATIONALE}\s*:.*)?",
     re.IGNORECASE | re.DOTALL,
 )
+_NONE_LEFT = re.compile(
+    r"\b(?:no|zero|without|nothing)\b"
+    r"(?: (?:any|a|further|more|other|open|blocking|critical|major|known|real|remaining|left|to))*"
+    r" (?:issues?|problems?|concerns?|findings?|blockers?|comments?|objections?|doubts?|risks?|changes?|fix(?:es)?"
+    r"|add)\b"
+    r"(?: (?:found|left|needed|required|remain(?:ing)?|outstanding|open))*",
+    re.IGNORECASE,
+)
+"""Words behind a Yes that say once more that nothing is open."""
+_TAKES_BACK = re.compile(
+    r"\b(?:but|however|except|besides|although|though|while|unless|until|once|after|before|if|when|whenever|as soon"
+    r"|provid\w+|assum\w+|pending|condition\w*|almost|nearly|mostly|part\w*|only|should|must|need\w*|requir\w*|fix\w*"
+    r"|changed|changing|address\w*|resolv\w*|correct(?:ing|ed)|not|no|never|none|cannot|with|first|later|follow\w*"
+    r"|to ?do|minor|maybe|perhaps|probably|depend\w*|ready|or)\b"
+    r"|n't|[?…❌🔴🟡🚫⛔⚠~|\x00]|\.\.|[\ud800-\udfff]|\\u?[0-9a-f]",
+    re.IGNORECASE,
+)
+"""Words behind a Yes that may leave something open; who means none of it says less."""
 _NO = re.compile(
     rf"\W*(?:{CHOICES[Verdict.NO]}|not)\b(?!\s+(?:\w+\s+)?(?:issues?|problems?|blockers?|concerns?|objections?|comments?|doubts?)\b)",
     re.IGNORECASE,
@@ -36,6 +54,8 @@ _RANGE = re.compile(
     r"(?P<first>[0-9]+)\s*(?:[-–—]|\.\.|\bto\b|\bbis\b|\bthrough\b)\s*#?(?:(?P<last>[0-9]+)|N\b)|(?P<one>[0-9]+)", re.I
 )
 _NAMED_UNKNOWN = 5
+_MOST_BEHIND = 200
+"""Characters behind a Yes that are read as words of agreement."""
 
 
 def said_ready(text: str) -> str | None:
@@ -53,7 +73,7 @@ class Said(NamedTuple):
 
 
 def verdict_of(said: str) -> Said:
-    """The verdict behind `Ready:`. The template with all its choices, and a Yes with words behind it, are none."""
+    """The verdict behind `Ready:`. The template with all its choices, and a Yes that is taken back, are none."""
     words = said.strip()
     if (words[:1], words[-1:]) in {("[", "]"), ('"', '"'), ("(", ")")}:
         words = words[1:-1].strip()
@@ -62,9 +82,17 @@ def verdict_of(said: str) -> Said:
     fixes = _WITH_FIXES.match(words)
     if fixes is not None:
         return Said(Verdict.WITH_FIXES, words[fixes.end() :])
-    if _YES.fullmatch(words):
+    if _YES.fullmatch(words) or (words[:3].casefold() == "yes" and not leaves_open(words)):
         return Said(Verdict.YES)
     return Said(Verdict.NO if _NO.match(words) else Verdict.NONE)
+
+
+def leaves_open(words: str) -> str:
+    """What stands behind a Yes and may take it back; "" when nothing does."""
+    behind = words[3:].strip()
+    if not behind or (behind[0] not in ".,;:!(—–-" and words[3:4] != " "):
+        return behind
+    return behind if len(behind) > _MOST_BEHIND or _TAKES_BACK.search(_NONE_LEFT.sub("", behind)) else ""
 
 
 def is_template(words: str) -> bool:

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename
 
 from orchestrator.checks.around import Around
-from orchestrator.checks.gone import check_gone
-from orchestrator.checks.lost_exports import check_lost
+from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
 from orchestrator.checks.manifest_loss import manifest_losses
 from orchestrator.checks.placeholders import placeholders
 from orchestrator.domain.delivery import Delivery, FileChange
@@ -22,8 +21,13 @@ KEPT_SHARE = 0.2
 _MAY_BE_EMPTY = frozenset({"__init__.py", "py.typed", ".gitkeep", ".keep", ".nojekyll"})
 
 
-def check_content(delivery: Delivery, before: Mapping[str, str], around: Around | None = None) -> list[Finding]:
-    """Findings on the files' contents; `before` holds the present text of those that exist.
+def check_content(
+    delivery: Delivery,
+    before: Mapping[str, str],
+    around: Around | None = None,
+    lost: Sequence[Lost] | None = None,
+) -> list[Finding]:
+    """Findings on the files' contents; `before` holds the present text of those that exist, `lost` what they lose.
 
     Syntax, SQL, omissions and placeholders, lost text, lost exports and routes, imports of removed files, and manifests
     that lose something; a minor one for code that has no parser here. Never raises.
@@ -39,10 +43,13 @@ def check_content(delivery: Delivery, before: Mapping[str, str], around: Around 
         said += placeholders(change.path, change.content, before=old or "")
         said += _shrunk(change, old)
         if old is not None and is_manifest(change.path):
-            said += (one for one in manifest_losses(change, old) if not broken or one.code != "delivery.syntax")
+            said += (
+                one for one in manifest_losses(change, old, around.task) if not broken or one.code != "delivery.syntax"
+            )
         findings += (_placed(finding, delivery) for finding in said)
-    lost = [*check_lost(delivery, before, around.task, around.others), *check_gone(delivery, before)]
-    return [*findings, *(_placed(finding, delivery) for finding in lost)]
+    lost = lost_exports(delivery, before, around.task) if lost is None else lost
+    taken = [*check_lost(delivery, lost, around.others), *check_gone(delivery, before)]
+    return [*findings, *(_placed(finding, delivery) for finding in taken)]
 
 
 def check_whole(delivery: Delivery, files: Sequence[str], before: Mapping[str, str]) -> list[Finding]:

@@ -1,12 +1,11 @@
-"""Names and routes that a changed file had and lost, though its task speaks of none of them."""
+"""What a delivery takes away: names and routes that a changed file had, and files that others still import."""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import basename, dirname, join, normpath, splitext
+from posixpath import basename, dirname, splitext
 
-from rapidfuzz import fuzz
-
+from orchestrator.checks.importers import PYTHON, is_module, used_modules, used_names
 from orchestrator.domain.base import Value
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.file_kinds import is_test_file
@@ -17,15 +16,13 @@ from orchestrator.syntax import (
     javascript_source,
     javascript_tree,
     python_endpoints,
-    python_imports,
     python_source,
 )
-from orchestrator.syntax.check import check_syntax
+from orchestrator.syntax.check import is_well_formed
 
 CODE = "delivery.lost_export"
-_PYTHON = (".py", ".pyi")
-_ALIKE = 75
-"""How alike (of 100) a new name must be to pass for the old one under another name."""
+MOST_SHOWN = 3
+"""Names that a message repeats."""
 _OFFERS_UNSEEN = re.compile(
     r"\bimport \*(?! as\b)|\bexport \*(?! as\b)|\bmodule\.exports\s*=(?!\s*\{)|\bexports\s*=\s*\{[^}]{0,2000}\.\.\."
     r"|\bexports\[|\bassign\((?:module\.)?exports|\bglobals\(\)|^def __getattr__",
@@ -38,7 +35,6 @@ _CHANGES = re.compile(
 )
 _WORD = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
 _PARAMETER = re.compile(r":\w+\??|<[^>]*>|\{[^}]*\}|\[\w+\]")
-_DEFAULT_IMPORT = r"import\s+[A-Za-z_$][\w$]*\s*(?:,|\bfrom)|=\s*(?:await\s+)?(?:require|import)\s*\("
 
 
 class Lost(Value):
@@ -48,8 +44,6 @@ class Lost(Value):
     name: str
     """Of an export; `GET /users` of a route."""
     route: bool = False
-    instead: str = ""
-    """A new name of the same file that may stand for it."""
     moved: bool = False
     """Whether another delivered file offers it now."""
 
@@ -87,14 +81,13 @@ def _names_lost(path: str, old: str, new: str, offered: Mapping[str, tuple[str, 
     gone -= _bound(path, new) if gone else set()
     for name in had:
         if name in gone:
-            instead = _alike(name, [one for one in offered[path] if one not in had])
             moved = any(name in names for other, names in offered.items() if other != path and name != "default")
-            yield Lost(file=path, name=name, instead=instead, moved=moved)
+            yield Lost(file=path, name=name, moved=moved)
 
 
 def _bound(path: str, text: str) -> set[str]:
     """What a Python module holds besides what it offers: imported names, and those that `__all__` leaves out."""
-    tree = python_source.parse(text) if path.lower().endswith(_PYTHON) else None
+    tree = python_source.parse(text) if path.lower().endswith(PYTHON) else None
     found: set[str] = set()
     for statement in python_source.top_level(tree.body) if tree is not None else ():
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -106,51 +99,92 @@ def _bound(path: str, text: str) -> set[str]:
     return found
 
 
-def users_of(lost: tuple[Lost, ...], texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Name of a lost export → the files of `texts` that import its file and speak of it, sorted. Never raises."""
+def users_of(lost: Sequence[Lost], texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Name of a lost export → the files of `texts` that import that very name, sorted. Never raises."""
     found: dict[str, list[str]] = {}
     for path, text in sorted(texts.items()):
-        wanted = [one for one in lost if not one.route and one.file != path and _speaks(text, one)]
-        modules = _modules(path, text) if wanted else ()
-        for one in wanted:
-            if any(_is_module(module, relative, path, one.file) for module, relative in modules):
-                found.setdefault(f"{one.file}:{one.name}", []).append(path)
+        wanted = [one for one in lost if not one.route and one.file != path and _may_use(text, one)]
+        if wanted:
+            used = set(used_names(path, text))
+            for one in wanted:
+                if any(name == one.name and is_module(module, path, one.file) for module, name in used):
+                    found.setdefault(f"{one.file}:{one.name}", []).append(path)
     return found
 
 
-def check_lost(delivery: Delivery, before: Mapping[str, str], task: str, texts: Mapping[str, str]) -> list[Finding]:
-    """Major for a route, and for an export that a file of `texts` uses; minor for what nobody known uses.
+def check_lost(delivery: Delivery, lost: Sequence[Lost], texts: Mapping[str, str]) -> list[Finding]:
+    """Major for exports that a file of `texts` still imports; else one minor finding for what a file lost.
 
     `texts` are other files of the project; what is delivered stands there as delivered.
     """
-    lost = lost_exports(delivery, before, task)
     users = users_of(lost, {**texts, **{change.path: change.content for change in delivery.files}}) if lost else {}
-    told = ((one, users.get(f"{one.file}:{one.name}", [])) for one in lost)
-    return [_finding(one, using) for one, using in told if using or not one.moved]
+    findings: list[Finding] = []
+    unused: dict[str, list[Lost]] = {}
+    for one in lost:
+        using = users.get(f"{one.file}:{one.name}", [])
+        if using:
+            more = " and others" if len(using) > MOST_SHOWN else ""
+            message = f"`{one.file}` lost the export `{one.name}`, which {', '.join(using[:MOST_SHOWN])}{more} imports"
+            fix = f"Keep `{one.name}` as it was, or change what imports it."
+            findings.append(major(CODE, message, where=Where(file=one.file), fix=fix))
+        elif not one.moved:
+            unused.setdefault(one.file, []).append(one)
+    return [*findings, *(_advice(file, gone) for file, gone in unused.items())]
 
 
-def _finding(one: Lost, users: list[str]) -> Finding:
-    what = "route" if one.route else "export"
-    message = f"`{one.file}` lost the {what} `{one.name}`, of which the task does not speak"
-    if one.instead:
-        message += f"; `{one.instead}` may stand for it"
-    if users:
-        message += f"; used by {', '.join(users[:3])}{' and others' if len(users) > 3 else ''}"
-    make = major if users or one.route else minor
-    return make(CODE, message, where=Where(file=one.file), fix=f"Keep `{one.name}` as it was.")
+def check_gone(delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
+    """Major for each file, delivered or left as it was in `before`, that imports a removed one by its full name.
+
+    Files of other tasks are not looked at: a later task may change them. Never raises.
+    """
+    if not delivery.removed:
+        return []
+    after = {path: text for path, text in before.items() if path not in delivery.removed}
+    after |= {change.path: change.content for change in delivery.files}
+    return [
+        major(
+            "delivery.gone_import",
+            f"`{path}` imports `{gone}`, which is taken away",
+            where=Where(file=path),
+            fix=f"Change the import in `{path}`, or keep `{gone}`.",
+        )
+        for path, text in sorted(after.items())
+        for gone in delivery.removed
+        if any(
+            is_module(module, path, gone) and not any(is_module(module, path, other) for other in after)
+            for module in used_modules(path, text)
+        )
+    ]
+
+
+def _advice(file: str, gone: Sequence[Lost]) -> Finding:
+    named = ", ".join(f"`{one.name}`" for one in gone[:MOST_SHOWN])
+    more = f" and {len(gone) - MOST_SHOWN} more" if len(gone) > MOST_SHOWN else ""
+    what = "route" if all(one.route for one in gone) else "export"
+    message = f"`{file}` lost the {what}{'s' if len(gone) > 1 else ''} {named}{more}, of which the task does not speak"
+    return minor(CODE, message, where=Where(file=file), fix="Keep what nobody asked to take away.")
+
+
+def _may_use(text: str, one: Lost) -> bool:
+    """Whether it pays to read the text's imports: a default import may have any name."""
+    return (
+        one.name in text
+        or (one.name == "default" and splitext(basename(one.file))[0] in text)
+        or (one.name == "default" and basename(dirname(one.file)) in text)
+    )
 
 
 def _is_code(path: str) -> bool:
-    return path.lower().endswith((*_PYTHON, *javascript_tree.SUFFIXES))
+    return path.lower().endswith((*PYTHON, *javascript_tree.SUFFIXES))
 
 
 def _is_read(path: str, text: str) -> bool:
     """Whether what the text offers can be seen; a Python newer than ours is read as well."""
-    return python_source.parse(text) is not None if path.lower().endswith(_PYTHON) else not check_syntax(path, text)
+    return python_source.parse(text) is not None if path.lower().endswith(PYTHON) else is_well_formed(path, text)
 
 
 def _names(path: str, text: str) -> tuple[str, ...]:
-    if path.lower().endswith(_PYTHON):
+    if path.lower().endswith(PYTHON):
         return python_source.exported_names(text)
     return javascript_source.exported_names(text, path) if _is_code(path) else ()
 
@@ -175,13 +209,9 @@ def _leads(where: str, short: str, mounted: set[str]) -> bool:
 
 
 def _endpoints(path: str, text: str) -> Sequence[Endpoint]:
-    if path.lower().endswith(_PYTHON):
+    if path.lower().endswith(PYTHON):
         return python_endpoints.endpoints(text, path)
     return javascript_endpoints.endpoints(text, path) if _is_code(path) else ()
-
-
-def _alike(name: str, fresh: list[str]) -> str:
-    return next((other for other in fresh if fuzz.ratio(name.lower(), other.lower()) >= _ALIKE), "")
 
 
 def _is_named(one: Lost, task: str) -> bool:
@@ -192,31 +222,3 @@ def _is_named(one: Lost, task: str) -> bool:
         return True
     said = task.lower()
     return bool(_CHANGES.search(task)) and any(word.lower() in said for word in _WORD.findall(name))
-
-
-def _speaks(text: str, one: Lost) -> bool:
-    if one.name == "default":
-        return bool(re.search(_DEFAULT_IMPORT, text))
-    return one.name in text and bool(re.search(rf"(?<![\w$]){re.escape(one.name)}(?![\w$])", text))
-
-
-def _modules(path: str, text: str) -> list[tuple[str, bool]]:
-    if path.lower().endswith(_PYTHON):
-        return [(item.module, item.relative) for item in python_imports.imports(text) or ()]
-    return [(item.module, True) for item in javascript_source.imports(text, path)] if _is_code(path) else []
-
-
-def _is_module(module: str, relative: bool, importer: str, path: str) -> bool:
-    """Whether `module`, as `importer` writes it, is the file `path`."""
-    stem = splitext(path)[0]
-    stem = dirname(stem) if basename(stem) in {"index", "__init__"} else stem
-    if importer.lower().endswith(_PYTHON):
-        dotted = module.replace(".", "/")
-        if relative:  # how far up is not told: the same top folder, and the same end
-            return path.split("/")[0] == importer.split("/")[0] and (not dotted or f"/{stem}".endswith(f"/{dotted}"))
-        # `from app import prices` names the package, `import prices` a module of a source folder
-        return bool(dotted) and (f"/{stem}".endswith(f"/{dotted}") or dirname(stem).endswith(dotted))
-    if not module.startswith("."):
-        return module.startswith(("@/", "~/", "#")) and stem.endswith(splitext(module.lstrip("@~#/"))[0])
-    target = normpath(join(dirname(importer), module))
-    return stem in {target, splitext(target)[0]} or splitext(path)[0] in {target, splitext(target)[0]}

@@ -1,6 +1,7 @@
 """What a manifest says of the project and loses: dependencies, scripts, and the entries that tools start by."""
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from posixpath import basename
@@ -10,7 +11,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.syntax.manifest import read_manifest
 
 CODE = "delivery.manifest_loss"
@@ -19,15 +20,16 @@ _KEPT = {
     "pyproject.toml": ("build-system", "project.name", "project.version", "project.requires-python", "project.readme"),
 }
 """Entries by dotted name whose loss is told; their values may change."""
-_FIX = "Keep what was there; add to it only."
+_FIX = "Keep what nobody asked to take away."
 
 
-def manifest_losses(change: FileChange, before: str) -> Iterator[Finding]:
+def manifest_losses(change: FileChange, before: str, task: str = "") -> Iterator[Finding]:
     """Findings on a manifest that `before` was and `change` makes poorer; never raises.
 
-    Major where it cannot be read any more or loses a dependency, script or entry point, wherever it stood; a package
-    may go from one group to another, and lines may be laid out anew. Minor for entries such as `type`, `main` or
-    `requires-python`, for a package pinned to an older version than before, and for a key of package.json given twice.
+    Major where it cannot be read any more. Minor for a dependency, script or entry point that is gone, wherever it
+    stood, unless `task` names it: what still imports a package is the contract's to say. Minor, too, for entries such
+    as `type`, `main` or `requires-python`, for a package pinned to an older version, and for a key of package.json
+    given twice.
     """
     old, new = read_manifest(change.path, before), read_manifest(change.path, change.content)
     where = Where(file=change.path)
@@ -38,15 +40,19 @@ def manifest_losses(change: FileChange, before: str) -> Iterator[Finding]:
         ("dependency", sorted(old.dependencies - new.dependencies)),
         ("script", sorted(old.scripts - new.scripts)),
     ):
-        if gone:
+        if gone := [name for name in gone if not _is_named(name, task)]:
             message = f"the manifest lost the {what} {', '.join(f'`{name}`' for name in gone)}"
-            yield major(CODE, message, where=where, fix=_FIX)
+            yield minor(CODE, message, where=where.model_copy(update={"field": what}), fix=_FIX)
     for entry in _entries_lost(change, before):
         yield minor(CODE, f"the manifest lost its `{entry}`", where=where, fix=_FIX)
     for name, was, now in _lowered(change, before):
         yield minor(CODE, f"`{name}` went back from {was} to {now}", where=where, fix="Keep the newer version.")
     for key in _doubled(change):
         yield minor(CODE, f"`{key}` is given twice: the first one is lost", where=where, fix="Give each key once.")
+
+
+def _is_named(name: str, task: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", task, re.IGNORECASE))
 
 
 def _read(path: str, text: str) -> Mapping[str, Any]:

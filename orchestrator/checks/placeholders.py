@@ -1,51 +1,109 @@
-"""Text that stands where code should stand: "rest of the code unchanged", "TODO: implement"."""
+"""Comments that stand where code should stand: "rest of the code unchanged", "TODO: implement"."""
 
 import ast
 import io
 import re
 import tokenize
-from bisect import bisect_right
 from collections.abc import Iterator
 from posixpath import splitext
 
-from orchestrator.checks.omissions import BARE, THROWN, leaves_undone, may_leave_undone, stands_for_code
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax import python_source
 
-_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
-_EMPTY_BLOCK = re.compile(
-    r"\{\s{0,80}(?://|/\*)\s{0,9}(?:TODO|FIXME|Implement|Placeholder|Not (?:yet )?implemented)[^\n{}]{0,200}\n?"
-    r"\s{0,80}\}",
+_THING = (
+    r"(?:code|file|functions?|class|classes|methods?|module|implementations?|imports?|logic|routes?|styles?|html|css"
+    r"|jsx"
+    r"|script|tests?|handlers?|components?|fields?|config|configuration|definitions?|page|schema|template|content"
+    r"|document"
+    r"|body|markup|layout|migrations?|queries|statements?|settings|sections?|properties|endpoints?|exports?|models?"
+    r"|views?"
+    r"|services?|dependencies|variables|constants|types|tables|columns|rules|dockerfile|program|elements?|steps|jobs)"
+)
+_OLD = r"(?:existing|previous|original|remaining|unchanged|omitted|other)"
+_SAME = (
+    r"(?:unchanged|omitted"
+    r"|(?:stays?|remains?|is|are) (?:exactly )?(?:the same|unchanged|as (?:is|before|it (?:is|was))))"
+)
+# Each form is the whole comment, or has a mark that people do not write about code that is there: measured on the
+# comments of some hundred projects.
+_OMISSION = re.compile(
+    rf"^\W*(?:(?:keep|add|include|insert|and|continue with) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING}"
+    rf"(?: (?:{_SAME}|as (?:before|above)|goes here|here))?\W*$"
+    rf"|^\W*(?:the )?(?:rest|everything else|all (?:the )?(?:rest|other \w+)) {_SAME}"
+    r"|(?:\.\.\.|…)\s*(?:the )?(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)\b"
+    rf"|^\W*(?:keep )?(?:the |all )?{_OLD} (?:\w+ )?{_THING}"
+    rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"
+    r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted|continues)\W*$"
+    r"|\b(?:omitted|truncated|shortened|abbreviated|skipped) for brevity\b"
+    r"|^\W*same (?:implementation|code|logic) as before\W*$|^\W*\(?(?:code|file) continues\)?\W*$"
+    rf"|^\W*[(\[<{{]\W*(?:(?:the )?(?:rest|remainder) of|{_OLD}) (?:\w+ ){{0,2}}{_THING}\W*[)\]>}}]\W*$"
+    r"|^\W*(?:-{2,}|={2,}|\.{3}|…)\s*unchanged\b\W*$|^\W*no changes? (?:(?:to|in) the rest\b|below\b)",
     re.IGNORECASE,
 )
+_ELSEWHERE = re.compile(
+    r"(?:其余|其他|剩余|原有|现有|之前)的?(?:代码|内容|部分|逻辑|函数|方法|样式)|(?:代码|内容)?保持不变|此处省略|代码省略|省略.{0,4}代码"
+    r"|(?:残り|既存)の(?:コード|部分|内容)|(?:コード|以下|以降)は?省略|変更なし"
+    r"|^\W*(?:der |die |den )?(?:rest|restliche[rns]?|übrige[rns]?|bestehende[rns]?|vorhandene[rns]?) (?:des |der "
+    r"|den )?"
+    r"(?:codes?|dateien?|datei|funktionen|klasse|methoden|importe?|styles)(?: (?:bleibt|bleiben|unverändert"
+    r"|wie bisher|hier)\b.{0,20})?\W*$"
+    r"|^\W*(?:le |la )?reste (?:du|de la|des) (?:code|fichier|page|fonctions|classe)\b.{0,40}$"
+    r"|^\W*code (?:existant|précédent|inchangé)\W*$"
+    r"|^\W*(?:el )?resto del? (?:la )?(?:código|codigo|archivo|página|clase|funciones)\b.{0,40}$"
+    r"|^\W*(?:código|codigo) (?:existente|anterior|sin cambios)\W*$"
+    r"|^\W*(?:o )?rest(?:o|ante) do (?:código|codigo|arquivo)\b.{0,40}$"
+    r"|^\W*(?:остальной|существующий|предыдущий) код\b.{0,40}$",
+    re.IGNORECASE,
+)
+_UNDONE = re.compile(
+    r"\b(?:TODO|FIXME)\b[:\s(-]*implement\b|^\W*(?:to be )?implement(?:ed)?(?: (?:this|it|me))? (?:later|here)\W*$"
+    r"|^\W*implementation (?:here|later|pending)\W*$|^\W*(?:to be|not(?: yet)?) implemented(?: yet)?\W*$"
+    rf"|^\W*(?:add |put |write )?your (?:\w+ )?{_THING} (?:goes |comes )?here\W*$"
+    rf"|\b{_THING}(?: [\w ]{{1,40}})? goes here\W*$"
+    r"|\bin a real(?:-world)? (?:app|application|implementation|system|project|world)\b,? .{0,40}\b(?:would|should)\b",
+    re.IGNORECASE,
+)
+_THROWN = re.compile(
+    r"\bthrow new (?:\w*Error|\w*Exception)\(\s*[\"'`][^\"'`]{0,40}\bnot (?:yet )?implemented\b"
+    r"|\b(?:todo|unimplemented)!\(|\bpanic\(\"(?:todo|not implemented|unimplemented)|\b(?-i:TODO)\(\)",
+    re.IGNORECASE,
+)
+"""Code that only says that it is not written."""
+_BARE = re.compile(
+    rf"^\s*(?:(?:\.\.\.|…)\s*(?:the )?(?:{_OLD}|rest|same)\b[^,;(){{}}]*?\b{_THING}\b[^,;(){{}}]*"
+    rf"|(?:\.\.\.|…)\s+(?:{_OLD}|rest|same)\b[^,;(){{}}]*|\[(?:{_OLD}|rest of"
+    rf"|same)\b[^\]=]{{0,30}}\b{_THING}\b[^\]=]{{0,30}}\])\s*$",
+    re.IGNORECASE,
+)
+"""A line that is no comment and stands for code all the same; `...rest,` is code itself."""
+
+
+_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
 _COMMENT_CAP = 1000
 """Characters of a line that are looked at: longer ones are data, not comments."""
-_PROSE = frozenset({".md", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
+_PROSE = frozenset({".md", ".mdx", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
 _FIX = "Write the whole file, every line of it."
 
 
 def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
     """Findings on comments that stand for missing code; prose and data files are not looked at.
 
-    An omission is major. A TODO to implement something is major where it is all a function holds, minor elsewhere.
-    A comment that stood in `before` already is not the delivery's.
+    Major for what elides the file itself, minor for what is still to be written. A line that stood in `before` already
+    is not the delivery's.
     """
     if splitext(path)[1].lower() in _PROSE:
         return []
     old = {line.strip() for line in before.splitlines()}
-    stubs = _stub_lines(path, text) if may_leave_undone(text) else frozenset()
     findings: list[Finding] = []
     for number, comment, line in _comments(path, text):
-        where = Where(file=path, line=number)
-        said = comment.strip()[:120]
+        where, said = Where(file=path, line=number), comment.strip()[:120]
         if line.strip() in old:
             continue
-        if stands_for_code(comment):
+        if _OMISSION.search(comment) or _ELSEWHERE.search(comment):
             message = f"`{said}` stands for code that is not there"
             findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
-        elif leaves_undone(comment):
-            make = major if number in stubs else minor
-            findings.append(make("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
+        elif _UNDONE.search(comment):
+            findings.append(minor("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
     return [*findings, *_not_written(path, text, old)]
 
 
@@ -57,17 +115,23 @@ def _not_written(path: str, text: str, old: set[str]) -> Iterator[Finding]:
         numbers = [
             node.body[-1].lineno
             for node in (tree.body if tree is not None else ())
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-            and isinstance(node.body[-1], ast.Raise)
-            and all(_says_nothing(statement) for statement in node.body)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(map(_says_nothing, node.body))
+            if isinstance(node.body[-1], ast.Raise)
         ]
     else:
-        numbers = [at for at, line in enumerate(lines, start=1) if THROWN.search(line[:_COMMENT_CAP])]
+        numbers = [at for at, line in enumerate(lines, start=1) if _THROWN.search(line[:_COMMENT_CAP])]
     for number in numbers:
         said = lines[number - 1].strip()
         if said not in old:
             where = Where(file=path, line=number)
             yield minor("delivery.placeholder", f"`{said[:120]}` leaves work undone", where=where, fix=_FIX)
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    is_doc = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_doc or (isinstance(name, ast.Name) and name.id == "NotImplementedError")
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
@@ -87,34 +151,5 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
         match = _COMMENT.search(line[:_COMMENT_CAP])
         if match:
             yield number, match["text"], line[:_COMMENT_CAP]
-        elif BARE.match(line[:_COMMENT_CAP]):
+        elif _BARE.match(line[:_COMMENT_CAP]):
             yield number, f"... {line.strip()[:_COMMENT_CAP]}", line[:_COMMENT_CAP]
-
-
-def _stub_lines(path: str, text: str) -> frozenset[int]:
-    """Lines of functions (Python) or blocks (languages with braces) that hold nothing but a note."""
-    if path.lower().endswith(".pyi"):
-        return frozenset()  # there a body of `...` is all that a function ever has
-    if splitext(path)[1].lower() != ".py":
-        starts = [0, *(match.end() for match in re.finditer("\n", text))]
-        blocks = ((bisect_right(starts, m.start()), bisect_right(starts, m.end())) for m in _EMPTY_BLOCK.finditer(text))
-        return frozenset(line for first, last in blocks for line in range(first, last + 1))
-    tree = python_source.parse(text)
-    found: set[int] = set()
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(_says_nothing(s) for s in node.body):
-            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 2))
-    return frozenset(found)
-
-
-def _says_nothing(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Pass):
-        return True
-    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-        return True
-    raised = statement.exc if isinstance(statement, ast.Raise) else None
-    name = raised.func if isinstance(raised, ast.Call) else raised
-    if isinstance(name, ast.Name) and name.id == "NotImplementedError":
-        return True
-    returned = statement.value if isinstance(statement, ast.Return) else False
-    return returned is None or (isinstance(returned, ast.Constant) and returned.value is None)

@@ -8,12 +8,13 @@ from orchestrator.checks.content import check_content, check_whole
 from orchestrator.checks.lost_exports import CODE as LOST
 from orchestrator.checks.lost_exports import lost_exports
 from orchestrator.checks.lost_methods import check_methods
+from orchestrator.checks.manifest_loss import CODE as MANIFEST
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Severity, Where, major, minor
 from orchestrator.domain.gitfacts import Conflict
 from orchestrator.domain.paths import RepoPath
 
-_LOSSES = frozenset({LOST, "delivery.manifest_loss", "delivery.shrunk"})
+_LOSSES = frozenset({LOST, MANIFEST, "delivery.shrunk"})
 _MARKER = re.compile(r"^(?:<{7}|>{7}|\|{7})(?=[ \r\n]|$)", re.MULTILINE)
 _BETWEEN = re.compile(r"^={7}\r?$", re.MULTILINE)
 
@@ -68,7 +69,8 @@ def gone_on_purpose(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 def _hardened(finding: Finding, in_conflict: Mapping[str, str]) -> Finding:
     """What a side loses in a file in conflict is why the merge goes wrong, whoever uses it."""
-    if finding.code != LOST or finding.where.file not in in_conflict:
+    is_loss = finding.code == LOST or (finding.code == MANIFEST and finding.where.field)
+    if not is_loss or finding.where.file not in in_conflict:
         return finding
     return finding.model_copy(update={"severity": max(finding.severity, Severity.MAJOR, key=lambda one: one.rank)})
 

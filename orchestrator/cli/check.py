@@ -1,21 +1,23 @@
 """`check`: what a run's checks say about one answer, for people and CI; no engine, provider or network."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.cli.common import Exit, JsonOption, print_json, say, told
+from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, told
 from orchestrator.cli.extract import FileArgument, text_of
 from orchestrator.cli.logline import safe
 from orchestrator.domain.findings import blocking
 from orchestrator.sprint.by_hand import Judged, suite_of_file
 from orchestrator.sprint.task_plan_by_hand import NO_PLAN
+from orchestrator.wiring.batch import judge_lines
 from orchestrator.wiring.by_hand import TEST_SOURCES, check_any_plan, judged_json
 from orchestrator.wiring.check import CheckOptions, check
 
-check_app = typer.Typer(no_args_is_help=True, help="Judge one answer by the checks of a run; exit 1 if one fails.")
+check_app = typer.Typer(no_args_is_help=True)
 StoryOption = Annotated[
     str | None, typer.Option("--story", metavar="ID", help="The story's id; default: the one the answer names.")
 ]
@@ -36,6 +38,40 @@ BreakdownOption = Annotated[
     typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
 ]
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
+
+
+@check_app.callback(invoke_without_command=True)
+@told
+def check_options(
+    context: typer.Context,
+    batch: Annotated[
+        str | None, typer.Option("--batch", metavar="FILE|-", help="Judge each line of JSON in FILE; see above.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", min=1, help="With --batch: processes that judge.")] = 1,
+) -> None:
+    """Judge one answer by the checks of a run, or many of them; exit 1 if one fails.
+
+    --batch reads lines {"id", "kind": "delivery|suite|breakdown|plan", "file" or "text", "repo", "context": [],
+    "story", "environment", "breakdown"}; only id, kind and one of file and text are needed. Each line is answered
+    by {"id", "valid", "severity", "findings", "ms"}, a bad one by {"id", "line", "field", "error"}; exit 2 then.
+
+    Example: orchestrator check --batch answers.jsonl --jobs 4 > judged.jsonl
+    """
+    if context.invoked_subcommand is not None:
+        if batch is not None:
+            fail("--batch takes no command: each line names its kind")
+        return
+    if batch is None:
+        print(context.get_help())
+        raise typer.Exit(Exit.USAGE)
+    bad = refused = count = 0
+    for judged in judge_lines(text_of(batch).split("\n"), jobs):
+        print(json.dumps(judged, ensure_ascii=False), flush=True)
+        count += 1
+        bad += "error" in judged
+        refused += not judged.get("valid", True)
+    say(f"{count} judged, {refused} not valid, {bad} could not be judged")
+    raise typer.Exit(Exit.USAGE if bad else Exit.NOT_DONE if refused else Exit.GOOD)
 
 
 @check_app.command("breakdown")

@@ -1,8 +1,8 @@
 """One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from orchestrator.answers import Extraction, Status, extract
@@ -11,6 +11,7 @@ from orchestrator.checks.action_plan import PlanWorld, named_paths
 from orchestrator.checks.around import Around
 from orchestrator.checks.breakdown import check_breakdown, read_breakdown
 from orchestrator.checks.delivery import check_content, check_whole, read_delivery
+from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_suite
@@ -23,16 +24,18 @@ from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
-from orchestrator.sprint.scan import runtime_of
+from orchestrator.sprint.scan import runtime_of, scan_paths
 from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
 UNNAMED = "STORY"
 """The story's id where neither the caller nor the answer names one."""
+MANY = 100
+"""Files outside the contract that are judged one by one."""
 _NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import"})
 _NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
 
@@ -45,7 +48,9 @@ class Surroundings:
     files: tuple[str, ...] | None = None
     """The project's files."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Those of the manifests and, for a delivery, of the files it changes and of the sources that may use them."""
+    """Those of the manifests, at least."""
+    read: Callable[[Iterable[str]], Mapping[str, str]] | None = None
+    """Reads more of the project's files: those that a delivery changes, and sources once it takes something away."""
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
     examples: frozenset[str] = frozenset()
@@ -77,16 +82,6 @@ class Judged(NamedTuple):
     def valid(self) -> bool:
         """Whether a run would take the answer as it is."""
         return self.status in {Status.OK, Status.REPAIRED} and not blocking(self.findings)
-
-
-def delivered_paths(text: str) -> tuple[str, ...]:
-    """The safe paths that a delivery names: what a caller reads as `Surroundings.texts`."""
-    value = extract(text, DeliveryAnswer).value
-    plan = plan_in(value)
-    if plan is not None:
-        return named_paths(plan)
-    delivery, _ = read_delivery(value, "", "")
-    return delivery.paths if delivery else ()
 
 
 def judge(kind: str, text: str, around: Surroundings) -> Judged:
@@ -138,14 +133,24 @@ def _breakdown(value: Any, story: str, around: Surroundings) -> Iterator[Finding
 def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     plan = plan_in(value)
     if plan is not None:
+        around = _with_texts(around, named_paths(plan))
         delivery, said = _of_plan(plan, story, around)
     else:
         stated = value.get("task_id") if isinstance(value, dict) else None
         delivery, said = read_delivery(value, story, stated if isinstance(stated, str) else "", around.examples)
     yield from said
     if delivery is not None:
+        around = _with_texts(around, delivery.paths)
         yield from copied_delivery(delivery, around.worked)
         yield from judge_delivery(delivery, around)
+
+
+def _with_texts(around: Surroundings, paths: Iterable[str]) -> Surroundings:
+    """With the texts of those paths that are there."""
+    wanted = (set(paths) & set(around.files or ())) - around.texts.keys()
+    if around.read is None or not wanted:
+        return around
+    return replace(around, texts={**around.texts, **around.read(sorted(wanted))})
 
 
 def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delivery | None, list[Finding]]:
@@ -164,12 +169,16 @@ def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delive
 def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding]:
     """Contents and contract of a well-formed delivery, however it came."""
     contract = _contract(delivery, around)
+    delivery, outside = _inside(delivery, contract, around)
+    yield from outside
     task = delivery.task_id
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
-    known = Around(packages=packages, task=about, others=around.texts, runtime=runtime_of(around.texts))
-    yield from check_content(delivery, around.texts, known)
+    lost = lost_exports(delivery, around.texts, about)
+    others = _users(lost, around)
+    known = Around(packages=packages, task=about, others=others, runtime=runtime_of(around.texts))
+    yield from check_content(delivery, around.texts, known, lost)
     yield from around.check_shell(delivery)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
@@ -177,6 +186,28 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     before = {path: text for path, text in around.texts.items() if path in delivery.paths}
     yield from (one for one in check_delivery(contract, delivery, before) if one.code not in left_out)
     yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
+
+
+def _inside(delivery: Delivery, contract: ArchitectureContract, around: Surroundings) -> tuple[Delivery, list[Finding]]:
+    """The delivery without files outside the contract, when they are many: their texts are nobody's yet."""
+    allowed = {path for files in contract.task_files.values() for path in files} | set(around.files or ())
+    outside = [path for path in delivery.paths if path not in allowed]
+    if len(outside) <= MANY:
+        return delivery, []
+    inside = tuple(change for change in delivery.files if change.path in allowed)
+    named = ", ".join(f"`{path}`" for path in outside[:3])
+    message = f"{len(outside)} files are none of the plan's: {named} …; their contents were not judged"
+    where = Where(file=outside[0], story=delivery.story_id, task=delivery.task_id)
+    said = critical("contract.file", message, where=where, fix="Deliver the files of the task only.")
+    return delivery.model_copy(update={"files": inside}), [said]
+
+
+def _users(lost: Sequence[Lost], around: Surroundings) -> Mapping[str, str]:
+    if around.read is None or all(one.route for one in lost):
+        return {}
+    texts = around.read(scan_paths(around.files or ()))
+    using = {path for paths in users_of(lost, texts).values() for path in paths}
+    return {path: text for path, text in texts.items() if path in using}
 
 
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:

@@ -177,7 +177,7 @@ class TaskRun:
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):
             around = around.model_copy(update={"others": await self._users(lost)})
-        return check_content(delivery, before, around)
+        return check_content(delivery, before, around, lost)
 
     async def _users(self, lost: tuple[Lost, ...]) -> dict[str, str]:
         """The texts of the files that use what was lost; the delivered ones among them are told by what they become."""

@@ -12,8 +12,8 @@ from orchestrator.syntax.templates import is_generated, open_blocks
 
 __all__ = ["CHECKED_SUFFIXES", "check_syntax", "is_well_formed", "unchecked_language"]
 
-_GENERATED = frozenset({"JavaScript", "CSS", "JSON", "TOML", "XML", "INI", "Shell"})
-"""Languages whose files may be templates as a whole; the readers of HTML and YAML look at that themselves."""
+_OWN_LOOK = frozenset({"HTML", "Vue", "Svelte", "Astro", "YAML"})
+"""Languages whose readers look at templates themselves."""
 
 
 def check_syntax(
@@ -31,7 +31,7 @@ def check_syntax(
     if language is None:
         return []
     said = slips(text, language) or _problems(language, path, text, target)
-    if said and language in _GENERATED and is_generated(path, text):
+    if said and language not in _OWN_LOOK and is_generated(path, text):
         said = slips(text, language) or open_blocks(text)
     lines = text.split("\n")
     found = []

@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from orchestrator.syntax import tree_problems
-from orchestrator.syntax.grammar import Node, language, node_text, parse
+from orchestrator.syntax.grammar import Node, below, language, node_text, parse
 from orchestrator.syntax.problem import MOST, Problem, shown
 
 if TYPE_CHECKING:
@@ -22,29 +22,42 @@ _EXPORTED_AS = re.compile(r"\bas \w+(?=\s*[,}])")
 """Any word may be the name that a module offers something by."""
 _NAMELESS = re.compile(r"(?<=\bexport )default function(?=\s*[(<])")
 """A declaration of the default export may lack both a name and a body."""
+_CALL_SIGNATURE = re.compile(r"(?m)^([ \t]*)[ \t](?=<[A-Za-z_$][^()]{0,400}>\s*\()")
+"""Type parameters at a line's start: the grammar takes them for arguments of the type that the line above ends with."""
+_TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
+"""What no engine runs in a script; Flow's files say that a tool takes it out."""
 _ELEMENTS = """
 (jsx_element open_tag: (jsx_opening_element) @open close_tag: (jsx_closing_element) @close)
 """
 
 
 def problems(text: str, grammar: str) -> list[Problem]:
-    """At most three, the first place first; [] when the text parses by `grammar`. Never raises."""
-    tree = _tree(text, grammar)
+    """At most three, the first place first; [] when the text parses by `grammar`. Never raises.
+
+    A script is broken where the grammar of TSX says so, too, or takes it for its types alone: each of the two knows
+    what the other does not.
+    """
+    tree, grammar = _tree(text, grammar)
     crossed = _crossed_tags(tree, grammar, text) if "</" in text and grammar != "typescript" else []
     return [*crossed, *(() if crossed else tree_problems.problems(tree, text))][:MOST]
 
 
 def is_broken(text: str, grammar: str) -> bool:
     """Whether there are `problems`, without saying which: that takes most of the time."""
-    tree = _tree(text, grammar)
+    tree, grammar = _tree(text, grammar)
     return tree.has_error or bool("</" in text and grammar != "typescript" and _crossed_tags(tree, grammar, text))
 
 
-def _tree(text: str, grammar: str) -> Node:
+def _tree(text: str, grammar: str) -> tuple[Node, str]:
+    """The tree by the grammar that takes the text, if one does, and which that is."""
     tree = parse(grammar, text)
     if tree.has_error and (known := _for_grammar(text, grammar)) != text:
         tree = parse(grammar, known)
-    return tree
+    if tree.has_error and grammar == "javascript":
+        other, _ = _tree(text, "tsx")
+        if not other.has_error and ("@flow" in text or not any(node.type in _TYPES for node in below(other))):
+            return other, "tsx"
+    return tree, grammar
 
 
 def _for_grammar(text: str, grammar: str) -> str:
@@ -53,6 +66,8 @@ def _for_grammar(text: str, grammar: str) -> str:
     if grammar == "javascript":
         return text
     text = _NAMED_SO.sub(lambda match: "x" * len(match[0]), _NAMELESS.sub("function unnamed", text))
+    if grammar == "typescript":
+        text = _CALL_SIGNATURE.sub(r"\1;", text)
     return _NOT_IN_GRAMMAR.sub(lambda match: " " * len(match[0]), text)
 
 

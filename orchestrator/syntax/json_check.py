@@ -7,10 +7,10 @@ from functools import partial
 
 from orchestrator.syntax.brackets import Token, unbalanced
 from orchestrator.syntax.grammar import parse
+from orchestrator.syntax.json_comments import without_comments
 from orchestrator.syntax.problem import MOST, Problem
 
 _DEEP = Problem(message="it is nested too deeply", fix="Write it with less nesting.")
-_PIECES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])', re.DOTALL)
 _BRACKETS = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]|\n')
 _PIECES_5 = re.compile(r"'(?:[^'\\\n]|\\.)*'|//[^\n]*|" + _BRACKETS.pattern)
 _COMMENT = re.compile(r"\s*(//|/\*)")
@@ -31,8 +31,7 @@ def strict(text: str) -> list[Problem]:
 
 def with_comments(text: str) -> list[Problem]:
     """Comments and commas before a closing bracket are allowed."""
-    text = text.removeprefix("\ufeff")
-    return strict(_PIECES.sub(_blank, text)) if text.strip() else []
+    return strict(without_comments(text)) if text.strip() else []
 
 
 def json5(text: str) -> list[Problem]:
@@ -92,11 +91,6 @@ def _cut(text: str, pieces: re.Pattern[str] = _BRACKETS) -> list[Problem]:
         elif match[0] in "[]{}":
             tokens.append(Token(match[0], line, match.start() - start + 1))
     return unbalanced(tokens, text)
-
-
-def _blank(match: re.Match[str]) -> str:
-    """The same room without what strict JSON refuses."""
-    return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])
 
 
 def _no_constant(name: str) -> object:

@@ -5,6 +5,7 @@ from posixpath import basename, splitext
 
 from orchestrator.syntax import javascript_tree
 
+_SHELLS = (".sh", ".bash", ".bats")
 _BY_SUFFIX = {
     **dict.fromkeys((".py", ".pyi"), "Python"),
     **dict.fromkeys(javascript_tree.JAVASCRIPT, "JavaScript"),
@@ -19,7 +20,7 @@ _BY_SUFFIX = {
     ".less": "Less",
     **dict.fromkeys((".yaml", ".yml"), "YAML"),
     ".toml": "TOML",
-    **dict.fromkeys((".sh", ".bash", ".bats"), "Shell"),
+    **dict.fromkeys(_SHELLS, "Shell"),
     ".go": "Go",
     ".java": "Java",
     ".rs": "Rust",
@@ -43,8 +44,11 @@ _BY_NAME = {
     ".pylintrc": "INI",
 }
 _WITH_COMMENTS = re.compile(
-    r"(^|/)((ts|js)config[^/]*|devcontainer|tslint|\.eslintrc|turbo|biome|deno|angular|nx|typedoc|api-extractor)\.json$"
-    r"|(^|/)(\.vscode|\.devcontainer|tsconfigs?)/[^/]*\.json$"
+    r"(^|/)((ts|js)config[^/]*|\.?devcontainer|tslint|\.?(eslintrc|swcrc|oxlintrc|markdownlint|jshintrc|babelrc)|babel\.config"
+    r"|turbo|biome|rome|deno|angular|nx|project|typedoc|tsdoc|tsup|api-extractor[^/]*|jsdoc|pyrightconfig|cspell|renovate"
+    r"|language-configuration|\.renovaterc|\.luarc|wrangler|jest\.config|nodemon|\.mocharc|\.c8rc|\.nycrc|\.hintrc"
+    r"|appsettings[^/]*|launchSettings)\.json$"
+    r"|(^|/)(\.vscode|\.devcontainer|\.zed|\.cursor|tsconfigs?)/[^/]*\.json$"
 )
 """`.json` files that their tools read with comments."""
 _UNCHECKED = {
@@ -95,6 +99,8 @@ _UNCHECKED = {
 _UNCHECKED_NAMES = re.compile(
     r"^((gnu)?makefile|(docker|container)file(\..*)?|jenkinsfile|justfile|vagrantfile|rakefile|gemfile)$"
 )
+_OTHER_SHELL = re.compile(r"#!.*\b(zsh|fish|t?csh|m?ksh|nu|pwsh)\b")
+"""The first line of a script that only looks like one of bash by its name."""
 _SHEBANGS = (("python", "Python"), ("node", "JavaScript"), ("bash", "Shell"), ("/dash", "Shell"), ("/sh", "Shell"))
 CHECKED_SUFFIXES = tuple(suffix for suffix, language in _BY_SUFFIX.items() if language != "Shell")
 """Suffixes of the languages that have a parser here."""
@@ -110,7 +116,8 @@ def language_of(path: str, text: str = "") -> str | None:
         return "JSON with comments"
     suffix = splitext(name)[1]
     if suffix:
-        return _BY_SUFFIX.get(suffix)
+        language = _BY_SUFFIX.get(suffix)
+        return None if language == "Shell" and _OTHER_SHELL.match(text) else language
     return _by_first_line(text) if not _UNCHECKED_NAMES.match(name) else None
 
 
@@ -122,7 +129,7 @@ def unchecked_language(path: str, text: str = "") -> str | None:
     if language_of(path, text) is not None:
         return None
     suffix = splitext(name)[1]
-    if not suffix and text.startswith("#!"):
+    if text.startswith("#!") and (not suffix or suffix in _SHELLS):
         return shebang if (shebang := re.split(r"[/\s]", text.split("\n", 1)[0].strip())[-1]) else None
     return _UNCHECKED.get(suffix)
 

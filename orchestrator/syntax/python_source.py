@@ -43,7 +43,7 @@ def strange_encoding(text: str) -> str:
 
 
 MEMO_CHARS = 50_000
-"""Longest text whose tree is kept: a tree takes some hundred times the room of its text."""
+"""Longest text of which many trees are kept: a tree takes some hundred times the room of its text."""
 
 
 ONE_AT_A_TIME = threading.Lock()
@@ -58,7 +58,7 @@ def parse(text: str) -> ast.Module | None:
 
     The tree is shared with whoever parses the same text soon after: read it, never change it.
     """
-    return _remembered(text) if len(text) <= MEMO_CHARS else _parsed(text)
+    return _remembered(text) if len(text) <= MEMO_CHARS else _remembered_long(text)
 
 
 def _parsed(text: str) -> ast.Module | None:
@@ -82,6 +82,8 @@ def _tree(text: str) -> ast.Module | None:
 
 _remembered = lru_cache(maxsize=8)(_parsed)
 """Several checks look at one delivery in a row, each by its tree."""
+_remembered_long = lru_cache(maxsize=2)(_parsed)
+"""Of a long file what it was and what it becomes."""
 
 
 def exported_names(text: str) -> tuple[str, ...]:

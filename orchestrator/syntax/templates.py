@@ -32,8 +32,11 @@ def has_template(text: str) -> bool:
 
 
 def is_generated(path: str, text: str) -> bool:
-    """Whether a web framework fills this file in before anybody parses it: it lies among templates and is one."""
-    return "templates" in path.lower().split("/")[:-1] and has_template(text)
+    """Whether a tool fills this file in before anybody parses it: it lies among templates and is one."""
+    *folders, name = path.lower().split("/")
+    # cookiecutter and its like put marks into the paths as well.
+    among = "{{" in path or any("template" in folder or folder == "skeleton" for folder in folders) or ".tmpl" in name
+    return among and has_template(text)
 
 
 def masked(text: str) -> str:

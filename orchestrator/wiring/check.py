@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
@@ -17,8 +18,7 @@ from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import packaged
-from orchestrator.sprint.by_hand import Judged, Surroundings, delivered_paths, judge, read_plan
-from orchestrator.sprint.scan import scan_paths
+from orchestrator.sprint.by_hand import Judged, Surroundings, judge, read_plan
 from orchestrator.sprint.task_plan_by_hand import judge_task_plan
 
 PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
@@ -43,17 +43,14 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
     wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
-    if kind == "delivery":
-        changed = set(delivered_paths(text)) & set(files or ())
-        wanted |= changed | set(scan_paths(files or ()) if changed else ())
-    elif kind == "suite":
+    if kind == "suite":
         wanted |= set(options.context) & set(files or ())
-    # The packaged prompts: an answer to others is judged in its run.
-    library = PromptLibrary(load_prompts(packaged("system_prompts"), None))
+    library = _packaged_prompts()
     around = Surroundings(
         story=options.story,
         files=files,
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
+        read=partial(read_texts, options.repo) if options.repo is not None else None,
         task_files=options.context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         examples=library.examples(PROMPTS[kind]),
@@ -68,6 +65,12 @@ def check_shell(delivery: Delivery) -> list[Finding]:
     paths = shell_files(delivery.files)
     texts = {str(change.path): change.content for change in delivery.files if change.path in paths}
     return read_syntax(paths, run_on_copies(texts, syntax_command(paths))) if paths else []
+
+
+@cache
+def _packaged_prompts() -> PromptLibrary:
+    """The packaged prompts: an answer to others is judged in its run."""
+    return PromptLibrary(load_prompts(packaged("system_prompts"), None))
 
 
 def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:

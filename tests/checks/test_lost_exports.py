@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks.lost_exports import check_lost
+from orchestrator.checks.lost_exports import check_gone, check_lost, lost_exports
 from orchestrator.domain.delivery import Delivery, FileChange
 
 PRICES = (
@@ -13,6 +13,7 @@ ROUTES = (
     "from flask import Flask\napp = Flask(__name__)\n\n\n@app.get('/users/<int:id>')\ndef user(id):\n    return {}\n"
 )
 JS = "export function total(p) { return p; }\nexport const rate = 2;\nexport default total;\n"
+_NAMES = {"apply_discount", "rate", "default", "GET /users/:", "GET /users", "POST /users/:"}
 COMMON = "function total() {}\nfunction rate() {}\nmodule.exports = { total, rate };\n"
 
 
@@ -27,8 +28,8 @@ def lost(
 ) -> list[tuple[str, str]]:
     files = tuple(FileChange(path=name, content=text) for name, text in {path: new, **(more or {})}.items())
     delivery = Delivery(story_id="US-1", task_id="T-US-1-01", files=files)
-    found = check_lost(delivery, {path: old}, task, others or {})
-    return [(str(one.severity), one.message.split("`")[3]) for one in found]
+    found = check_lost(delivery, lost_exports(delivery, {path: old}, task), others or {})
+    return [(str(one.severity), name) for one in found for name in one.message.split("`")[3::2] if name in _NAMES]
 
 
 def without(name: str, text: str = PRICES) -> str:
@@ -44,6 +45,36 @@ def test_what_others_use_is_major_and_what_nobody_uses_is_told() -> None:
     assert lost(
         "shop/prices.py", PRICES, new, others={"other/cart.py": "from other.prices import apply_discount\n"}
     ) == [("minor", "apply_discount")]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("shop/cart.py", "import shop.prices\nshop.prices.apply_discount([])\n"),
+        ("shop/cart.py", "from . import prices as p\np.apply_discount([])\n"),
+        ("shop/x/cart.py", "from ..prices import apply_discount as d\n"),
+        ("shop/cart.py", "from shop import prices\nX = prices.apply_discount\n"),
+    ],
+)
+def test_ways_to_use_a_name(path: str, text: str) -> None:
+    assert lost("shop/prices.py", PRICES, without("apply_discount"), others={path: text}) == [
+        ("major", "apply_discount")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("shop/cart.py", "from shop.prices import total  # not apply_discount\n"),
+        ("shop/cart.py", "import shop.prices\napply_discount = 1\n"),
+        ("other/cart.py", "from .prices import apply_discount\n"),
+        ("shop/cart.py", "from prices import apply_discount\n"),
+    ],
+)
+def test_a_file_that_only_speaks_of_a_name_uses_it_not(path: str, text: str) -> None:
+    assert lost("shop/prices.py", PRICES, without("apply_discount"), others={path: text}) == [
+        ("minor", "apply_discount")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -64,14 +95,6 @@ def test_another_task_names_nothing() -> None:
     assert lost("shop/prices.py", PRICES, without("apply_discount"), task=task, others=USER) == [
         ("major", "apply_discount")
     ]
-
-
-def test_a_new_name_passes_for_the_old_one_only_where_nobody_asks_for_the_old() -> None:
-    new = PRICES.replace("apply_discount", "apply_discounts")
-    assert lost("shop/prices.py", PRICES, new) == [("minor", "apply_discount")]
-    assert lost("shop/prices.py", PRICES, new, others=USER) == [("major", "apply_discount")]
-    mended = {"shop/cart.py": "from shop.prices import apply_discounts\n"}
-    assert lost("shop/prices.py", PRICES, new, others=USER, more=mended) == [("minor", "apply_discount")]
 
 
 def test_what_moved_is_lost_only_to_those_who_ask_the_old_file() -> None:
@@ -107,13 +130,13 @@ def test_javascript() -> None:
 
 def test_routes() -> None:
     gone = "from flask import Flask\napp = Flask(__name__)\n\n\ndef user(id):\n    return {}\n"
-    assert lost("app.py", ROUTES, gone) == [("major", "GET /users/:")]
+    assert lost("app.py", ROUTES, gone) == [("minor", "GET /users/:")]
     assert lost("app.py", ROUTES, gone, task="Drop GET /users/<int:id> from the interface") == []
     assert lost("app.py", ROUTES, gone, task="Remove the users interface") == []
     assert lost("app.py", ROUTES, ROUTES.replace("<int:id>", "<int:user_id>")) == []
     express = "const router = require('express').Router();\nrouter.get('/users', list);\nmodule.exports = { router };\n"
     assert lost("src/r.js", express.replace("/users", "/api/users"), express) == []
-    assert lost("src/r.js", express, express.replace("router.get('/users', list);\n", "")) == [("major", "GET /users")]
+    assert lost("src/r.js", express, express.replace("router.get('/users', list);\n", "")) == [("minor", "GET /users")]
 
 
 def test_routes_that_moved_into_a_router_are_where_it_hangs() -> None:
@@ -122,4 +145,45 @@ def test_routes_that_moved_into_a_router_are_where_it_hangs() -> None:
     router = "const router = require('express').Router();\nrouter.get('/', list);\nrouter.post('/:id', put);\n"
     assert lost("src/app.js", old, new, more={"src/users.js": router}) == []
     elsewhere = new.replace("'/users'", "'/other'")
-    assert lost("src/app.js", old, elsewhere, more={"src/users.js": router}) == [("major", "GET /users")]
+    assert lost("src/app.js", old, elsewhere, more={"src/users.js": router}) == [("minor", "GET /users")]
+
+
+def said(removed: str, files: dict[str, str], before: dict[str, str] | None = None) -> list[str | None]:
+    changes = tuple(FileChange(path=path, content=text) for path, text in files.items())
+    delivery = Delivery(story_id="US-1", task_id="T-US-1-01", files=changes, removed=(removed,))
+    return [finding.where.file for finding in check_gone(delivery, {removed: "X = 1\n", **(before or {})})]
+
+
+@pytest.mark.parametrize(
+    ("removed", "path", "text"),
+    [
+        ("old.py", "new.py", "from old import X\n"),
+        ("app/old.py", "app/new.py", "import app.old\n"),
+        ("app/old.py", "app/new.py", "from .old import X\n"),
+        ("src/app/old.py", "src/app/new.py", "from app.old import X\n"),
+        ("lib/old.js", "lib/new.js", "const { X } = require('./old');\n"),
+        ("lib/old.js", "lib/new.mjs", "import { X } from './old.js';\n"),
+        ("lib/old/index.ts", "lib/new.ts", "import { X } from './old';\n"),
+    ],
+)
+def test_who_imports_what_is_gone_is_told(removed: str, path: str, text: str) -> None:
+    assert said(removed, {path: text}) == [path]
+    assert said(removed, {}, {path: text}) == [path], "a file of the task that was left as it was"
+    assert said(removed, {path: "X = 1\n"}, {path: text}) == []
+
+
+@pytest.mark.parametrize(
+    ("removed", "files"),
+    [
+        ("old.py", {"old/__init__.py": "X = 1\n", "new.py": "from old import X\n"}),
+        ("lib/old.js", {"lib/old.ts": "export const X = 1;\n", "lib/new.ts": "import { X } from './old';\n"}),
+        ("app/requests.py", {"app/new.py": "import requests\n"}),
+        ("app/old.py", {"other/new.py": "from .old import X\n"}),
+        ("app/old.py", {"app/new.py": "old = 1  # from app.old import X\n"}),
+        ("app/old.py", {"app/new.py": "from app import older\n"}),
+        ("old.json", {"new.py": "def (\n"}),
+        ("lib/old.js", {"lib/new.js": "import x from 'old';\n"}),
+    ],
+)
+def test_what_is_still_there_or_another_is_not(removed: str, files: dict[str, str]) -> None:
+    assert said(removed, files) == []

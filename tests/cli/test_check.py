@@ -29,7 +29,7 @@ RUN_ONLY = {
 }
 """Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
 person said before, and on what a registry has."""
-TOLD = {"story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
+TOLD = {"manifest_loss", "story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 """Rules that are never more than told."""
 CODES = sorted(
     {rule.code for rule in RULES if rule.code.startswith(("breakdown.", "delivery.", "contract."))} - RUN_ONLY
@@ -187,3 +187,36 @@ def test_people_read_what_to_do() -> None:
         shown = CliRunner().invoke(app, ["check", kind, "--help"]).stdout
         assert "Example: orchestrator check" in shown
         assert "Not checked:" in shown
+
+
+def test_a_batch_answers_every_line_and_names_what_is_wrong_with_a_bad_one(tmp_path: Path) -> None:
+    suite = "from shop.prices import X\n\n\ndef test_a():\n    assert X == 1\n"
+    good = json.dumps(delivery("US-1", 1, {"shop/prices.py": "X = 1\n"}))
+    lines = [
+        {"id": 1, "kind": "delivery", "text": good, "repo": str(tmp_path), "context": []},
+        {"id": "b", "kind": "delivery", "text": good.replace("X = 1", "X = (")},
+        {"id": "c", "kind": "suite", "file": "tests/test_a.py", "text": suite},
+        {"id": "d", "kind": "breakdown", "text": json.dumps(PLAN), "story": "US-1"},
+        {"id": "e", "kind": "plan", "text": "no plan"},
+        {"id": "f", "kind": "delivry", "text": ""},
+        {"id": "g", "kind": "suite", "file": "nowhere.py"},
+        {"id": "h", "kind": "delivery", "text": good, "contxt": []},
+        {"id": "i", "kind": "delivery", "text": good, "repo": str(tmp_path / "nowhere")},
+        {"id": "j", "kind": "delivery"},
+    ]
+    file = tmp_path / "lines.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + "\nno JSON\n[]\n")
+    done = CliRunner().invoke(app, ["check", "--batch", str(file)])
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.exit_code == 2
+    assert "12 judged, 2 not valid, 7 could not be judged" in done.stderr
+    assert [(one["id"], one["valid"], one["severity"]) for one in said[:5]] == [
+        (1, True, "none"), ("b", False, "major"), ("c", True, "none"), ("d", True, "none"), ("e", False, "critical"),
+    ]  # fmt: skip
+    assert said[1]["findings"][0]["code"] == "delivery.syntax"
+    assert all(one["ms"] > 0 for one in said[:5])
+    assert [(one["id"], one["line"], one["field"]) for one in said[5:]] == [
+        ("f", 6, "kind"), ("g", 7, "file"), ("h", 8, "contxt"), ("i", 9, "repo"), ("j", 10, "text"),
+        (None, 12, None), (None, 13, None),
+    ]  # fmt: skip
+    assert said[5]["error"].startswith("line 6, `kind`: ")

@@ -130,7 +130,7 @@ async def test_what_the_developer_is_told(tmp_path: Path) -> None:
         ({"shared.py": f"import requests\n\n\n{BOTH}"}, "contract.import", "requests"),
         ({"shared.py": BOTH + "def broken(:\n"}, "delivery.syntax", ""),
         ({"shared.py": ""}, "delivery.shrunk", "content"),
-        ({"shared.py": "# rest of the code unchanged\n"}, "delivery.placeholder", "rest of the code"),
+        ({"shared.py": "# rest of the code unchanged\n"}, "answer.", ""),
         ({}, "delivery.no_files", "no file"),
         ("I would keep both functions.", "answer.", ""),
         ("", "answer.", ""),

@@ -88,3 +88,14 @@ describe('s', (): void => {
 });
 """
     assert test_names(text, "a.test.ts") == ("s > a", "s > a > b", "s > d")
+
+
+def test_what_only_the_other_grammar_takes_is_no_fault() -> None:
+    for path, text in (
+        ("a.js", "const a = <p class='x'>hi</p>;\n"),
+        ("a.jsx", "const a = <label for='y'>hi</label>;\n"),
+        ("a.js", "// @flow\nlet a: number = 1;\n"),
+        ("a.ts", "interface P {\n\t<A>(r: X): A\n\n\t/** c */\n\t<R extends F>(\n\t\tr: R\n\t): I<R>\n}\n"),
+    ):
+        assert check_syntax(path, text) == [], text
+    assert check_syntax("a.jsx", "const a = <label for='y'>hi</p>;\n")
