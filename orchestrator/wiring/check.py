@@ -6,7 +6,6 @@ from pathlib import Path
 
 from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
-from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import blocking
@@ -39,12 +38,10 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
-    wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
+    wanted = {path for path in files or () if is_manifest(path)}
     if kind == "delivery":
         changed = set(delivered_paths(text)) & set(files or ())
         wanted |= changed | set(scan_paths(files or ()) if changed else ())
-    elif kind == "suite":
-        wanted |= set(options.context) & set(files or ())
     # The packaged prompts: an answer to others is judged in its run.
     library = PromptLibrary(load_prompts(packaged("system_prompts"), None))
     around = Surroundings(
