@@ -12,7 +12,7 @@ from orchestrator.domain.testing import TestSuite
 from orchestrator.syntax import python_source
 from orchestrator.syntax.check import check_syntax
 from orchestrator.syntax.grammar import Node
-from orchestrator.syntax.javascript_tests import find_tests, has_test_calls
+from orchestrator.syntax.javascript_tests import find_tests, may_make_tests
 from orchestrator.syntax.javascript_tree import root
 from orchestrator.syntax.python_source import dotted
 from orchestrator.syntax.python_tests import Function, doubled_names, may_be_collected, nodes_of
@@ -58,7 +58,7 @@ def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
 
 
 def _check_node(tree: Node, where: Where) -> list[Finding]:
-    if not has_test_calls(tree):
+    if not may_make_tests(tree):
         fix = "Write tests with literal titles outside loops and functions: test('adds a row', …)."
         return [major("suite.no_tests", "the file calls nothing that makes a test", where=where, fix=fix)]
     seen, found = set[tuple[int, str]](), []
@@ -66,8 +66,9 @@ def _check_node(tree: Node, where: Where) -> list[Finding]:
         if test.name is None:
             continue
         if (test.scope, test.name) in seen:
+            # Both are run, so nothing is lost but the way to tell them apart.
             message = f"there are two tests `{test.name}`, which a report cannot tell apart"
-            found.append(major("suite.duplicate_test", message, where=_at(where, test.line), fix=_OWN_NAME))
+            found.append(minor("suite.duplicate_test", message, where=_at(where, test.line), fix=_OWN_NAME))
         seen.add((test.scope, test.name))
     return found
 

@@ -118,10 +118,19 @@ def _switch(call: Node) -> str:
     return ""
 
 
-def has_test_calls(tree: Node) -> bool:
-    """Whether something is called that may make a test, by its name: `test`, `it`, `avaTest`, `ruleTester.run` …"""
-    calls = (node for node in everything(tree) if node.type == "call_expression")
-    return any(_MAKES_TESTS.search(node_text(call.child_by_field_name("function"))) for call in calls)
+def may_make_tests(tree: Node) -> bool:
+    """Whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
+    `ruleTester.run` …), or a file is loaded for what it does (`require('./shared')`).
+    """
+    for node in everything(tree):
+        if node.type == "call_expression":
+            called = node_text(node.child_by_field_name("function"))
+            alone = node.parent is not None and node.parent.type in {"expression_statement", "call_expression"}
+            if _MAKES_TESTS.search(called) or (called == "require" and alone):
+                return True
+        elif node.type == "import_statement" and not any(one.type == "import_clause" for one in node.children):
+            return True
+    return False
 
 
 def bindings(tree: Node) -> Iterator[Binding]:

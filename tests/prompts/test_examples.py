@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from orchestrator.checks.suite_project import Project
 
 from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
@@ -15,7 +16,6 @@ from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.plan_extract import read_plan_extract
 from orchestrator.checks.prompt_example import copied_analysis, copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import check_suite, read_analysis, read_suite
-from orchestrator.checks.suite_project import Project
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
