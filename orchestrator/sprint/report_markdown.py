@@ -214,7 +214,7 @@ def _criteria(story: StoryReport) -> str:
     return f"### Acceptance criteria\n\n{table}" if rows else ""
 
 
-def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, ...]]:
+def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str, str]]:
     """A row per test and result: without the story's change, with empty functions, and with the change.
 
     Parametrized tests are counted.

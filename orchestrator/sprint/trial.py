@@ -132,9 +132,9 @@ class _Attempts:
     async def _look(self, report: TestReport) -> tuple[Unnoticed, ...]:
         """Run the suite without the change, and on a hollow tree what failed there for want of new code."""
         self._before, self._hollow = await run_before(self._stage, self._plan, self._suite), {}
-        if Ended.NOT_JUDGED in self._before.values():
-            self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
         criteria = self._stage.brief.story.acceptance_criteria
+        if criteria and Ended.NOT_JUDGED in self._before.values():
+            self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
         return unnoticed(criteria, self._suite, report, self._before, self._hollow)
 
     def _note(self, red: TestReport) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from posixpath import basename, splitext
 
 from orchestrator.syntax.grammar import Node, below, node_text
-from orchestrator.syntax.javascript_tests import FUNCTIONS, call_arguments, find_tests
+from orchestrator.syntax.javascript_tests import FUNCTIONS, bindings, call_arguments, find_tests
 from orchestrator.syntax.javascript_tree import is_typescript, root
 
 _DECLARED = frozenset({"function_declaration", "generator_function_declaration", "method_definition"})
@@ -51,8 +51,12 @@ def javascript_mentions(path: str, text: str) -> dict[str, frozenset[str]]:
     tree = root(text, path)
     definitions: dict[str, set[str]] = {}
     always = set[str]()
+    imported = [*bindings(tree)]
+    for one in imported:
+        definitions.setdefault(one.name, set()).update({one.export, *_split(one.module)})
+    known = {one.node.id for one in imported}
     for node in below(tree):
-        if node.type in {"import_statement", "variable_declarator", *_DECLARED, "class_declaration"}:
+        if node.type in {"variable_declarator", *_DECLARED, "class_declaration"} and node.id not in known:
             words = _words(node)
             for name in _bound(node):
                 definitions.setdefault(name, set()).update(words)
@@ -77,9 +81,6 @@ def _stem(path: str) -> str:
 
 
 def _bound(node: Node) -> Iterator[str]:
-    if node.type == "import_statement":
-        yield from (node_text(part) for part in below(node) if part.type == "identifier")
-        return
     name = node.child_by_field_name("name")
     yield from (node_text(part) for part in below(name) if part.type in _NAMES) if name is not None else ()
 
@@ -90,9 +91,14 @@ def _words(node: Node) -> set[str]:
         if part.type in _NAMES:
             found.add(node_text(part))
         elif part.type in {"string_fragment", "template_string"}:
-            found.update(re.findall(r"\w+(?:[.-]\w+)*|\w+", node_text(part)))
-            found.update(re.findall(r"\w+", node_text(part)))
+            found |= _split(node_text(part))
     return found
+
+
+def _split(text: str) -> set[str]:
+    """Its words, and what dots and hyphens join: `../src/price-list.js` speaks of `price-list` as well."""
+    joined = re.findall(r"\w+(?:[.-]\w+)*", text)
+    return {*joined, *(splitext(one)[0] for one in joined), *re.findall(r"\w+", text)}
 
 
 def _outermost(tree: Node) -> Iterator[tuple[str, Node]]:

@@ -46,7 +46,8 @@ def python_mentions(text: str) -> dict[str, frozenset[str]]:
     for node in tree.body:
         words = _words(node)
         for name in _bound(node):
-            definitions.setdefault(name, set()).update(words)
+            own = words if not isinstance(node, ast.Import | ast.ImportFrom) else _imported(node, name)
+            definitions.setdefault(name, set()).update(own)
         if isinstance(node, Function) and any("autouse" in ast.unparse(one) for one in node.decorator_list):
             always |= words
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
@@ -76,6 +77,12 @@ def _bound(node: ast.stmt) -> Iterator[str]:
         yield from (
             part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
         )
+
+
+def _imported(node: ast.Import | ast.ImportFrom, name: str) -> set[str]:
+    """The words behind one name of an import."""
+    alias = next(one for one in node.names if name in {one.asname, one.name.partition(".")[0]})
+    return {*(getattr(node, "module", None) or "").split("."), *alias.name.split(".")}
 
 
 def _words(node: ast.AST) -> set[str]:

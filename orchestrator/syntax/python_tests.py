@@ -57,11 +57,10 @@ def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     found: list[tuple[str, int]] = []
     bodies = [tree.body, *(node.body for node in nodes_of(tree) if isinstance(node, ast.ClassDef))]
     for body in bodies:
-        seen: set[str] = set()
-        for node in reversed(body):
-            if not isinstance(node, Function | ast.ClassDef) or not node.name.lower().startswith("test"):
-                continue
-            if node.name in seen and not _overload(node):
+        named = [node for node in body if isinstance(node, Function | ast.ClassDef)]
+        seen = {node.name for node in named if _overload(node)}  # a property and its setter share a name
+        for node in reversed([node for node in named if node.name not in seen]):
+            if node.name in seen and node.name.lower().startswith("test"):
                 found.append((node.name, node.lineno))
             seen.add(node.name)
     return tuple(sorted(found, key=lambda item: item[1]))
