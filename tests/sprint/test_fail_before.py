@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.simulated import report
+from orchestrator.domain.findings import Severity
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import TestCase, TestReport, TestSuite
 from orchestrator.sprint.fail_before import reason_to_ask, results_before, unnoticed
@@ -121,6 +122,28 @@ async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path)
     assert f"{CRITERION}: test_us_1" in shown
     assert stand.workspace.result["tests/test_us_1.py"] == stronger
     assert "test.passes_before" not in codes(outcome)
+
+
+async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_once(tmp_path: Path) -> None:
+    """The module is new, so its tests fail without the change whatever they assert."""
+    stand = stand_with(tmp_path, hollows=[PASSES, FAILS])
+    stronger = suite_text(A) + "\n\n# stronger\n"
+    stand.team.suite(A, stronger)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "suite 2"]
+    assert f"{CRITERION}: test_us_1 pass with functions that return nothing" in stand.step.prompts[-1].text
+    assert (outcome.before, outcome.hollow) == ({"test_us_1": "not judged"}, {"test_us_1": "failed"})
+    assert "test.passes_hollow" not in codes(outcome)
+
+
+async def test_an_honest_none_is_advice(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, hollows=[PASSES, PASSES])
+    stand.team.suite(A, suite_text(A) + "\n\n# it is still nothing\n")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_hollow"]
+    assert finding.severity is Severity.MINOR
 
 
 RUNS = [report(passed=["test_us_1"]), report(failed=["test_us_1"])]
