@@ -131,15 +131,16 @@ def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
 
 def unnoticed_findings(rows: Sequence[Unnoticed]) -> list[Finding]:
     """One per criterion, for the report: advice, because a criterion may ask for what a test of its kind shows."""
-    return [
-        minor(
-            one.why[0],
-            f"the criterion {one.row.criterion!r} is shown by tests that {_why(one)}: {_tests(one.row)}",
-            fix="look whether the criterion asks for something new that the code does; if so, add a test that fails "
-            "without it",
-        )
-        for one in rows
-    ]
+    return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in rows]
+
+
+def _finding(why: str, shown: str) -> Finding:
+    fix = "look whether the criterion asks for something new that code does; if so, add a test that fails without it"
+    if why == "test.passes_before":
+        return minor("test.passes_before", f"{shown}, passing without the story's change as well", fix=fix)
+    if why == "test.passes_hollow":
+        return minor("test.passes_hollow", f"{shown}, passing with functions that return nothing as well", fix=fix)
+    return minor("test.skipped", f"{shown}, which was skipped", fix=fix)
 
 
 def _why(one: Unnoticed) -> str:

@@ -68,7 +68,7 @@ async def test_a_suite_without_tests_is_sent_back_until_the_budget_ends() -> Non
 
 @pytest.mark.parametrize(
     ("mode", "criteria", "told"),
-    [("auto", True, "each of the 2"), ("smoke", True, "smoke tests"), ("acceptance", False, "smoke tests")],
+    [("auto", True, "each of the 2"), ("smoke", True, "smoke tests"), ("acceptance", False, "acceptance criteria")],
 )
 async def test_the_mode_decides_how_many_tests_are_wanted(mode: str, criteria: bool, told: str) -> None:
     policies = Policies.model_validate({"test": {"mode": mode}})
