@@ -7,7 +7,7 @@ from itertools import accumulate
 from posixpath import basename
 
 from orchestrator.syntax.python_source import dotted, parse
-from orchestrator.syntax.python_tests import Function, find_tests, nodes_of
+from orchestrator.syntax.python_tests import Function, nodes_of
 
 _AT_IMPORT = frozenset(
     {"__new__", "__init_subclass__", "__set_name__", "__class_getitem__", "__prepare__", "__getattr__"}
@@ -50,11 +50,9 @@ def python_mentions(text: str) -> dict[str, frozenset[str]]:
             definitions.setdefault(name, set()).update(own)
         if isinstance(node, Function) and any("autouse" in ast.unparse(one) for one in node.decorator_list):
             always |= words
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     found: dict[str, frozenset[str]] = {}
-    for test in find_tests(tree):
-        around = [part for part in classes[test.owner].body if not _is_test(part)] if test.owner in classes else []
-        words = {*always, *_words(test.node), *(word for part in around for word in _words(part))}
+    for test, around in _tests(tree):
+        words = {*always, *_words(test), *(word for part in around for word in _words(part))}
         waiting = list(words)
         while waiting:
             more = definitions.get(waiting.pop(), set()) - words
@@ -64,8 +62,13 @@ def python_mentions(text: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _is_test(node: ast.stmt) -> bool:
-    return isinstance(node, Function) and node.name.startswith("test")
+def _tests(tree: ast.Module) -> Iterator[tuple[Function, list[ast.stmt]]]:
+    """Whatever may be a test, with what stands around it in its class."""
+    bodies = [tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef))]
+    for body in bodies:
+        tests = [node for node in body if isinstance(node, Function) and node.name.startswith("test")]
+        around = [node for node in body if node not in tests] if body is not tree.body else []
+        yield from ((test, around) for test in tests)
 
 
 def _bound(node: ast.stmt) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from orchestrator.domain.testing import TestSuite
 from orchestrator.sprint.fail_before import Ended
 from orchestrator.sprint.hollow import results_hollow
-from orchestrator.syntax.hollow import hollow
+from orchestrator.syntax.hollow import hollow, mentions
 from tests.adapters.test_suite_runner import runner_in, tree
 from tests.support import needs_node
 
@@ -149,6 +149,28 @@ async def test_python_tests_that_do_not_notice_their_subject(tmp_path: Path) -> 
     assert await results(tmp_path, {"shop.py": SHOP}, "tests/test_shop.py", text, tuple(names.values())) == {
         names[title]: result for title, (result, _) in PYTHON.items()
     }
+
+
+def test_a_test_speaks_of_what_its_class_and_its_file_use() -> None:
+    text = """from rest_framework.test import APITestCase
+from shop import LIMIT as most, total, views
+
+class Users(APITestCase):
+    def setUp(self):
+        self.most = most
+
+    def test_limit(self):
+        assert self.most == 3
+
+    def helper(self):
+        return "templates/list.html"
+
+def test_total(client):
+    assert views.show(client) == total([])
+"""
+    found = mentions("shop/tests.py", text)
+    assert {"LIMIT", "most", "list", "APITestCase"} & found["test_limit"] == {"LIMIT", "most", "list"}
+    assert {"LIMIT", "total", "views", "client", "shop"} & found["test_total"] == {"total", "views", "client", "shop"}
 
 
 CART = """import { Base } from './base.js';
