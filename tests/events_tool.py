@@ -94,6 +94,7 @@ MEANS = {
     "diff_checked": "the whole diff of a story was held against its contract",
     "older_test_rewritten": "the tester changed an older test as the plan wants it; both versions",
     "suite_replaced": "the tester wrote the story's suite anew and says why; both versions",
+    "tests_run_hollow": "the story's suite has run with functions that return nothing; the result of each test",
     "tests_run_before": "the story's suite has run on the tree without the story's change; the result of each test",
     "suite_kept": "tests that fail without the story's change were asked for and did not come: the suite stays",
     "failure_repeated": "a story failed as it had before: another way is tried once, then a person is needed",

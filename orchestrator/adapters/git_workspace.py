@@ -278,13 +278,11 @@ class GitWorkspace:
 
     async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
-        contents = list(commits.encoded(changes).items())
+        return await self._shown((await self._refs.own_part(story_id))[0], work, changes)
 
-        async def written(folder: Path) -> T:
-            await asyncio.to_thread(write_below, folder, contents)
-            return await work(folder)
-
-        return await self._shown((await self._refs.own_part(story_id))[0], written)
+    async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on the story's branch as it is, with `changes` written; removed afterwards."""
+        return await self._shown((await self._refs.ends(story_id))[1].commit, work, changes)
 
     async def result_head(self) -> str:
         """The commit the result branch stands at."""
@@ -294,10 +292,11 @@ class GitWorkspace:
         """Run `work(folder)` on a detached checkout of the result branch, removed afterwards."""
         return await self._shown(await self.result_head(), work)
 
-    async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]]) -> T:
+    async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]], changes: Sequence[FileChange] = ()) -> T:
         place = self._checkout(f".base-{secrets.token_hex(4)}")
         try:
             await self._lay_out(place, commit)
+            await asyncio.to_thread(write_below, place.root, list(commits.encoded(changes).items()))
             return await work(place.root)
         finally:
             await place.remove()

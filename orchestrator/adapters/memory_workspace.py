@@ -257,6 +257,10 @@ class MemoryWorkspace:
         """See the port."""
         return await self._shown(changed(self._branch(story_id).onto.tree, changes, ()), work)
 
+    async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """See the port."""
+        return await self._shown(changed(self._branch(story_id).head.tree, changes, ()), work)
+
     async def result_head(self) -> str:
         """See the port."""
         return self._result.head.id

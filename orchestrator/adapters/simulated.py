@@ -138,9 +138,9 @@ class SimulatedRunner:
     """`ports.SuiteRunner` that returns what it was given, in order, and is green when that is used up.
 
     `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
-    is red, what was there before when that held tests), `befores` those of named files without the story's change (no
-    tests run there when that is used up), `commands` those of commands, `packages` what is found about
-    new packages. `latency_s` is really waited.
+    is red, what was there before when that held tests), `befores` those of named files without the story's change and
+    `hollows` with functions that return nothing (no tests run there when that is used up), `commands` those of
+    commands, `packages` what is found about new packages. `latency_s` is really waited.
     """
 
     def __init__(
@@ -149,15 +149,17 @@ class SimulatedRunner:
         stories: Sequence[TestReport] = (),
         wholes: Sequence[TestReport] = (),
         befores: Sequence[TestReport] = (),
+        hollows: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
         packages: Sequence[NewPackages] = (),
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
-        self._befores, self._packages = list(befores), list(packages)
+        self._elsewhere = {"base": list(befores), "hollow": list(hollows)}
+        self._packages = list(packages)
         self._latency_s = latency_s
         self.ran: list[tuple[str, ...] | None] = []
-        """The files of each run; None for a whole suite. Runs without the story's change are left out."""
+        """The files of each run; None for a whole suite. Runs on other trees are left out."""
         self.stacks: list[tuple[str, ...]] = []
         """The recorded stack each run was told."""
         self.alone: list[tuple[ReportedCase, ...]] = []
@@ -180,8 +182,10 @@ class SimulatedRunner:
     ) -> TestReport:
         """See the port."""
         await asyncio.sleep(self._latency_s)
-        if files is not None and key.endswith("-base"):
-            return self._befores.pop(0) if self._befores else TestReport(problem=RunProblem.NO_TESTS)
+        place = key.rpartition("-")[2]
+        if files is not None and place in self._elsewhere:
+            there = self._elsewhere[place]
+            return there.pop(0) if there else TestReport(problem=RunProblem.NO_TESTS)
         self.stacks.append(tuple(stack))
         self.alone.append(tuple(only))
         self.ran.append(None if files is None else tuple(files))

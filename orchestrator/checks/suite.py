@@ -1,29 +1,26 @@
 """A tester's answers → TestSuite and failure instructions (spec 1 C1, C2, C4, C6)."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import basename
 
 from orchestrator.checks.file_paths import tidy
-from orchestrator.checks.suite_node import check_node_suite, whole_name
 from orchestrator.checks.suite_older import read_changed
-from orchestrator.checks.suite_project import UNKNOWN, Project
-from orchestrator.checks.suite_python import check_python_suite
 from orchestrator.domain.file_kinds import is_test_file
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
-from orchestrator.syntax.javascript_tests import test_names
+from orchestrator.syntax.javascript_tests import JOIN, test_names
 from orchestrator.syntax.python_tests import test_functions
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
-_PYTHON_TEST = re.compile(r"^(test_[\w.-]*|[\w.-]+_test|tests)\.py$")
-"""`tests.py` is where Django's applications have theirs."""
+_PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
 _NODE_TEST = re.compile(
-    r"(^|/)([\w.-]+\.(test|spec)|__tests__/([\w.-]+/)*[\w-]+|tests?/([\w.-]+/)*[\w-]+)\.[cm]?[jt]sx?$"
+    r"(^|/)([\w.-]+[._-](test|spec)|test(-[\w.-]+)?|__tests__/([\w.-]+/)*[\w.-]+|tests?/([\w.-]+/)*[\w.-]+)"
+    r"\.[cm]?[jt]sx?$"
 )
-"""By their names, or of any name where jest and mocha look for tests."""
+"""By their names as node and the others look for them, or of any name where jest and mocha look for tests."""
 _NOT_COLLECTED = frozenset({"build", "dist", "node_modules", "venv", "cvs", "_darcs", "{arch}"})
 _ANALYSIS_FIX = 'Answer {"failure_analysis": [{"file", "function", "issue", "fix"}, …]}.'
 
@@ -61,25 +58,12 @@ def read_suite(
     findings += wrong
     names = _names(file, content) if is_suite(file) else tuple(dict.fromkeys(case.name for case in cases))
     if _is_node(file):
-        cases = tuple(case.model_copy(update={"name": whole_name(case.name, names)}) for case in cases)
+        cases = tuple(case.model_copy(update={"name": _whole_name(case.name, names)}) for case in cases)
     findings += _unknown_cases(cases, names, where) if names else []
     suite = TestSuite(test_file=file, test_content=content, test_cases=cases, changed=changed)
     more = (_names(change.path, change.content) for change in changed if change.path in suite.run_files)
     expected = tuple(dict.fromkeys((*names, *(name for found in more for name in found))))
     return suite.model_copy(update={"expected_names": expected}), findings
-
-
-def check_suite(suite: TestSuite, *, required_criteria: int | None, project: Project = UNKNOWN) -> list[Finding]:
-    """What is wrong with the tests themselves.
-
-    `required_criteria` is the number of test functions wanted at least, None for a smoke test; `project` is what they
-    are to test. A suite that does not parse has that one finding: nothing else can be said about it.
-    """
-    if not is_suite(suite.test_file):
-        return _check_foreign(suite, required_criteria or 1)
-    if _is_node(suite.test_file):
-        return check_node_suite(suite, required_criteria=required_criteria, project=project)
-    return check_python_suite(suite, required_criteria=required_criteria, project=project)
 
 
 def read_analysis(value: object) -> tuple[tuple[FailureInstruction, ...], list[Finding]]:
@@ -110,15 +94,6 @@ def is_suite(path: str, *, any_language: bool = False) -> bool:
     return bool(known or (any_language and is_test_file(path)))
 
 
-def _check_foreign(suite: TestSuite, required: int) -> list[Finding]:
-    """Of a file that nothing here can read: that it has as many tests as are wanted."""
-    if (count := len(suite.expected_names)) >= required:
-        return []
-    message = f"test_cases names {count} tests for {required} acceptance criteria"
-    fix = "Write a test of its own for each criterion, and name each in test_cases."
-    return [major("suite.criteria", message, where=Where(file=suite.test_file), fix=fix)]
-
-
 def reason_of(value: object, name: str) -> str:
     """What the analysis says under `suite_fault` or `environment`, "" when it does not."""
     held = value.get(name) if isinstance(value, Mapping) else None
@@ -127,6 +102,22 @@ def reason_of(value: object, name: str) -> str:
 
 def _names(file: str, content: str) -> tuple[str, ...]:
     return test_names(content, file) if _is_node(file) else test_functions(content)
+
+
+def _whole_name(said: str, names: Sequence[str]) -> str:
+    """The one of `names` that is meant: named whole in whatever way its titles are joined, or by its own title alone.
+
+    What means none of them, or several, is given back as it is.
+    """
+    for form in (_letters, lambda name: _letters(name.rsplit(JOIN, 1)[-1])):
+        meant = [name for name in names if form(name) == _letters(said)]
+        if len(meant) == 1:
+            return meant[0]
+    return said
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"\W+", "", name).casefold()
 
 
 def _texts(entry: object, names: tuple[str, ...]) -> dict[str, str]:

@@ -68,11 +68,11 @@ def read_changed(
 def check_changed(
     suite: TestSuite, older: Mapping[str, str], check: Callable[[TestSuite], list[Finding]]
 ) -> list[Finding]:
-    """What `check` says of the rewritten older tests and did not say of them before."""
+    """What `check` refuses in the rewritten older tests and did not refuse in them before."""
     found: list[Finding] = []
     for change in suite.changed:
         before = check(TestSuite(test_file=change.path, test_content=older.get(change.path, "")))
         known = {finding.code for finding in blocking(before)}
-        now = check(TestSuite(test_file=change.path, test_content=change.content))
+        now = blocking(check(TestSuite(test_file=change.path, test_content=change.content)))
         found += [finding for finding in now if finding.code not in known]
     return found

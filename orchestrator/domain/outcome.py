@@ -43,10 +43,12 @@ class CaseOutcome(Value):
 
 
 class JudgedCase(CaseOutcome):
-    """One test of a criterion, with how it ended on the tree without the story's change."""
+    """One test of a criterion, with how it ended on other trees."""
 
     before: str = ""
     """failed | passed | not judged; empty where it was not run there."""
+    hollow: str = ""
+    """The same with functions that return nothing."""
 
 
 class TestsOutcome(Value):
@@ -119,6 +121,8 @@ class StoryOutcome(Value):
     tests: TestsOutcome = TestsOutcome()
     before: dict[str, str] = Field(default_factory=dict)
     """How each test of the suite ended on the tree without the story's change, by name; see JudgedCase."""
+    hollow: dict[str, str] = Field(default_factory=dict)
+    """How each ended with functions that return nothing; see JudgedCase."""
     findings: tuple[Finding, ...] = ()
     branch: str | None = None
     commit: str | None = None

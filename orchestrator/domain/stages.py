@@ -165,8 +165,6 @@ class SuiteBrief(Value):
     surface: Surface
     files: dict[str, str]
     """Full text of the files the story delivered."""
-    settings: dict[str, str] = {}
-    """Text of the project's files that may configure pytest."""
     older: tuple[OlderTest, ...] = ()
     """Older test files to be rewritten with it."""
     faulty: Faulty | None = None

@@ -4,14 +4,12 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from packaging.utils import canonicalize_name
-
 from orchestrator.answers.plan_answer import plan_in
 from orchestrator.checks.plan_delivery import suite_value
 from orchestrator.checks.prompt_example import copied_analysis, copied_suite
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite, reason_of
+from orchestrator.checks.suite import read_analysis, read_suite, reason_of
 from orchestrator.checks.suite_older import check_changed
-from orchestrator.checks.suite_project import Project
+from orchestrator.checks.suite_rules import check_suite
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.exchange import Purpose
 from orchestrator.domain.findings import Finding
@@ -42,7 +40,7 @@ class Jordan:
 
     async def suite(self, brief: SuiteBrief, judge: Callable[[TestSuite], Awaitable[Sequence[Finding]]]) -> Written:
         """See ports.Tester: a suite within the answer budget that satisfies every check."""
-        wanted, project = self._required_tests(brief.breakdown), _project(brief)
+        wanted = self._required_tests(brief.breakdown)
         library = self._desk.library
         examples = (*library.worked("tester/suite"), *library.worked("tester/suite_plan"))
 
@@ -57,7 +55,7 @@ class Jordan:
 
         async def judged(suite: TestSuite) -> Sequence[Finding]:
             copied = copied_suite(suite, examples)
-            return copied or [*_checked(suite, brief, wanted, project), *await judge(suite)]
+            return copied or [*_checked(suite, brief, wanted), *await judge(suite)]
 
         request = self._request(
             Purpose.SUITE,
@@ -150,12 +148,11 @@ class Jordan:
         return asked.in_form(self._desk.policies.formats.get(NAME, "auto")) if purpose is Purpose.SUITE else asked
 
 
-def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None, project: Project) -> list[Finding]:
+def _checked(suite: TestSuite, brief: SuiteBrief, wanted: int | None) -> list[Finding]:
     """What is wrong with the suite, and what its older tests have lost."""
     older = {one.path: one.text for one in brief.older}
-    alone = partial(check_suite, required_criteria=None, project=project)
-    found = check_suite(suite, required_criteria=wanted, project=project)
-    return [*found, *check_changed(suite, older, alone)]
+    alone = partial(check_suite, required_criteria=None)
+    return [*check_suite(suite, required_criteria=wanted), *check_changed(suite, older, alone)]
 
 
 def _older(brief: SuiteBrief) -> str:
@@ -173,13 +170,3 @@ def _faulty(brief: SuiteBrief) -> str:
 
 def _history(attempts: Sequence[PastAttempt]) -> str:
     return context.render_history([(past.report, past.instructions) for past in attempts])
-
-
-def _project(brief: SuiteBrief) -> Project:
-    declared = brief.breakdown.dependencies
-    return Project(
-        files=frozenset(brief.surface.files) | frozenset(brief.files),
-        sources=brief.files,
-        packages=frozenset(brief.surface.dependencies) | {canonicalize_name(name) for name in declared.names},
-        settings=brief.settings,
-    )

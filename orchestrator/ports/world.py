@@ -215,6 +215,10 @@ class Workspace(Protocol):
         """Run `work(folder)` on a detached checkout of the commit that `diff` starts from, with `changes` written."""
         ...
 
+    async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the story's branch as it is, with `changes` written."""
+        ...
+
     async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
         """Run `work(folder)` on a detached checkout of the sprint's base commit."""
         ...

@@ -14,8 +14,8 @@ from orchestrator.checks.delivery import check_content, check_whole, read_delive
 from orchestrator.checks.lost_exports import Lost, lost_exports, users_of
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_delivery, copied_plan, copied_suite
-from orchestrator.checks.suite import check_suite, read_suite
-from orchestrator.checks.suite_project import SETTINGS_FILES, UNKNOWN, Project
+from orchestrator.checks.suite import read_suite
+from orchestrator.checks.suite_rules import check_suite
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.manifests import dependencies_of, is_manifest
@@ -26,7 +26,6 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor
 from orchestrator.domain.plan_result import PlanValidationResult
-from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.sprint.scan import runtime_of, scan_paths
 from orchestrator.syntax.javascript_tests import test_names
@@ -230,19 +229,7 @@ def _suite(value: Any, story: str, around: Surroundings) -> Iterator[Finding]:
     yield from (*wrong, *said)
     if suite is not None:
         yield from copied_suite(suite, around.worked)
-        yield from check_suite(suite, required_criteria=None, project=_project(suite, around))
-
-
-def _project(suite: TestSuite, around: Surroundings) -> Project:
-    if around.files is None:
-        return UNKNOWN
-    shown = around.task_files if around.task_files is not None else around.files
-    return Project(
-        files=frozenset(around.files) - {suite.test_file},
-        sources={path: around.texts[path] for path in shown if path in around.texts and path != suite.test_file},
-        packages=known_packages(around),
-        settings={path: around.texts[path] for path in SETTINGS_FILES if path in around.texts},
-    )
+        yield from check_suite(suite, required_criteria=None)
 
 
 def suite_of_file(path: str, text: str) -> str:

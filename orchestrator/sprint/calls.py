@@ -12,7 +12,7 @@ with an error; `budget.calls_per_story` counts the same.
     plans     plan.max_iterations x answer, when nobody did
     builds    tasks x (test.max_attempts + review.max_iterations - 1) x delivery
     reviews   tasks x review.max_iterations x review
-    suites    3 x answer (asked for once more when it passes without the change, and when it is at fault); 2 x when
+    suites    3 x answer (asked for once more when it shows nothing of the change, and when it is at fault); 2 x when
               test.max_attempts is 1
     analyses  (test.max_attempts - 1) x answer; the last red run ends the attempts
     single    2 x request: one amendment of the contract, one resolution of a merge

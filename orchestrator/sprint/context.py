@@ -68,7 +68,9 @@ class Trial:
     """The whole suite's run, where it is older tests that stay red."""
     attempts: int
     before: dict[str, str] = field(default_factory=dict)
-    """How each test of the suite ended on the tree without the story's change, by name; see fail_before.Before."""
+    """How each test of the suite ended on the tree without the story's change, by name; see fail_before.Ended."""
+    hollow: dict[str, str] = field(default_factory=dict)
+    """How each ended with functions that return nothing; empty where it was not run like that."""
 
     @property
     def red(self) -> TestReport | None:

@@ -1,13 +1,15 @@
 """Whether the suite notices the story: its tests on the tree without the story's change (spec 1 C6).
 
 A test that passes there as well says nothing about the change; SWE-bench calls the others FAIL_TO_PASS. Where the code
-under test is a new module, every test fails for want of it, whatever it asserts: that is not judged.
+under test is a new module or name, every test fails for want of it, whatever it asserts: that is not judged here, but
+by a second run, on a hollow tree (see `hollow`).
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.events import Level
@@ -19,13 +21,18 @@ from orchestrator.sprint.coverage import Covered, coverage
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.run_telling import tests_outcome
 
-_NOT_THERE = re.compile(r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b", re.MULTILINE)
+_NOT_THERE = re.compile(
+    r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError|NameError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b"
+    r"|^(?:E\s+)?AttributeError: .*has no attribute|\bis not (?:defined|a function|a constructor)\b"
+    r"|does not provide an export named",
+    re.MULTILINE,
+)
 _NAMED = 5
 """Tests that a reason names per criterion."""
 
 
-class Before(StrEnum):
-    """How a test ended on the tree without the story's change."""
+class Ended(StrEnum):
+    """How a test ended on another tree: without the story's change, or with functions that return nothing."""
 
     FAILED = "failed"
     PASSED = "passed"
@@ -45,7 +52,7 @@ async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[st
         return {name: result.value for name, result in results_before(suite, report).items()}
 
     results = await stage.step.step("tests_before", work, dict[str, str])
-    counts = {result: sum(found == result for found in results.values()) for result in Before}
+    counts = {result: sum(found == result for found in results.values()) for result in Ended}
     await stage.step.emit(
         "tests_run_before",
         "tests without the story's change: "
@@ -55,54 +62,89 @@ async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[st
     return results
 
 
-def results_before(suite: TestSuite, report: TestReport) -> dict[str, Before]:
-    """By name of the suite's tests; what was skipped, not reached, or failed for want of a module is not judged."""
-    names = suite.expected_names or tuple(case.name for case in suite.test_cases)
-    found: dict[str, Before] = dict.fromkeys(names, Before.NOT_JUDGED)
+def test_names(suite: TestSuite) -> tuple[str, ...]:
+    """The tests that are judged."""
+    return suite.expected_names or tuple(case.name for case in suite.test_cases)
+
+
+test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def results_before(suite: TestSuite, report: TestReport) -> dict[str, Ended]:
+    """By name of the suite's tests; what was skipped, not reached, or failed for want of a name is not judged."""
+    found: dict[str, Ended] = dict.fromkeys(test_names(suite), Ended.NOT_JUDGED)
     for case in report.cases:
         if case.name not in found or case.result is CaseResult.SKIPPED:
             continue
         if case.result is CaseResult.PASSED:
-            if found[case.name] is Before.NOT_JUDGED:
-                found[case.name] = Before.PASSED
+            if found[case.name] is Ended.NOT_JUDGED:
+                found[case.name] = Ended.PASSED
         elif not _NOT_THERE.search(case.message):
-            found[case.name] = Before.FAILED
+            found[case.name] = Ended.FAILED
     return found
 
 
+class Unnoticed(NamedTuple):
+    """A criterion, and why its tests show nothing: keys of `_WHY`."""
+
+    row: Covered
+    why: tuple[str, ...]
+
+
+_WHY = {
+    "test.passes_before": "pass without the story's change as well",
+    "test.passes_hollow": "pass with functions that return nothing as well",
+    "test.skipped": "are skipped",
+}
+
+
 def unnoticed(
-    criteria: Sequence[str], suite: TestSuite, after: TestReport, before: Mapping[str, str]
-) -> tuple[Covered, ...]:
-    """Criteria whose tests all pass with and without the story's change."""
+    criteria: Sequence[str], suite: TestSuite, after: TestReport, before: Mapping[str, str], hollow: Mapping[str, str]
+) -> tuple[Unnoticed, ...]:
+    """Criteria none of whose tests shows anything, with why."""
     covered, _ = coverage(criteria, tests_outcome(suite, after).cases)
-    return tuple(row for row in covered if row.cases and all(_passes_both(case, before) for case in row.cases))
+    rows = ((row, [_silence(case, before, hollow) for case in row.cases]) for row in covered)
+    return tuple(Unnoticed(row, tuple(dict.fromkeys(why))) for row, why in rows if row.cases and all(why))
 
 
-def _passes_both(case: CaseOutcome, before: Mapping[str, str]) -> bool:
-    return case.result == CaseResult.PASSED and before.get(case.name) == Before.PASSED
+def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, str]) -> str:
+    """Why a test shows nothing, "" when it shows something or failed."""
+    if case.result == CaseResult.SKIPPED:
+        return "test.skipped"
+    if case.result != CaseResult.PASSED or before.get(case.name) == Ended.FAILED:
+        return ""
+    if before.get(case.name) == Ended.PASSED:
+        return "test.passes_before"
+    return "test.passes_hollow" if hollow.get(case.name) == Ended.PASSED else ""
 
 
-def reason_to_ask(rows: Sequence[Covered]) -> str:
+def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
     """Why the tester is asked for the suite once more."""
-    listed = "\n".join(f"- {row.criterion}: {_tests(row)}" for row in rows)
+    listed = "\n".join(f"- {one.row.criterion}: {_tests(one.row)} {_why(one)}" for one in rows)
     return (
-        "These tests pass on the project as it was before the story, too, so they show nothing about its change:\n"
-        f"{listed}\nFor each of these criteria, write at least one test that fails without the change and passes with "
-        "it; keep the other tests. Where a criterion only asks that something stays as it was, keep its test."
+        f"The tests of these criteria show nothing about the story's change:\n{listed}\nFor each of these criteria, "
+        "write at least one test that fails without the change and passes with it, and that a function which does "
+        "nothing and returns nothing would not pass; keep the other tests. Where a criterion only asks that something "
+        "stays as it was, or that nothing comes back, keep its test."
     )
 
 
-def unnoticed_findings(rows: Sequence[Covered]) -> list[Finding]:
-    """One per criterion, for the report: advice, because a criterion may ask that something stays as it was."""
-    return [
-        minor(
-            "test.passes_before",
-            f"the criterion {row.criterion!r} is shown by tests that pass without the story's change as well: "
-            f"{_tests(row)}",
-            fix="look whether the criterion asks for something new; if so, add a test that fails without it",
-        )
-        for row in rows
-    ]
+def unnoticed_findings(rows: Sequence[Unnoticed]) -> list[Finding]:
+    """One per criterion, for the report: advice, because a criterion may ask for what a test of its kind shows."""
+    return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in rows]
+
+
+def _finding(why: str, shown: str) -> Finding:
+    fix = "look whether the criterion asks for something new that code does; if so, add a test that fails without it"
+    if why == "test.passes_before":
+        return minor("test.passes_before", f"{shown}, passing without the story's change as well", fix=fix)
+    if why == "test.passes_hollow":
+        return minor("test.passes_hollow", f"{shown}, passing with functions that return nothing as well", fix=fix)
+    return minor("test.skipped", f"{shown}, which was skipped", fix=fix)
+
+
+def _why(one: Unnoticed) -> str:
+    return ", or ".join(_WHY[code] for code in one.why)
 
 
 def _tests(row: Covered) -> str:

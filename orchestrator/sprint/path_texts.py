@@ -245,6 +245,7 @@ STEPS: dict[str, Teller] = {
     "older_tests_failed": _tests,
     "failure_repeated": _by_message(Mark.AGAIN),
     "tests_run_before": _by_message(Mark.GOOD),
+    "tests_run_hollow": _by_message(Mark.GOOD),
     "suite_kept": _by_message(Mark.AGAIN),
     "suite_replaced": _by_message(Mark.AGAIN),
     "failure_analysed": _by_message(Mark.AGAIN),

@@ -58,8 +58,12 @@ def exit_code(report: SprintReport) -> int:
     return 0 if all(story.status is StoryStatus.DONE for story in report.stories) else 1
 
 
-def _criterion(row: Covered, before: Mapping[str, str]) -> CriterionOutcome:
-    tests = (JudgedCase(**case.model_dump(), before=before.get(case.name, "")) for case in row.cases)
+def _criterion(row: Covered, outcome: StoryOutcome) -> CriterionOutcome:
+    before, hollow = outcome.before, outcome.hollow
+    tests = (
+        JudgedCase(**case.model_dump(), before=before.get(case.name, ""), hollow=hollow.get(case.name, ""))
+        for case in row.cases
+    )
     return CriterionOutcome(criterion=row.criterion, tests=tuple(tests))
 
 
@@ -82,7 +86,7 @@ def _story(story_id: str, history: StoryHistory, title: str, criteria: Sequence[
         duration_s=round(history.duration_s, 3),
         branch=outcome.branch,
         commit=outcome.commit,
-        criteria=tuple(_criterion(row, outcome.before) for row in covered),
+        criteria=tuple(_criterion(row, outcome) for row in covered),
         healings=healings(events),
         rewritten=rewritten(events),
         stages=stage_times(events, history.duration_s),

@@ -204,19 +204,30 @@ def _criteria(story: StoryReport) -> str:
     rows = []
     for number, row in enumerate(story.criteria, start=1):
         if not row.tests:
-            rows.append((str(number), _cell(row.criterion), "—", "—", "not covered"))
+            rows.append((str(number), _cell(row.criterion), "—", "—", "—", "not covered"))
         rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
     shown = {case.name for row in story.criteria for case in row.tests}
     others = [JudgedCase(**case.model_dump()) for case in story.tests.cases if case.name not in shown]
     for criterion in dict.fromkeys(case.criterion for case in others):
         rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
-    return "### Acceptance criteria\n\n" + _table(("No", "Criterion", "Test", "Before", "After"), rows) if rows else ""
+    table = _table(("No", "Criterion", "Test", "Before", "Hollow", "After"), rows)
+    return f"### Acceptance criteria\n\n{table}" if rows else ""
 
 
-def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str]]:
-    """A row per test and result, without the story's change and with it; parametrized tests are counted."""
-    for (name, before, result), count in Counter((case.name, case.before, case.result) for case in cases).items():
-        yield _cell(criterion), _code(name), before or "—", result + (f" ({count} times)" if count > 1 else "")
+def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str, str]]:
+    """A row per test and result: without the story's change, with empty functions, and with the change.
+
+    Parametrized tests are counted.
+    """
+    rows = Counter((case.name, case.before, case.hollow, case.result) for case in cases)
+    for (name, before, hollow, result), count in rows.items():
+        yield (
+            _cell(criterion),
+            _code(name),
+            before or "—",
+            hollow or "—",
+            result + (f" ({count} times)" if count > 1 else ""),
+        )
 
 
 def _reviews(tasks: Sequence[TaskOutcome]) -> str:

@@ -156,6 +156,7 @@ def outcome(
         tasks=task_outcomes(progress) if progress else (),
         tests=tests_outcome(trial.suite, trial.report) if trial else TestsOutcome(),
         before=trial.before if trial else {},
+        hollow=trial.hollow if trial else {},
         findings=tuple(progress.findings) if progress else tuple(extra),
         branch=progress.branch.name if progress else None,
         commit=commit,

@@ -5,7 +5,6 @@ from functools import partial
 
 from orchestrator.checks.suite import is_suite
 from orchestrator.checks.suite_older import check_older
-from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Level
@@ -89,14 +88,13 @@ async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
     listed = {path: reason for path, reason in listed.items() if path in surface.files}
 
     async def read(_step_id: str) -> dict[str, str]:
-        return await stage.workspace.read(stage.story_id, [*story_files(plan), *SETTINGS_FILES, *listed])
+        return await stage.workspace.read(stage.story_id, [*story_files(plan), *listed])
 
     texts = await stage.step.step("read", read, dict[str, str])
     return SuiteBrief(
         breakdown=plan,
         surface=surface,
         files={path: texts[path] for path in story_files(plan) if path in texts},
-        settings={path: texts[path] for path in SETTINGS_FILES if path in texts},
         older=tuple(
             OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts
         ),

@@ -15,9 +15,17 @@ from orchestrator.domain.words import counted
 from orchestrator.errors import ProviderError
 from orchestrator.sprint.amendment import amend_for_fixes
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
-from orchestrator.sprint.coverage import Covered
-from orchestrator.sprint.fail_before import reason_to_ask, run_before, tell_not_stronger, unnoticed, unnoticed_findings
+from orchestrator.sprint.fail_before import (
+    Ended,
+    Unnoticed,
+    reason_to_ask,
+    run_before,
+    tell_not_stronger,
+    unnoticed,
+    unnoticed_findings,
+)
 from orchestrator.sprint.flaky import flaky_findings
+from orchestrator.sprint.hollow import run_hollow
 from orchestrator.sprint.orders import Owned, about, nearest_task, orders, outside, unassigned
 from orchestrator.sprint.regression import Regression
 from orchestrator.sprint.routing import TestRoute, route_test
@@ -44,6 +52,7 @@ class _Attempts:
         self._seen: list[Signature] = []
         self._came_back = ""
         self._before: dict[str, str] = {}
+        self._hollow: dict[str, str] = {}
         self._lacking: set[str] = set()
 
     @property
@@ -68,7 +77,12 @@ class _Attempts:
                 broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
             # Told in the outcome also when the story ends before the next run.
             self._progress.trial = trial = Trial(
-                suite=self._suite, report=report, broken=broken, attempts=self._attempt, before=self._before
+                suite=self._suite,
+                report=report,
+                broken=broken,
+                attempts=self._attempt,
+                before=self._before,
+                hollow=self._hollow,
             )
             if trial.red is None:
                 return trial
@@ -86,14 +100,13 @@ class _Attempts:
             await self._mend(trial.red, lacks, of_older=broken is not None)
 
     async def _noticed(self, report: TestReport) -> TestReport:
-        """The green run, or that of a suite with tests that fail without the story's change.
+        """The green run, or that of a suite with tests that notice the story's change and the code under test.
 
         Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so it stays when
         the request fails, or when what comes does not pass in the last attempt; before that, it is a red run.
         """
         stage, progress, earlier = self._stage, self._progress, self._suite
-        self._before = await run_before(stage, self._plan, self._suite)
-        rows = self._unnoticed(report)
+        rows = await self._look(report)
         if rows and not progress.suite_strengthened:
             progress.suite_strengthened = True
             try:
@@ -108,8 +121,7 @@ class _Attempts:
                     return again
                 if again.green:
                     report = again
-                    self._before = await run_before(stage, self._plan, self._suite)
-                    rows = self._unnoticed(report)
+                    rows = await self._look(report)
                 else:
                     await put_in_place(stage, earlier, self._suite, await self._older(self._suite.files))
                     await tell_not_stronger(stage, f"the one that came does not pass: {summary(again)}")
@@ -117,8 +129,13 @@ class _Attempts:
         progress.note_findings(unnoticed_findings(rows))
         return report
 
-    def _unnoticed(self, report: TestReport) -> tuple[Covered, ...]:
-        return unnoticed(self._stage.brief.story.acceptance_criteria, self._suite, report, self._before)
+    async def _look(self, report: TestReport) -> tuple[Unnoticed, ...]:
+        """Run the suite without the change, and on a hollow tree what failed there for want of new code."""
+        self._before, self._hollow = await run_before(self._stage, self._plan, self._suite), {}
+        criteria = self._stage.brief.story.acceptance_criteria
+        if criteria and Ended.NOT_JUDGED in self._before.values():
+            self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
+        return unnoticed(criteria, self._suite, report, self._before, self._hollow)
 
     def _note(self, red: TestReport) -> bool:
         """Whether the story failed like this before."""

@@ -19,6 +19,9 @@ _VARIANTS = frozenset({"skip", "todo", "only"})
 _MODES = frozenset({"concurrent", "sequential"})
 _TABLES = frozenset({"each", "for"})
 """`test.each(rows)('title of %s', …)`: one test for each row."""
+_MAKES_TESTS = re.compile(r"test|spec|suite|scenario|describe|\bx?it\b|\bcontext\b", re.IGNORECASE)
+_BLOCKS = frozenset({"statement_block", "if_statement", "else_clause", "switch_case", "switch_default"})
+"""What may hold a test of the same title as another one beside it."""
 _RUNNERS = frozenset({"node:test", "vitest", "@jest/globals", "mocha"})
 """Modules that have the functions which make tests. jest, mocha and vitest also make them known to every file."""
 _AROUND = frozenset(
@@ -39,8 +42,8 @@ class FoundTest:
     body: Node | None
     switch: str = ""
     """skip, todo or only, when it or what stands around it says so; `maybe` when a condition decides; else ""."""
-    of_table: bool = False
-    """Whether it runs once for each row of a table."""
+    scope: int = 0
+    """Which block of the file it stands in."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +78,17 @@ def find_tests(tree: Node) -> tuple[FoundTest, ...]:
         if not kind:
             # What stands in another function runs when and as often as that is called: its names are not sure.
             inside = replace(place, path=(*place.path, None)) if node.type in FUNCTIONS else place
+            inside = replace(inside, scope=node.id) if node.type in _BLOCKS else inside
             waiting.extend((child, inside) for child in reversed(node.children))
             continue
         title, body, switch = _title(node), _callback(node), _switch(node) or place.switch
         whole = (*place.path, title)
         if kind == "test":
             name = JOIN.join(part for part in whole if part is not None) if None not in whole else None
-            found.append(FoundTest(name, node.start_point.row + 1, body, switch, _is_of_table(node)))
+            found.append(FoundTest(name, node.start_point.row + 1, body, switch, place.scope))
         if body is not None:
             contexts = place.contexts | _first_parameter(body) if kind == "test" else place.contexts
-            inside = _Place(path=whole, contexts=contexts, switch=switch)
+            inside = _Place(path=whole, contexts=contexts, switch=switch, scope=node.id)
             waiting.extend((child, inside) for child in reversed(body.children))
     return tuple(found)
 
@@ -96,6 +100,7 @@ class _Place:
     path: tuple[str | None, ...] = ()
     contexts: frozenset[str] = frozenset()
     switch: str = ""
+    scope: int = 0
 
 
 def _switch(call: Node) -> str:
@@ -111,6 +116,21 @@ def _switch(call: Node) -> str:
             if key in _VARIANTS and value is not None and value.type not in {"false", "undefined", "null"}:
                 return key if value.type in {"true", "string", "template_string"} else "maybe"
     return ""
+
+
+def may_make_tests(tree: Node) -> bool:
+    """Whether a test could come of the file: something is called that makes one by its name (`test`, `avaTest`,
+    `ruleTester.run` …), or a file is loaded for what it does (`require('./shared')`).
+    """
+    for node in everything(tree):
+        if node.type == "call_expression":
+            called = node_text(node.child_by_field_name("function"))
+            alone = node.parent is not None and node.parent.type in {"expression_statement", "call_expression"}
+            if _MAKES_TESTS.search(called) or (called == "require" and alone):
+                return True
+        elif node.type == "import_statement" and not any(one.type == "import_clause" for one in node.children):
+            return True
+    return False
 
 
 def bindings(tree: Node) -> Iterator[Binding]:
@@ -156,11 +176,6 @@ def _unescaped(match: re.Match[str]) -> str:
     if digits:
         return chr(int(digits, 16)) if int(digits, 16) <= 0x10FFFF else match[0]
     return _LETTERS.get(match[1], match[1])
-
-
-def runners_imported(tree: Node) -> set[str]:
-    """The modules from which the file takes the functions that make tests."""
-    return {binding.module for binding in bindings(tree) if binding.module in _RUNNERS}
 
 
 def _test_functions(tree: Node) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The test functions of a Python file as pytest would collect them, by syntax tree."""
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ _BARE = frozenset(
     for family in (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
     for kind in family.__subclasses__()
 )
+_NAMED_TEST = re.compile(r"test|^\*$", re.IGNORECASE)
 _CASE_CLASSES = frozenset({"TestCase", "IsolatedAsyncioTestCase", "SimpleTestCase", "TransactionTestCase"})
 
 
@@ -26,23 +28,6 @@ class FoundTest:
     def name(self) -> str:
         """The bare function name, as a report names it without parameters."""
         return self.node.name
-
-
-@dataclass(frozen=True, eq=False)
-class PythonSuite:
-    """A test file read once, for all who look at it."""
-
-    tree: ast.Module
-    nodes: tuple[ast.AST, ...]
-    """Everything in it (see `nodes_of`)."""
-    tests: tuple[FoundTest, ...]
-    """Each test function once: one that several classes inherit stands under the last of them."""
-
-    @classmethod
-    def read(cls, tree: ast.Module, tests: tuple[FoundTest, ...]) -> "PythonSuite":
-        """Of the tree and what `find_tests` says of it."""
-        once = {test.node: test for test in tests}
-        return cls(tree=tree, nodes=tuple(nodes_of(tree)), tests=tuple(once.values()))
 
 
 def test_functions(text: str) -> tuple[str, ...]:
@@ -72,14 +57,31 @@ def doubled_names(tree: ast.Module) -> tuple[tuple[str, int], ...]:
     found: list[tuple[str, int]] = []
     bodies = [tree.body, *(node.body for node in nodes_of(tree) if isinstance(node, ast.ClassDef))]
     for body in bodies:
-        seen: set[str] = set()
-        for node in reversed(body):
-            if not isinstance(node, Function | ast.ClassDef) or not node.name.lower().startswith("test"):
-                continue
-            if node.name in seen and not _overload(node):
+        named = [node for node in body if isinstance(node, Function | ast.ClassDef)]
+        seen = {node.name for node in named if _overload(node)}  # a property and its setter share a name
+        for node in reversed([node for node in named if node.name not in seen]):
+            if node.name in seen and node.name.lower().startswith("test"):
                 found.append((node.name, node.lineno))
             seen.add(node.name)
     return tuple(sorted(found, key=lambda item: item[1]))
+
+
+def may_be_collected(tree: ast.Module) -> bool:
+    """Whether a runner could find a test in the file, as far as its text tells: settings and bases may say more.
+
+    A name with "test" in it is enough, wherever it is defined, assigned or imported, and so is a class with a base.
+    """
+    for node in nodes_of(tree):
+        names: list[str] = []
+        if isinstance(node, Function | ast.ClassDef):
+            names = [node.name]
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names = [node.id]
+        if (isinstance(node, ast.ClassDef) and node.bases) or any(_NAMED_TEST.search(name) for name in names):
+            return True
+    return False
 
 
 def _last_of_each_name(body: Iterable[ast.stmt]) -> Iterator[Function]:

@@ -9,7 +9,6 @@ from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
 from orchestrator.adapters.scratch_files import run_on_copies
 from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
-from orchestrator.checks.suite_project import SETTINGS_FILES
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.delivery import Delivery
@@ -42,7 +41,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
-    wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
+    wanted = {path for path in files or () if is_manifest(path)}
     if kind == "suite":
         wanted |= set(options.context) & set(files or ())
     library = _packaged_prompts()

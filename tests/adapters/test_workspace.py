@@ -284,6 +284,18 @@ async def test_the_base_tree_is_the_sprints_start_and_goes_away(workspace: Works
     assert not any(place.exists() for place in places)
 
 
+async def test_the_trees_of_a_story_are_its_start_and_its_branch_with_other_texts(workspace: Workspace) -> None:
+    await workspace.open("US-1")
+    await workspace.commit("US-1", [change("a.txt", "1"), change("b.txt", "1")], note("1"))
+
+    async def look(folder: Path) -> dict[str, bytes]:
+        return {name: text for name, text in snapshot(folder).items() if name in {"a.txt", "b.txt"}}
+
+    assert await workspace.start_tree("US-1", [change("a.txt", "2")], look) == {"a.txt": b"2"}
+    assert await workspace.story_tree("US-1", [change("a.txt", "2")], look) == {"a.txt": b"2", "b.txt": b"1"}
+    assert await workspace.read("US-1", ["a.txt"]) == {"a.txt": "1"}
+
+
 async def test_reset_and_unknown_stories(workspace: Workspace) -> None:
     await workspace.open("US-1")
     root = workspace.root("US-1")

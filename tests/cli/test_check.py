@@ -138,9 +138,9 @@ def test_cut_off_refused_and_a_suite() -> None:
     assert run("breakdown", "-", stdin=whole[: whole.index('"dependency_reason"')])[0] == 3
     exit_code, said = run("breakdown", "-", stdin='{"detected": false}')
     assert (exit_code, said["valid"], said["severity"]) == (4, False, "major")
-    nothing = {"test_file": "tests/test_a.py", "test_content": "def test_a():\n    pass\n", "test_cases": ["test_a"]}
+    nothing = {"test_file": "tests/test_a.py", "test_content": "A = 1\n", "test_cases": ["test_a"]}
     exit_code, said = run("suite", "-", stdin=json.dumps({"story_id": "US-1", **nothing}))
-    assert (exit_code, "suite.no_assertion" in {f["code"] for f in said["findings"]}) == (1, True)
+    assert (exit_code, "suite.no_tests" in {f["code"] for f in said["findings"]}) == (1, True)
 
 
 @pytest.mark.parametrize(

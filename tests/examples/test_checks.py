@@ -13,7 +13,8 @@ from orchestrator.checks.backlog import all_problems
 from orchestrator.checks.breakdown import check_breakdown, merge_missing, read_breakdown
 from orchestrator.checks.content import check_content
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.suite import read_analysis, read_suite
+from orchestrator.checks.suite_rules import check_suite
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
 from orchestrator.domain.breakdown import Breakdown

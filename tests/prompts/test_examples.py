@@ -14,8 +14,8 @@ from orchestrator.checks.delivery import check_content, read_delivery
 from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.plan_extract import read_plan_extract
 from orchestrator.checks.prompt_example import copied_analysis, copied_delivery, copied_plan, copied_suite
-from orchestrator.checks.suite import check_suite, read_analysis, read_suite
-from orchestrator.checks.suite_project import Project
+from orchestrator.checks.suite import read_analysis, read_suite
+from orchestrator.checks.suite_rules import check_suite
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
@@ -118,8 +118,7 @@ def test_the_example_of_a_suites_plan_says_what_its_json_says() -> None:
 def test_the_example_of_a_suite_is_sound_and_no_suite() -> None:
     suite, said = read_suite(example("tester/suite"), "EXAMPLE")
     assert suite is not None
-    project = Project(files=frozenset({"tides/__init__.py", "tides/high_water.py"}), packages=frozenset())
-    assert [*said, *check_suite(suite, required_criteria=2, project=project)] == []
+    assert [*said, *check_suite(suite, required_criteria=2)] == []
     examples = LIBRARY.worked("tester/suite")
     assert [f.code for f in copied_suite(suite, examples)] == ["suite.prompt_example"]
     renamed = suite.model_copy(update={"test_content": suite.test_content.replace("tides.", "shop.") + "\n# mine\n"})

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.simulated import report
+from orchestrator.domain.findings import Severity
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import TestCase, TestReport, TestSuite
-from orchestrator.sprint.fail_before import results_before, unnoticed
+from orchestrator.sprint.fail_before import reason_to_ask, results_before, unnoticed
 from tests.sprint.test_story import A, Stand, codes, provider
 from tests.support import suite_text
 
@@ -35,10 +36,56 @@ def test_each_test_has_a_result_before(before: TestReport, results: list[str]) -
     assert [*results_before(SUITE, before).values()] == results
 
 
-def test_a_criterion_is_unnoticed_when_all_its_tests_pass_without_the_change() -> None:
-    before = {"test_new": "failed", "test_old": "passed", "test_kept": "not judged"}
-    rows = unnoticed(("new", "old", "kept", "untested"), SUITE, report(passed=NAMES), before)
-    assert [row.criterion for row in rows] == ["old"]
+@pytest.mark.parametrize(
+    ("message", "judged"),
+    [
+        ("AttributeError: module 'shop' has no attribute 'total'", False),
+        ("E   ImportError: cannot import name 'total' from 'shop'", False),
+        ("TypeError: shop.total is not a function", False),
+        ("SyntaxError: The requested module './shop.js' does not provide an export named 'total'", False),
+        ("assert 1 == 2", True),
+        ("KeyError: 'nobody'", True),
+    ],
+)
+def test_what_fails_for_want_of_a_name_is_not_judged_before(message: str, judged: bool) -> None:
+    before = results_before(SUITE, report(failed=["test_new"], message=message))
+    assert before["test_new"] == ("failed" if judged else "not judged")
+
+
+FAILED, PASSED, NOT_JUDGED = "failed", "passed", "not judged"
+
+
+@pytest.mark.parametrize(
+    ("before", "hollow", "why"),
+    [
+        (FAILED, "", ()),
+        (FAILED, PASSED, ()),  # it noticed the change: nothing may be what it brought
+        (PASSED, "", ("test.passes_before",)),
+        (PASSED, FAILED, ("test.passes_before",)),
+        (NOT_JUDGED, FAILED, ()),
+        (NOT_JUDGED, PASSED, ("test.passes_hollow",)),
+        (NOT_JUDGED, NOT_JUDGED, ()),
+        ("", "", ()),
+    ],
+)
+def test_a_criterion_is_unnoticed_when_none_of_its_tests_shows_anything(
+    before: str, hollow: str, why: tuple[str, ...]
+) -> None:
+    rows = unnoticed(("new", "untested"), SUITE, report(passed=NAMES), {"test_new": before}, {"test_new": hollow})
+    assert [(one.row.criterion, one.why) for one in rows] == ([("new", why)] if why else [])
+
+
+def test_one_test_that_shows_something_is_enough_and_skipped_ones_show_nothing() -> None:
+    cases = tuple(TestCase(name=name, criterion="all") for name in NAMES)
+    suite = SUITE.model_copy(update={"test_cases": cases})
+    before = {"test_new": PASSED, "test_old": NOT_JUDGED}
+    after = report(passed=NAMES)
+    skipped = after.cases[2].model_copy(update={"result": "skipped"})
+    after = after.model_copy(update={"cases": (*after.cases[:2], skipped)})
+    assert unnoticed(("all",), suite, after, before, {"test_old": FAILED}) == ()
+    rows = unnoticed(("all",), suite, after, before, {"test_old": PASSED})
+    assert rows[0].why == ("test.passes_before", "test.passes_hollow", "test.skipped")
+    assert "- all: test_new, test_old, test_kept pass without the story's change as well, or " in reason_to_ask(rows)
 
 
 def stand_with(folder: Path, *befores: TestReport, **runs: Any) -> Stand:
@@ -75,6 +122,28 @@ async def test_a_criterion_without_such_a_test_is_asked_for_once(tmp_path: Path)
     assert f"{CRITERION}: test_us_1" in shown
     assert stand.workspace.result["tests/test_us_1.py"] == stronger
     assert "test.passes_before" not in codes(outcome)
+
+
+async def test_a_criterion_whose_tests_pass_with_empty_functions_is_asked_for_once(tmp_path: Path) -> None:
+    """The module is new, so its tests fail without the change whatever they assert."""
+    stand = stand_with(tmp_path, hollows=[PASSES, FAILS])
+    stronger = suite_text(A) + "\n\n# stronger\n"
+    stand.team.suite(A, stronger)
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    assert stand.asked == ["breakdown 1", "delivery 1", "suite 1", "suite 2"]
+    assert f"{CRITERION}: test_us_1 pass with functions that return nothing" in stand.step.prompts[-1].text
+    assert (outcome.before, outcome.hollow) == ({"test_us_1": "not judged"}, {"test_us_1": "failed"})
+    assert "test.passes_hollow" not in codes(outcome)
+
+
+async def test_an_honest_none_is_advice(tmp_path: Path) -> None:
+    stand = stand_with(tmp_path, hollows=[PASSES, PASSES])
+    stand.team.suite(A, suite_text(A) + "\n\n# it is still nothing\n")
+    outcome = await stand.run(await provider(stand.team, tmp_path))
+    assert outcome.status is StoryStatus.DONE, outcome.findings
+    (finding,) = [finding for finding in outcome.findings if finding.code == "test.passes_hollow"]
+    assert finding.severity is Severity.MINOR
 
 
 RUNS = [report(passed=["test_us_1"]), report(failed=["test_us_1"])]

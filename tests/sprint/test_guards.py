@@ -320,8 +320,8 @@ def suite_at_fault(prompt: Prompt, number: int) -> Answer:
     return good(prompt, number)
 
 
-def suite_without_assertion(prompt: Prompt, number: int) -> Answer:
-    empty = suite(A, "def test_us_1():\n    pass\n")
+def suite_without_tests(prompt: Prompt, number: int) -> Answer:
+    empty = suite(A, "VALUE = 1\n")
     return empty if prompt.key.purpose is Purpose.SUITE else good(prompt, number)
 
 
@@ -361,7 +361,7 @@ WAYS: dict[str, tuple[Say, dict[str, Any], dict[str, int], str]] = {
         suite_at_fault, {"stories": [red(n) for n in range(9)]}, {"builds": 2, "suites": 2, "analyses": 2},
         "needs_attention",
     ),
-    "a suite without assertion": (suite_without_assertion, {}, {"suites": 3, "analyses": 0}, "failed"),
+    "a suite without assertion": (suite_without_tests, {}, {"suites": 3, "analyses": 0}, "failed"),
     "a merge that stays red": (good, NOT_MERGED, {"builds": 1, "single": 1}, "needs_attention"),
 }  # fmt: skip
 

@@ -62,7 +62,8 @@ EVENTS = [
     event("A", 6, "suite_committed", files=["tests/test_a.py"]),
     event("A", 7, "tests_finished", duration_ms=500),
     ended(
-        7.5, id="A", status=StoryStatus.NEEDS_ATTENTION, attempts=3, tests=TESTS, before={"test_lend": "failed"},
+        7.5, id="A", status=StoryStatus.NEEDS_ATTENTION, attempts=3, tests=TESTS, before={"test_lend": "not judged"},
+        hollow={"test_lend": "failed"},
         branch="orchestrator/SP-001/A",
         commit="0123456789abcdef", tasks=(TaskOutcome(id="T-A-01", status=TaskStatus.DONE),),
         findings=(major("test.failed", "after 3 attempts: 1 failed", where=Where(file="a.py"), fix="see `show`"),),
@@ -96,11 +97,11 @@ EXPECTED = """\
 
 ### Acceptance criteria
 
-| No | Criterion | Test | Before | After |
-| --- | --- | --- | --- | --- |
-| 1 | A book \\| can be lent | `test_lend` | failed | passed (2 times) |
-| 2 | A book can come back | — | — | not covered |
-| — | something else | `test_more` | — | failed |
+| No | Criterion | Test | Before | Hollow | After |
+| --- | --- | --- | --- | --- | --- |
+| 1 | A book \\| can be lent | `test_lend` | not judged | failed | passed (2 times) |
+| 2 | A book can come back | — | — | — | not covered |
+| — | something else | `test_more` | — | — | failed |
 
 ### Findings
 
@@ -127,9 +128,9 @@ git, installs, merges, waits  ████████                        1.
 
 ### Acceptance criteria
 
-| No | Criterion | Test | Before | After |
-| --- | --- | --- | --- | --- |
-| 1 | Finds by title | — | — | not covered |
+| No | Criterion | Test | Before | Hollow | After |
+| --- | --- | --- | --- | --- | --- |
+| 1 | Finds by title | — | — | — | not covered |
 
 ### Findings
 

@@ -81,7 +81,7 @@ async def test_without_a_better_one_the_old_suite_stays_and_that_is_said(tmp_pat
     stand.team.suite(A, suite_text(A))
     stand.team.say("jordan", A, "analysis", fault())
     for _ in range(3):
-        stand.team.suite(A, suite_text(A) if again == "the same" else "def test_us_1():\n    pass\n")
+        stand.team.suite(A, suite_text(A) if again == "the same" else "VALUE = 1\n")
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.DONE, outcome.findings
     assert "test.suite_fault" in codes(outcome)
@@ -133,7 +133,6 @@ async def test_a_listed_older_test_is_rewritten_by_the_tester_and_shown(tmp_path
     assert "-    assert old() == 1\n+    assert old() == 2" in rewritten_tests([changed])
 
 
-SKIPPED = f"import pytest\n\npytest.skip(allow_module_level=True)\n{AFTER}"
 REFUSED = {
     "another test": ([{"path": "tests/test_other.py", "content": AFTER}], "suite.changed_test"),
     "code": ([{"path": "old.py", "content": "def old():\n    return 2\n"}], "suite.changed_test"),
@@ -141,9 +140,7 @@ REFUSED = {
     "nothing": ([{"path": OLD, "content": " "}], "suite.changed_test"),
     "no entry": (["tests/test_old.py"], "suite.changed_test"),
     "broken": ([{"path": OLD, "content": "def test_old(:\n"}], "suite.syntax"),
-    "emptied": ([{"path": OLD, "content": "def test_old():\n    pass\n"}], "suite.no_assertion"),
     "without tests": ([{"path": OLD, "content": "OLD = 1\n"}], "suite.no_tests"),
-    "skipped": ([{"path": OLD, "content": SKIPPED}], "suite."),
 }
 
 
