@@ -9,7 +9,7 @@ from orchestrator.contract.manifests import install_targets, is_manifest, read_m
 from orchestrator.contract.npm_files import check_npm_file
 from orchestrator.contract.python_locks import check_python_lock
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, minor
+from orchestrator.domain.findings import Finding, Where, critical, minor, policy
 from orchestrator.domain.masking import masks_in
 from orchestrator.syntax import javascript_calls, javascript_source
 from orchestrator.syntax.install_tools import INSTALLERS
@@ -98,8 +98,8 @@ def _installed(world: World, name: str, where: Where, *, machine: bool) -> Findi
     if machine:
         message = f"`{where.file}` puts `{name[:120]}` on its machine"
         return minor("contract.dependency", message, where=where, fix="Leave it out unless something needs it.")
-    message = f"`{where.file}` installs `{name[:120]}`, which the contract does not allow"
-    return critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+    message = f"`{where.file}` installs `{name[:120]}`, which nothing declares"
+    return policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
 
 def check_command(world: World, command: str, where: Where) -> Iterator[Finding]:
@@ -107,8 +107,8 @@ def check_command(world: World, command: str, where: Where) -> Iterator[Finding]
     yield from _masked(f"`{' '.join(command.split())[:80]}`", command, None, where)
     for name in install_targets(command):
         if name not in world.dependencies | INSTALLERS:
-            message = f"`{' '.join(command.split())[:80]}` installs `{name[:120]}`, which the contract does not allow"
-            yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+            message = f"`{' '.join(command.split())[:80]}` installs `{name[:120]}`, which nothing declares"
+            yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
 
 
 def _masked(what: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
@@ -142,8 +142,8 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
         world.dependencies | new.linked | world.own_packages | (old.dependencies | old.pinned if old else frozenset())
     )
     for name in sorted((new.dependencies | new.pinned) - known):
-        message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
-        yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+        message = f"`{path}` adds the dependency `{name[:120]}`, which the plan does not declare"
+        yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
     for source in sorted(new.sources - world.dependencies - (old.sources if old else frozenset())):
         message = f"`{path}` takes a package from elsewhere: `{source[:160]}`"
         fix = "Name the package and a version, nothing else."

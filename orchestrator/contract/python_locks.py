@@ -5,7 +5,7 @@ from posixpath import basename
 
 from orchestrator.contract.manifests import install_targets, read_manifest
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, major
+from orchestrator.domain.findings import Finding, Where, critical, major, policy
 from orchestrator.syntax.python_locks import is_lock, read_lock
 
 _SCRIPTED = frozenset({"pyproject.toml", "pipfile", "pixi.toml"})
@@ -48,6 +48,6 @@ def _scripts(world: World, path: str, text: str, before: str | None, where: Wher
     fix = f"Allowed dependencies: {', '.join(sorted(world.dependencies)) or 'none'}."
     for name in dict.fromkeys(name for line in lines for name in install_targets(line)):
         if name not in world.dependencies | {"pip", "setuptools", "wheel"}:
-            message = f"a script of `{path}` installs `{name[:120]}`, which the contract does not allow"
+            message = f"a script of `{path}` installs `{name[:120]}`, which nothing declares"
             place = where.model_copy(update={"field": name[:160]})
-            yield critical("contract.dependency", message, where=place, fix=fix)
+            yield policy("contract.dependency", message, where=place, fix=fix)

@@ -16,14 +16,16 @@ from orchestrator.checks.prompt_example import copied_delivery, copied_plan, cop
 from orchestrator.checks.suite import check_suite, read_suite
 from orchestrator.checks.suite_project import SETTINGS_FILES, UNKNOWN, Project
 from orchestrator.contract.enforce import check_delivery
-from orchestrator.contract.freeze import freeze
+from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.contract.manifests import dependencies_of, is_manifest
+from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
@@ -33,7 +35,7 @@ from orchestrator.syntax.python_tests import test_functions
 
 UNNAMED = "STORY"
 """The story's id where neither the caller nor the answer names one."""
-_NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import"})
+_NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import", "contract.transitive", "contract.missing_module"})
 _NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
 
 
@@ -52,6 +54,8 @@ class Surroundings:
     """What the prompt for such an answer shows: no file has that content."""
     plan: Breakdown | None = None
     """The accepted breakdown that a delivery's contract is frozen from."""
+    installed: InstalledPackages = NOTHING_KNOWN
+    """The packages of the project's environment."""
     worked: tuple[str, ...] = ()
     """That prompt's worked examples: none of them is an answer."""
 
@@ -172,13 +176,14 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK
     before = {path: text for path, text in around.texts.items() if path in delivery.paths}
-    yield from (one for one in check_delivery(contract, delivery, before) if one.code not in left_out)
+    said = check_delivery(contract, delivery, before, around.installed)
+    yield from (one for one in said if one.code not in left_out)
     yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
 
 
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
     files = around.files or ()
-    manifests = {path: text for path, text in around.texts.items() if is_manifest(path) and path in files}
+    manifests = {path: text for path, text in around.texts.items() if worth_freezing(path) and path in files}
     named = (*delivery.paths, *delivery.removed)
     plan = around.plan or Breakdown(
         story_id=delivery.story_id,

@@ -4,7 +4,7 @@ import json
 import re
 from posixpath import splitext
 
-from orchestrator.syntax.process_calls import commands_run, programs_run
+from orchestrator.syntax.process_calls import commands_run
 from orchestrator.syntax.python_imports import imports
 from orchestrator.syntax.python_source import Import, parse
 
@@ -39,15 +39,12 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
     suffix = splitext(path.lower())[1]
     if suffix == ".ipynb":
         program = _notebook(text)
-        return imports(program[0]) if program is not None else None
+        return (imports(program[0]) or ()) if program is not None else None  # a magic may be no Python at all
     if suffix == ".pth":
         lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
         return imports("\n".join(lines))
     found = imports(text)
-    if found is None:
-        return _of_cython(text) if suffix in _CYTHON else None
-    inner = (item for program in programs_run(text) for item in imports(program) or ())
-    return (*found, *(item.model_copy(update={"line": 1}) for item in inner if item.module and not item.relative))
+    return _of_cython(text) if found is None and suffix in _CYTHON else found
 
 
 def commands_of(path: str, text: str) -> tuple[str, ...]:

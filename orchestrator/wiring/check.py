@@ -4,12 +4,15 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from orchestrator.adapters.installed_packages import read_environment
 from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
 from orchestrator.checks.suite_project import SETTINGS_FILES
+from orchestrator.contract.freeze import worth_freezing
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.findings import blocking
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
@@ -31,6 +34,8 @@ class CheckOptions:
     context: tuple[str, ...] = ()
     plan: str | None = None
     """Text of the breakdown that a delivery belongs to."""
+    environment: str = "auto"
+    """Where the project's packages are installed: `auto`, `none` or a folder."""
 
 
 def check(kind: str, text: str, options: CheckOptions) -> Judged:
@@ -39,7 +44,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
-    wanted = {path for path in files or () if is_manifest(path) or path in SETTINGS_FILES}
+    wanted = {path for path in files or () if worth_freezing(path) or path in SETTINGS_FILES}
     if kind == "delivery":
         changed = set(delivered_paths(text)) & set(files or ())
         wanted |= changed | set(scan_paths(files or ()) if changed else ())
@@ -53,6 +58,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
         task_files=options.context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
+        installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
         examples=library.examples(PROMPTS[kind]),
         worked=library.worked(PROMPTS[kind]),
     )
