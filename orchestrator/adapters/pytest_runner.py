@@ -86,6 +86,10 @@ class PytestRunner:
         refused = await self._environments.refusal(root, packages)
         return "" if refused is None else f"{refused.problem}\n{refused.output}".strip()
 
+    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's Python packages and these lie, None where there is none."""
+        return await self._environments.site(root, packages)
+
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
         root = await asyncio.to_thread(root.resolve)

@@ -25,7 +25,7 @@ from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, note
 from orchestrator.adapters.python_members import LocalProject, gather_all
 from orchestrator.adapters.python_project import Built, PythonProject
 from orchestrator.adapters.python_requirements import Chosen, Requirements, requirement_line
-from orchestrator.adapters.python_venv import is_joined, join, mark_joined
+from orchestrator.adapters.python_venv import is_joined, join, mark_joined, packages_of
 from orchestrator.domain.base import Value
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.testing import NO_ROOM
@@ -115,20 +115,38 @@ class PythonEnvironments:
     async def refusal(self, root: Path, packages: Mapping[str, str]) -> NotInstalled | None:
         """Why these packages (name → version) cannot be had beside those of the project at `root`; None: they can."""
         facts = BaseFacts() if self._base is None else await self._base.facts()
-        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
-        there = {canonicalize_name(name) for name in _names(wanted.lines)}
-        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        wanted, new = await self._with(root, facts, packages)
         if wanted.refusals or (packages and not new):
             return None
         if refusals := tuple(refused_packages(new, self._packages)):
             return NotInstalled(problem="; ".join(refusals))
-        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
         try:
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-            asked = wanted.model_copy(update={"lines": lines, "locked": (), "python": python})
+            asked = wanted.model_copy(update={"locked": (), "python": python})
             return await self._layers.refusal(asked, new, self._scripts(facts))
         except ConfigError as error:
             return NotInstalled(problem=str(error))
+
+    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, _ = await self._with(root, facts, packages)
+        if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted.lines), self._packages)):
+            return None
+        try:
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            layer = await self._layers.ensure(wanted.model_copy(update={"python": python}), self._scripts(facts))
+        except (ConfigError, OSError):  # the run of the tests meets the same, and tells it
+            return None
+        return None if isinstance(layer, NotInstalled) else await asyncio.to_thread(packages_of, layer)
+
+    async def _with(self, root: Path, facts: BaseFacts, packages: Mapping[str, str]) -> tuple[Requirements, list[str]]:
+        """What the project at `root` asks for with these packages, and those of them that it does not ask for yet."""
+        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        there = {canonicalize_name(name) for name in _names(wanted.lines)}
+        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
+        return wanted.model_copy(update={"lines": lines}), new
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
         wanted, projects = await asyncio.to_thread(gather_all, root, part, facts.below(part), self._chosen)

@@ -16,6 +16,7 @@ from orchestrator.adapters.clock import SystemClock
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
 from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.ports import Clock, EventSink, Provider
@@ -138,7 +139,7 @@ class SimulatedRunner:
     `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
     is red, what was there before when that held tests), `befores` those of named files without the story's change (no
     tests run there when that is used up), `commands` those of commands, `packages` what is found about
-    new packages. `latency_s` is really waited.
+    new packages, `installed` what an environment holds. `latency_s` is really waited.
     """
 
     def __init__(
@@ -149,11 +150,12 @@ class SimulatedRunner:
         befores: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
         packages: Sequence[NewPackages] = (),
+        installed: InstalledPackages = InstalledPackages(),
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
         self._befores, self._packages = list(befores), list(packages)
-        self._latency_s = latency_s
+        self._latency_s, self._installed = latency_s, installed
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite. Runs without the story's change are left out."""
         self.stacks: list[tuple[str, ...]] = []
@@ -195,6 +197,10 @@ class SimulatedRunner:
         """See the port."""
         self.resolved.append(dict(packages))
         return self._packages.pop(0) if self._packages else NewPackages()
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """See the port."""
+        return self._installed
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See the port; what a simulation shows is believed."""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.git_scan import GitMark
+from orchestrator.adapters.installed_packages import read_installed
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
 from orchestrator.adapters.node_links import linked
 from orchestrator.adapters.node_runner import NodeRunner
@@ -27,6 +28,7 @@ from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.project_environment import NewPackages, ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
 from orchestrator.errors import WorkspaceError
@@ -187,6 +189,17 @@ class ProjectRunner:
         refusal = "\n".join(filter(None, refusals))[-OUTPUT_KEPT:]
         base_too = bool(refusal) and bool(await self._refusal(kinds, root, {}))
         return NewPackages(refusal=refusal, base_too=base_too)
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """See `ports.SuiteRunner.installed`. In a project of both kinds a package that one has is enough."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        mine = packages if len(kinds) == 1 else {}
+        site = await self._pytest.site(root, mine) if PYTEST in kinds else None
+        modules = await self._packages.modules(root, mine) if NODE in kinds else None
+        return await asyncio.to_thread(read_installed, [site] if site else [], [modules] if modules else [])
 
     async def _refusal(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> str:
         """Why none of these has the packages."""

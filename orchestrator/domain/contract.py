@@ -15,6 +15,8 @@ class Amendment(Value):
     """The task that needed them."""
     files: tuple[RepoPath, ...] = ()
     dependencies: tuple[str, ...] = ()
+    packages: dict[str, str] = {}
+    """The same as they were granted: name → version."""
     by: str
     """The persona that allowed them."""
     reason: str
@@ -64,7 +66,15 @@ class ArchitectureContract(Value):
         for later in ("local_names", "module_roots", "ignored", "amendments"):
             if not content[later]:
                 del content[later]
+        for amendment in content.get("amendments", ()):
+            if not amendment["packages"]:  # recorded before there were versions
+                del amendment["packages"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def granted_packages(self) -> dict[str, str]:
+        """Name → version of all packages that amendments brought."""
+        return {name: version for one in self.amendments for name, version in one.packages.items()}
 
     @property
     def allowed_files(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
 from orchestrator.domain.story import BacklogContent, CellUpdate
@@ -72,6 +73,13 @@ class SuiteRunner(Protocol):
 
         `files` are those that come beside the ones that are there: their manifests say what kind of packages they are.
         Nothing is installed.
+        """
+        ...
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """Returns what an environment holds of the project below `root` and these `packages`; arguments as above.
+
+        They are installed for it. Nothing is known of a project whose packages cannot be installed.
         """
         ...
 

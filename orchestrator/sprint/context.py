@@ -105,8 +105,10 @@ class Progress:
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
     """By task, of those that a delivery was asked for."""
     trial: Trial | None = None
-    amendment_asked: bool = False
-    """Whether the story's one request to extend its contract was made."""
+    amendments: int = 0
+    """Requests to extend the story's contract."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """File or package that was asked for in vain → why it is not granted."""
     suite_strengthened: bool = False
     """Whether tests that fail without the story's change were asked for, which happens once."""
     suite_replaced: bool = False
