@@ -150,12 +150,12 @@ class SimulatedRunner:
         befores: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
         packages: Sequence[NewPackages] = (),
-        installed: InstalledPackages = InstalledPackages(),
+        installed: InstalledPackages | None = None,
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
         self._befores, self._packages = list(befores), list(packages)
-        self._latency_s, self._installed = latency_s, installed
+        self._latency_s, self._installed = latency_s, installed or InstalledPackages()
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite. Runs without the story's change are left out."""
         self.stacks: list[tuple[str, ...]] = []

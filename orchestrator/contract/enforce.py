@@ -9,10 +9,12 @@ from orchestrator.contract.places import ABSENT, check_kind, check_path, check_r
 from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, Severity, Where, critical, minor, policy
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor, policy
 from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.installed import InstalledPackages
 
+FOR_PEOPLE = "contract.ci"
+"""The question that a person is asked before the merge."""
 _CRASHES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     re.error,
@@ -40,7 +42,7 @@ def check_delivery(
     def one(path: str, text: str, where: Where) -> Iterable[Finding]:
         outside = check_path(world, path, where, own)
         yield from outside
-        if not outside and path not in own:
+        if path in world.files and path not in own and not blocking(outside):
             yield _not_its_own(contract, delivery.task_id, path, where)
         yield from check_text(world, path, text, before.get(path), where)
 
@@ -67,7 +69,7 @@ def check_diff(
 ) -> list[Finding]:
     """Returns what the tree of a finished story holds outside the contract: critical, but for advice.
 
-    A question that is still open here was answered by nobody: a command wrote what no delivery showed.
+    A question to the architect that is still open here was answered by nobody: a command wrote what no delivery showed.
 
     `after` and `before` hold the texts of the changed files at the head and at the base, where they are regular UTF-8
     files. `suite_files` are the tester's: allowed by name, as regular files. A changed file that must be read and has
@@ -108,7 +110,7 @@ def _not_its_own(contract: ArchitectureContract, task_id: str, path: str, where:
 
 def _hard(finding: Finding) -> Finding:
     """At the end there is no other try, and nobody to ask: what is more than advice is critical."""
-    told = finding.severity is Severity.MINOR and not finding.ask
+    told = finding.severity is Severity.MINOR and (not finding.ask or finding.code == FOR_PEOPLE)
     return finding if told else finding.model_copy(update={"severity": Severity.CRITICAL, "ask": False})
 
 

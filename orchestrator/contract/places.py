@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling
+from orchestrator.domain.file_kinds import is_for_people
 from orchestrator.domain.findings import Finding, Where, critical, policy
 from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.paths import unsafe_reason
@@ -22,7 +23,7 @@ def only(files: Sequence[str]) -> str:
 def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> list[Finding]:
     """Returns critical findings for a path that is unsafe, the tester's, or cannot stand in one tree with the others.
 
-    A path outside the plan is a question: the architect may grant it.
+    A path outside the plan is a question to the architect, one of a pipeline or of credentials a question to a person.
     """
     reason = unsafe_reason(path)
     if reason is not None:
@@ -31,9 +32,12 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
         message = f"`{path}` is a test file; the tester writes those"
         return [critical("contract.test_file", message, where=where, fix=only(own))]
     twin = world.spellings.get(spelling(path))
-    clashes = list(_clash(world, path, twin, where))
-    if path in world.files or clashes:
-        return clashes
+    found = list(_clash(world, path, twin, where))
+    if is_for_people(path):
+        message = f"`{path}` is a pipeline, publishing or credentials, which a person decides about"
+        found.append(policy("contract.ci", message, where=where, fix=only(own)))
+    if path in world.files or found:
+        return found
     return [policy("contract.file", f"`{path}` is outside the plan", where=where, fix=only(own))]
 
 

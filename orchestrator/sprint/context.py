@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.status import TaskStatus
@@ -105,6 +106,8 @@ class Progress:
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
     """By task, of those that a delivery was asked for."""
     trial: Trial | None = None
+    installed: InstalledPackages = field(default_factory=InstalledPackages)
+    """The story's environment, as it was looked at last; empty where names alone said enough."""
     amendments: int = 0
     """Requests to extend the story's contract."""
     refused: dict[str, str] = field(default_factory=dict)

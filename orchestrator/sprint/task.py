@@ -239,6 +239,7 @@ class TaskRun:
         key = frozenset(wanted)
         if key not in self._installed:
             self._installed[key] = await stage.step.step("installed", work, InstalledPackages)
+        self._progress.installed = self._installed[key]
         return self._installed[key]
 
     async def declare(self) -> bool:
@@ -250,10 +251,8 @@ class TaskRun:
         return bool(changes)
 
     async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
-        commanded = await run_commands(
-            self._stage, order.task, delivery, order.attempt, self._wanted(self._own(order.task))
-        )
-        return commanded
+        own = self._wanted(self._own(order.task))
+        return await run_commands(self._stage, order.task, delivery, order.attempt, own)
 
     async def _command_only(self, order: Order) -> TaskStatus:
         findings = (await self._commanded(order, None)).findings
