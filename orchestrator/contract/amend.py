@@ -107,7 +107,7 @@ def read_amendment(
         else:
             files[path] = None
     for name, version in _versions(value.get("dependencies")).items():
-        if not any(_brings(name, module) for module in asked.packages):
+        if not any(brings(name, module) for module in asked.packages):
             message = f"the package `{name[:120]}` was not asked for and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
@@ -141,7 +141,16 @@ def _versions(value: object) -> dict[str, str]:
     return {str(name).strip(): str(version or "").strip() for name, version in value.items()}
 
 
-def _brings(name: str, module: str) -> bool:
+def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
+    """Returns what of it the contract does not allow."""
+    files = [path for path in asked.files if path not in contract.allowed_files]
+    return files + [
+        module for module in asked.packages if not any(brings(name, module) for name in contract.allowed_dependencies)
+    ]
+
+
+def brings(name: str, module: str) -> bool:
+    """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
     return same or import_names.python_allowed(module, both_spellings([name]))
 

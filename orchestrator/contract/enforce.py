@@ -108,10 +108,17 @@ def _not_its_own(contract: ArchitectureContract, task_id: str, path: str, where:
     return policy("contract.other_task", message, where=where, fix=fix)
 
 
+def without_question(finding: Finding) -> Finding:
+    """Returns the finding; a question, where no architect is asked any more, is critical."""
+    asks = finding.ask and finding.code != FOR_PEOPLE
+    return finding.model_copy(update={"severity": Severity.CRITICAL, "ask": False}) if asks else finding
+
+
 def _hard(finding: Finding) -> Finding:
-    """At the end there is no other try, and nobody to ask: what is more than advice is critical."""
-    told = finding.severity is Severity.MINOR and (not finding.ask or finding.code == FOR_PEOPLE)
-    return finding if told else finding.model_copy(update={"severity": Severity.CRITICAL, "ask": False})
+    """At the end there is no other try: what is more than advice is critical."""
+    finding = without_question(finding)
+    told = finding.severity is Severity.MINOR
+    return finding if told else finding.model_copy(update={"severity": Severity.CRITICAL})
 
 
 def _whole(check: Callable[[], Iterable[Finding]], where: Where) -> list[Finding]:

@@ -44,7 +44,11 @@ def _judge(world: World, path: str, item: Import) -> Iterator[Finding]:
     top = item.module.split(".")[0]
     if item.relative:
         folder = path.split("/")[: -item.level]
-        if item.module and len(path.split("/")) >= item.level and _is_missing(world, item.module, ["/".join(folder)]):
+        if (
+            item.module
+            and len(path.split("/")) >= item.level
+            and _is_missing(world, path, item.module, ["/".join(folder)])
+        ):
             yield missing_module(f"{'.' * item.level}{item.module}", where)
         return
     if top in _BUILDERS.get(basename(path).lower(), ()) or import_names.is_python_builtin(item.module):
@@ -55,7 +59,7 @@ def _judge(world: World, path: str, item: Import) -> Iterator[Finding]:
     if roots := _roots(world, path, top):
         # A package's own folder is on nobody's path: what is found there only may be a package of the same name.
         sure = [root for root in roots if not world.is_package(root)]
-        if sure and not bringing and top not in import_names.NAMESPACES and _is_missing(world, item.module, sure):
+        if sure and not bringing and top not in import_names.NAMESPACES and _is_missing(world, path, item.module, sure):
             yield missing_module(item.module, where)
     elif bringing & world.python_reached:
         yield transitive(item.module, min(bringing & world.python_reached), where)
@@ -79,7 +83,7 @@ def _stands(world: World, stem: str) -> bool:
     return stem in world.python_folders or any(f"{stem}{suffix}" in world.files for suffix in MODULES)
 
 
-def _is_missing(world: World, module: str, roots: list[str]) -> bool:
+def _is_missing(world: World, path: str, module: str, roots: list[str]) -> bool:
     """Whether no file can be the module: not in one of the folders, not made by a build, and nowhere else by its name.
 
     A program that puts other folders on its path finds its modules there.
@@ -90,6 +94,6 @@ def _is_missing(world: World, module: str, roots: list[str]) -> bool:
         return False
     last = inside.rpartition("/")[2]
     # `_speedups` of `_speedups.c`, `_version` of a build backend: what is private may be compiled or written at build.
-    if last.startswith("_") or last in {"version", "__version__"} or last.endswith(_COMPILED) or world.compiles:
+    if last.startswith("_") or last in {"version", "__version__"} or last.endswith(_COMPILED) or world.compiles(path):
         return False
     return not any(world.makes(f"{stem}{suffix}") for stem in stems for suffix in (".py", ""))

@@ -110,10 +110,14 @@ class World:
         """Whether a folder of the project is a Python package with an `__init__`."""
         return f"{folder}/__init__.py" in self.files
 
+    def compiles(self, path: str) -> bool:
+        """Whether a compiler makes modules in the Python project of this file, under names that only its build knows."""
+        root = max((root for root in self.python_roots if path.startswith(root)), key=len, default="")
+        return any(file.startswith(root) for file in self._compiled)
+
     @cached_property
-    def compiles(self) -> bool:
-        """Whether modules of Python may come out of a compiler here, under names that only the build knows."""
-        return any(_COMPILED.search(path) for path in self.files)
+    def _compiled(self) -> tuple[str, ...]:
+        return tuple(path for path in self.files if _COMPILED.search(path))
 
     def makes(self, path: str) -> bool:
         """Whether the project itself makes a file of this path, or of its name without the suffix, when it is built."""

@@ -10,6 +10,7 @@ from orchestrator.contract.amend import (
     amended,
     grantable,
     is_for_architect,
+    not_granted,
     subject,
     wanted,
 )
@@ -58,7 +59,7 @@ class Amendments:
         except ProviderError:
             progress.note_findings(asked)
             raise
-        left = able.names if longer is contract else [name for name in able.files if name not in longer.allowed_files]
+        left = able.names if longer is contract else not_granted(able, longer)
         progress.refused |= dict.fromkeys(left, reason or "no reason given")
         return longer
 

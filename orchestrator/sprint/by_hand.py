@@ -29,7 +29,7 @@ from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.testing import TestSuite
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
-from orchestrator.sprint.scan import runtime_of
+from orchestrator.sprint.scan import runtime_of, runtimes_of
 from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
@@ -170,7 +170,13 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     own = contract.task_files.get(task, ())
     about = next((item.description for item in around.plan.tasks if item.task_id == task), "") if around.plan else ""
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
-    known = Around(packages=packages, task=about, others=around.texts, runtime=runtime_of(around.texts))
+    known = Around(
+        packages=packages,
+        task=about,
+        others=around.texts,
+        runtime=runtime_of(around.texts),
+        runtimes=runtimes_of(around.texts),
+    )
     yield from check_content(delivery, around.texts, known)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:

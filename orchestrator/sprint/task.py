@@ -173,6 +173,7 @@ class TaskRun:
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
             task=about,
             runtime=self._progress.surface.runtime,
+            runtimes=self._progress.surface.runtimes,
         )
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):
