@@ -33,7 +33,7 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module, types=names_modules(path))
         names |= {foreign.package} if foreign and foreign.package else set()
-        sources |= {module} if foreign and foreign.by_path else set()
+        sources |= {module} if "://" in module or (foreign and foreign.by_path) else set()
     known = world.dependencies | world.own_packages | new.linked | old.names | old.pinned
     for name in sorted(names - known):
         message = f"`{path}` brings the package `{name[:120]}`, which the plan does not declare"

@@ -111,7 +111,7 @@ class World:
         return f"{folder}/__init__.py" in self.files
 
     def compiles(self, path: str) -> bool:
-        """Whether a compiler makes modules in the Python project of this file, under names that only its build knows."""
+        """Whether a compiler makes modules in the Python project of this file, named by its build alone."""
         root = max((root for root in self.python_roots if path.startswith(root)), key=len, default="")
         return any(file.startswith(root) for file in self._compiled)
 

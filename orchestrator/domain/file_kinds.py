@@ -23,7 +23,7 @@ _FOR_PEOPLE = re.compile(
     r"(^|/)(\.github/(workflows|actions)/.+|\.circleci/.+|\.buildkite/.+|\.gitlab-ci\.ya?ml|\.travis\.yml|jenkinsfile"
     r"|azure-pipelines[\w.-]*\.ya?ml|bitbucket-pipelines\.yml|\.drone\.ya?ml|cloudbuild\.ya?ml|appveyor\.yml"
     r"|codeowners|\.pypirc|\.releaserc(\.\w+)?|\.goreleaser\.ya?ml|\.netrc|id_(rsa|ed25519|ecdsa)|credentials\.json"
-    r"|secrets\.(ya?ml|json|toml)|\.env(\.(local|prod|production|staging|development))?|[^/]+\.(pem|key))$"
+    r"|secrets\.(ya?ml|json|toml)|[^/]+\.(pem|key))$"
 )
 """Pipelines, publishing and credentials."""
 
