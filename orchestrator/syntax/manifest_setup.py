@@ -99,6 +99,8 @@ def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> 
     """The texts of a list, which may be put together of others; a text of several lines is one of them each."""
     if depth > _DEEPEST:
         return []
+    if (text := _text(node, named)) is not None:
+        return [line.strip() for line in text.splitlines() if line.strip()]
     if isinstance(node, ast.Name) and node.id in named:
         return _literals(named[node.id], named, depth + 1)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -107,5 +109,14 @@ def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> 
         return [text for part in node.elts for text in _literals(part, named, depth + 1)]
     if isinstance(node, ast.Starred):
         return _literals(node.value, named, depth + 1)
-    texts = node.value.splitlines() if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
-    return [text.strip() for text in texts if text.strip()]
+    return []
+
+
+def _text(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> str | None:
+    """One text, which may be put together of others (`"uvloop; " + MARKER`)."""
+    if isinstance(node, ast.Name) and node.id in named and depth < _DEEPEST:
+        return _text(named[node.id], named, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth < _DEEPEST:
+        left, right = _text(node.left, named, depth + 1), _text(node.right, named, depth + 1)
+        return None if left is None or right is None else left + right
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
