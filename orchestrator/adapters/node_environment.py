@@ -128,6 +128,21 @@ class NodeEnvironments:
         young = tuple(one.partition(" ")[0] for one in notes.young)
         return NewPackages(closed=young, listed=scripts.listed, failed=notes.failed)
 
+    async def modules(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        wanted = await asyncio.to_thread(lambda: gather(root, self._managers()))
+        new = {name: version for name, version in packages.items() if name not in wanted.names}
+        names = (*wanted.names, *new)
+        if wanted.refusals or not names or any(refused_packages(names, self._packages)):
+            return None
+        asked = wanted.model_copy(update={"files": _with(wanted, new)}) if new else wanted
+        env = await asyncio.to_thread(self._environment)
+        try:
+            layer = await self._layers.ensure(asked, await self._install_scripts(), env, await self._version(root))
+        except OSError:  # the run of the tests meets the same, and tells it
+            return None
+        return layer / MODULES if isinstance(layer, Path) else None
+
     def _managers(self) -> frozenset[str]:
         """Those that are installed; what corepack would only fetch is not. Blocks."""
         found = {name: shutil.which(name, path=self._path) for name in INSTALLS}

@@ -116,6 +116,10 @@ class PytestRunner:
         """Whether these packages can be had beside those of the project."""
         return await self._environments.check_new(root, packages)
 
+    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's Python packages and these lie, None where there is none."""
+        return await self._environments.site(root, packages)
+
     async def collect(self, root: Path, *, key: str) -> int:
         """See `ports.SuiteRunner.collect`; what pytest prints is believed: nothing is decided by how many there are."""
         root = await asyncio.to_thread(root.resolve)

@@ -38,7 +38,7 @@ from orchestrator.adapters.python_requirements import (
     left_out,
     requirement_line,
 )
-from orchestrator.adapters.python_venv import is_joined, join, mark_joined
+from orchestrator.adapters.python_venv import is_joined, join, mark_joined, packages_of
 from orchestrator.adapters.tree_reading import read_text, root_files
 from orchestrator.domain.base import Value
 from orchestrator.domain.project_environment import NewPackages
@@ -148,20 +148,39 @@ class PythonEnvironments:
     async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
         """Whether these packages (name → version) can be had beside those of the project at `root`."""
         facts = BaseFacts() if self._base is None else await self._base.facts()
-        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
-        there = {canonicalize_name(name) for name in _names(wanted.lines)}
-        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        wanted, new = await self._with(root, facts, packages)
         if wanted.refusals or (packages and not new):
             return NewPackages()
         if refusals := tuple(refused_packages(new, self._packages)):
             return NewPackages(refusal="; ".join(refusals))
-        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
         try:
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
-            base = wanted.model_copy(update={"locked": (), "python": python})
-            return await self._layers.check_new(base, base.model_copy(update={"lines": lines}), self._scripts(facts))
+            asked = wanted.model_copy(update={"locked": (), "python": python})
+            base = asked.model_copy(update={"lines": asked.lines[: len(asked.lines) - len(new)]})
+            return await self._layers.check_new(base, asked, self._scripts(facts))
         except ConfigError as error:
             return NewPackages(refusal=str(error))
+
+    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, _ = await self._with(root, facts, packages)
+        if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted.lines), self._packages)):
+            return None
+        try:
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            layer = await self._layers.ensure(wanted.model_copy(update={"python": python}), self._scripts(facts))
+        except (ConfigError, OSError):  # the run of the tests meets the same, and tells it
+            return None
+        return None if isinstance(layer, NotInstalled) else await asyncio.to_thread(packages_of, layer)
+
+    async def _with(self, root: Path, facts: BaseFacts, packages: Mapping[str, str]) -> tuple[Requirements, list[str]]:
+        """What the project at `root` asks for with these packages, and those of them that it does not ask for yet."""
+        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        there = {canonicalize_name(name) for name in _names(wanted.lines)}
+        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
+        return wanted.model_copy(update={"lines": lines}), new
 
     async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
         scripts, told = self._scripts(facts), dict[str, tuple[str, ...]]()

@@ -17,6 +17,7 @@ from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.exchange import Prompt, Reply, TurnKey
 from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.lock_files import LockFiles, is_lock
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
@@ -140,7 +141,8 @@ class SimulatedRunner:
     `stories` are the reports of runs of named files, `wholes` those of whole suites (a merge, its base when that
     is red, what was there before when that held tests), `befores` those of named files without the story's change and
     `hollows` with functions that return nothing (no tests run there when that is used up), `commands` those of
-    commands, `packages` what is found about new packages. `latency_s` is really waited.
+    commands, `packages` what is found about new packages, `installed` what an
+    environment holds. `latency_s` is really waited.
     """
 
     def __init__(
@@ -152,12 +154,13 @@ class SimulatedRunner:
         hollows: Sequence[TestReport] = (),
         commands: Sequence[CommandResult] = (),
         packages: Sequence[NewPackages] = (),
+        installed: InstalledPackages | None = None,
         latency_s: float = 0.0,
     ) -> None:
         self._stories, self._wholes, self._commands = list(stories), list(wholes), list(commands)
         self._elsewhere = {"base": list(befores), "hollow": list(hollows)}
         self._packages = list(packages)
-        self._latency_s = latency_s
+        self._latency_s, self._installed = latency_s, installed or InstalledPackages()
         self.ran: list[tuple[str, ...] | None] = []
         """The files of each run; None for a whole suite. Runs on other trees are left out."""
         self.stacks: list[tuple[str, ...]] = []
@@ -206,6 +209,10 @@ class SimulatedRunner:
         """See the port; a lock file holds its manifests here."""
         manifests = "".join(texts[path] for path in sorted(texts) if not is_lock(path))
         return LockFiles(files=tuple(FileChange(path=lock, content=manifests) for lock in locks))
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """See the port."""
+        return self._installed
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
         """See the port; what a simulation shows is believed."""

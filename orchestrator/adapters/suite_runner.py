@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from orchestrator.adapters.custom_runner import CustomRunner
 from orchestrator.adapters.git_scan import GitMark
+from orchestrator.adapters.installed_packages import read_installed
 from orchestrator.adapters.lock_files import LockMaker
 from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
 from orchestrator.adapters.node_links import linked
@@ -30,6 +31,7 @@ from orchestrator.adapters.tree_reading import root_files
 from orchestrator.domain.base_trial import OUTPUT_KEPT
 from orchestrator.domain.file_kinds import is_manifest
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.project_environment import NewPackages, ProjectEnvironment
 from orchestrator.domain.testing import CommandResult, ReportedCase, RunProblem, TestReport
@@ -215,6 +217,17 @@ class ProjectRunner:
             listed=next((one.listed for one in told if one.closed), ()),
             failed="\n".join(filter(None, (one.failed for one in told))),
         )
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """See `ports.SuiteRunner.installed`. In a project of both kinds a package that one has is enough."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        mine = packages if len(kinds) == 1 else {}
+        site = await self._pytest.site(root, mine) if PYTEST in kinds else None
+        modules = await self._packages.modules(root, mine) if NODE in kinds else None
+        return await asyncio.to_thread(read_installed, [site] if site else [], [modules] if modules else [])
 
     async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
         """What the first of these says that has the packages, else what the last one lacks."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from orchestrator.checks.file_paths import folders_of, plan_problem
 from orchestrator.checks.requirements import normal_names, package_source, spoken_packages
 from orchestrator.domain.breakdown import Breakdown, Task, task_number
-from orchestrator.domain.findings import Finding, Where, major, minor
+from orchestrator.domain.findings import Finding, Where, major, minor, policy
 from orchestrator.domain.graph import find_cycle, waves
 from orchestrator.domain.paths import spelling, unsafe_reason
 from orchestrator.syntax.installs import INSTALLERS, read_installs
@@ -121,7 +121,7 @@ def _packages(story: str, task: Task, declared: frozenset[str]) -> Iterator[Find
     for name in spoken_packages(task.description):
         if name not in installed and normal_names([name]).isdisjoint(declared):
             message = f"the description names the package `{name}`, which is not declared"
-            yield minor("breakdown.undeclared_package", message, where=where, fix=fix)
+            yield policy("breakdown.undeclared_package", message, where=where, fix=fix)
 
 
 def _sources(breakdown: Breakdown) -> Iterator[Finding]:

@@ -34,9 +34,9 @@ def check_content(
     """
     findings: list[Finding] = []
     around = around or Around()
-    project, target = Project(packages=around.packages, stack=around.stack), target_of(around.runtime)
+    project = Project(packages=around.packages, stack=around.stack)
     for change in delivery.files:
-        old = before.get(change.path)
+        old, target = before.get(change.path), target_of(around.runtime_at(change.path))
         broken = check_syntax(change.path, change.content, code="delivery.syntax", target=target, project=project)
         said = [*broken, *_unchecked(change)]
         said += check_sql_strings(change.content, change.path, code="delivery.sql", project=project, before=old or "")

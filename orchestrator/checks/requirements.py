@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
+from orchestrator.contract.import_names import is_python_builtin, npm_package, python_distribution
 from orchestrator.domain.breakdown import PackageDependencies
 
 _REQUIREMENT = re.compile(
@@ -29,6 +30,8 @@ _INSTALLED = re.compile(
     r"(?P<name>@?[A-Za-z0-9][\w./-]*\w)",
     re.IGNORECASE,
 )
+_NO_MODULE = re.compile(r"No module named '([A-Za-z_][\w.]*)'")
+_NO_PACKAGE = re.compile(r"Cannot find (?:module|package) '(@?[A-Za-z0-9][\w./-]*)'")
 _ALIAS = re.compile(r"^npm:(?P<name>@?[^@\s]+)(@[^/\s]*)?$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 _PLACE = re.compile(r"^(\.\.?([/\\]|$)|~?[/\\]|\S+@\S+:|\S+[/\\]\S+$|\S+\.(tgz|tar\.gz|whl|zip)$)", re.IGNORECASE)
@@ -107,6 +110,20 @@ def normal_names(names: Iterable[str]) -> frozenset[str]:
     """Every name in the forms it may be compared in: lower case (npm) and PEP 503 (Python)."""
     lowered = {name.strip().lower() for name in names}
     return frozenset(lowered | {str(canonicalize_name(name)) for name in lowered})
+
+
+def missing_packages(text: str) -> tuple[str, ...]:
+    """Returns the packages that an analysis, a review or a failed run says are missing; each once.
+
+    A Python module stands for the distribution that usually brings it.
+    """
+    text = text[-_DESCRIPTION_CAP:]
+    found = dict.fromkeys(m["name"].lower() for m in _INSTALLED.finditer(text))
+    found |= dict.fromkeys((m["before"] or m["behind"]).lower() for m in _SPOKEN.finditer(text))
+    tops = [match[1].split(".")[0] for match in _NO_MODULE.finditer(text)]
+    found |= dict.fromkeys(python_distribution(top) for top in tops if not is_python_builtin(top))
+    found |= dict.fromkeys(npm_package(match[1]) for match in _NO_PACKAGE.finditer(text))
+    return tuple(found)
 
 
 def spoken_packages(description: str) -> tuple[str, ...]:

@@ -37,6 +37,14 @@ BreakdownOption = Annotated[
     str | None,
     typer.Option("--breakdown", metavar="FILE", help="The story's breakdown: its contract is held against all files."),
 ]
+EnvironmentOption = Annotated[
+    str,
+    typer.Option(
+        "--environment",
+        metavar="DIR|auto|none",
+        help="Where the project's packages are installed; auto: its .venv and node_modules, none: names alone decide.",
+    ),
+]
 EXIT_OF = {Status.TRUNCATED: Exit.TRUNCATED, Status.REFUSED: Exit.REFUSED}
 
 
@@ -101,12 +109,14 @@ def delivery_command(
     repo: RepoOption = None,
     context: ContextOption = None,
     breakdown: BreakdownOption = None,
+    environment: EnvironmentOption = "auto",
     as_json: JsonOption = False,
 ) -> None:
     """Shape, paths, contents and contract of a developer's answer. Nothing is written.
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text. The contract is frozen from --repo and
-    --breakdown as in a run, or from --repo and --context, the task's files.
+    --breakdown as in a run, or from --repo and --context, the task's files. What a run would ask the architect or a
+    person about is shown as a question and refuses nothing.
 
     Not checked: without --repo imports and packages, and what a file was before; without --context and --breakdown
     whether the task may write these files; packages the plan declares are known from --breakdown only; the task's
@@ -117,10 +127,8 @@ def delivery_command(
     Example: orchestrator check delivery answer.txt --repo ./app --breakdown plan.json --json
     """
     plan = text_of(breakdown) if breakdown is not None else None
-    _tell(
-        check("delivery", text_of(file), CheckOptions(story=story, repo=repo, context=_named(context), plan=plan)),
-        as_json,
-    )
+    options = CheckOptions(story=story, repo=repo, context=_named(context), plan=plan, environment=environment)
+    _tell(check("delivery", text_of(file), options), as_json)
 
 
 @check_app.command("suite")
@@ -199,7 +207,7 @@ def shown(context: str | None) -> tuple[str, ...] | None:
 def say_findings(judged: Judged, kind: str = "") -> None:
     """What was said, for people."""
     for finding in judged.findings:
-        print(safe(str(finding)))
+        print(safe(f"{'question: ' * finding.ask}{finding}"))
         print(safe(f"    to do: {finding.fix}"))
     count = len(judged.findings)
     what = f"{kind}: " if kind else ""

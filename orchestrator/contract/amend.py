@@ -1,7 +1,7 @@
 """What may be added to a frozen contract: wanted by a delivery, granted by the architect, bounded, checked itself."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from packaging.utils import canonicalize_name
@@ -13,49 +13,60 @@ from orchestrator.contract.world import World, spelling
 from orchestrator.domain.base import Value
 from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.file_kinds import is_binary_file
-from orchestrator.domain.findings import Finding, Where, blocking, minor
+from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.paths import unsafe_reason
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
-MAX_FILES = MAX_PACKAGES = 3
+MAX_FILES = MAX_PACKAGES = 5
 """Most of either kind that one amendment may bring: more is another plan."""
 _LEFT_OUT = "If the story cannot end well without it, have it planned anew: `replan` with a comment that says so."
+_VERSION = re.compile(r"^[\^~<>=!v\d][\w.*+!<>=~^, -]*$")
 _PACKAGE = re.compile(r"^(@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9_][\w.-]*$")
 
 
 class Wanted(Value):
-    """What a refused delivery would need beyond its contract."""
+    """What a delivery, an analysis or a review needs beyond the contract."""
 
     files: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     """Names as they were used; an imported module may belong to a distribution of another name."""
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.files, *self.packages)
 
-def wanted(contract: ArchitectureContract, findings: Iterable[Finding]) -> Wanted | None:
-    """What would make a delivery with these findings right, None when no amendment can.
 
-    Only files outside and packages outside count; one finding of another kind, a path that no plan could name, or more
-    than an amendment may bring, and there is nothing to ask for.
-    """
-    blocked = blocking(findings)
-    if any(finding.code not in {FILE, OTHER_TASK, *PACKAGES} for finding in blocked):
-        return None
-    files = dict.fromkeys(finding.where.file or "" for finding in blocked if finding.code == FILE)
-    packages = dict.fromkeys(finding.where.field or "" for finding in blocked if finding.code in PACKAGES)
-    world = World(contract)
-    if not (files or packages) or len(files) > MAX_FILES or len(packages) > MAX_PACKAGES:
-        return None
-    if any(_file_problem(world, path) for path in files) or not all(_PACKAGE.match(name) for name in packages):
-        return None
+def is_for_architect(finding: Finding) -> bool:
+    """Whether a finding asks for a file or a package, which the architect decides."""
+    return finding.ask and finding.code in {FILE, OTHER_TASK, *PACKAGES}
+
+
+def subject(finding: Finding) -> str:
+    """The path or the package that a question is about."""
+    return (finding.where.field if finding.code in PACKAGES else finding.where.file) or ""
+
+
+def wanted(findings: Iterable[Finding]) -> Wanted:
+    """Returns the files and packages that these questions are about, each once."""
+    asked = [finding for finding in findings if is_for_architect(finding)]
+    files = dict.fromkeys(subject(finding) for finding in asked if finding.code not in PACKAGES)
+    packages = dict.fromkeys(subject(finding) for finding in asked if finding.code in PACKAGES)
     return Wanted(files=tuple(files), packages=tuple(packages))
 
 
-def wanted_files(contract: ArchitectureContract, paths: Iterable[str]) -> Wanted | None:
-    """The first of `paths`, files of no task, that an amendment may give to one; None when there is none."""
+def grantable(contract: ArchitectureContract, asked: Wanted) -> tuple[Wanted, dict[str, str]]:
+    """Returns what of it an amendment can bring, and why it cannot bring the rest."""
     world = World(contract)
-    able = [path for path in dict.fromkeys(paths) if not _file_problem(world, path)]
-    return Wanted(files=tuple(able[:MAX_FILES])) if able else None
+    never = {path: f"it {why}" for path in asked.files if (why := _file_problem(world, path))}
+    never |= dict.fromkeys((name for name in asked.packages if not _PACKAGE.match(name)), "it names no package")
+    files = [path for path in asked.files if path not in never]
+    packages = [name for name in asked.packages if name not in never]
+    if len(files) > MAX_FILES or len(packages) > MAX_PACKAGES:
+        never |= dict.fromkeys((*files, *packages), f"more than {MAX_FILES} at once is another plan")
+        return Wanted(), never
+    return Wanted(files=tuple(files), packages=tuple(packages)), never
 
 
 def _file_problem(world: World, path: str) -> str:
@@ -87,7 +98,7 @@ def read_amendment(
     world, where = World(contract), Where(story=contract.story_id, task=task_id)
     findings: list[Finding] = []
     files: dict[str, None] = {}
-    packages: dict[str, None] = {}
+    packages: dict[str, str] = {}
     for path in _names(value.get("files")):
         why = "was not asked for" if path not in asked.files else _file_problem(world, path)
         if why:
@@ -95,31 +106,51 @@ def read_amendment(
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
             files[path] = None
-    for name in _names(value.get("dependencies")):
-        if not any(_brings(name, module) for module in asked.packages):
+    for name, version in _versions(value.get("dependencies")).items():
+        if not any(brings(name, module) for module in asked.packages):
             message = f"the package `{name[:120]}` was not asked for and is left out"
             findings.append(minor("contract.amendment", message, where=where, fix=_LEFT_OUT))
         else:
-            packages[name] = None
+            packages[name] = version if _VERSION.match(version) else "*"
     if not files and not packages:
         return None, findings
     reason = " ".join(str(value.get("reason") or "").split())
-    granted = tuple(sorted(both_spellings(packages)))
-    return Amendment(task_id=task_id, files=tuple(files), dependencies=granted, by=by, reason=reason), findings
+    amendment = Amendment(
+        task_id=task_id,
+        files=tuple(files),
+        dependencies=tuple(sorted(both_spellings(packages))),
+        packages=packages,
+        by=by,
+        reason=reason,
+    )
+    return amendment, findings
 
 
-def _names(value: object) -> Sequence[str]:
-    """Names in a list, a map to versions, or package.json's two groups."""
-    if isinstance(value, Mapping):
-        groups = [
-            value[key] for key in ("dependencies", "devDependencies") if isinstance(value.get(key), Mapping | list)
-        ]
-        return [name for group in groups for name in _names(group)] if groups else [str(name).strip() for name in value]
-    found = [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
-    return [re.split(r"(?<=.)[@<>=!~\[; ]", entry.strip(), maxsplit=1)[0] for entry in found]
+def _names(value: object) -> list[str]:
+    return [entry.strip() for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
 
 
-def _brings(name: str, module: str) -> bool:
+def _versions(value: object) -> dict[str, str]:
+    """Name → version in a list of requirements, a map to versions, or package.json's two groups."""
+    if not isinstance(value, Mapping):
+        split = [re.split(r"(?<=.)(?=[@<>=!~\[; ])", entry, maxsplit=1) for entry in _names(value)]
+        return {name: "".join(rest).lstrip("@ ") for name, *rest in split}
+    groups = [value[key] for key in ("dependencies", "devDependencies") if isinstance(value.get(key), Mapping | list)]
+    if groups:
+        return {name: version for group in groups for name, version in _versions(group).items()}
+    return {str(name).strip(): str(version or "").strip() for name, version in value.items()}
+
+
+def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
+    """Returns what of it the contract does not allow."""
+    files = [path for path in asked.files if path not in contract.allowed_files]
+    return files + [
+        module for module in asked.packages if not any(brings(name, module) for name in contract.allowed_dependencies)
+    ]
+
+
+def brings(name: str, module: str) -> bool:
+    """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
     return same or import_names.python_allowed(module, both_spellings([name]))
 

@@ -94,7 +94,7 @@ def _installing(world: World, path: str, text: str, before: str | None, where: W
     new, old = _installs(path, text), _installs(path, before or "")
     fresh = [name for name in new.packages if name not in world.dependencies | INSTALLERS | set(old.packages)]
     for name in fresh:
-        message = f"`{path}` installs `{name[:120]}`, which the contract does not allow"
+        message = f"`{path}` installs `{name[:120]}`, which nothing declares"
         yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
     for command in [command for command in new.unclear if command not in old.unclear][:1]:
         message = f"what `{command}` installs cannot be known from `{path}`"
@@ -108,7 +108,7 @@ def check_command(world: World, command: str, where: Where) -> Iterator[Finding]
     found = read_installs(command)
     for name in (*found.packages, *found.system):
         if name not in world.dependencies | INSTALLERS:
-            message = f"`{shown}` installs `{name[:120]}`, which the contract does not allow"
+            message = f"`{shown}` installs `{name[:120]}`, which nothing declares"
             yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
     for unclear in found.unclear[:1]:
         yield major("contract.unreadable", f"what `{unclear}` installs cannot be known", where=where, fix=_PLAINLY)
@@ -145,8 +145,8 @@ def _manifest(world: World, path: str, text: str, before: str | None, where: Whe
         world.dependencies | new.linked | world.own_packages | (old.dependencies | old.pinned if old else frozenset())
     )
     for name in sorted((new.dependencies | new.pinned) - known):
-        message = f"`{path}` adds the dependency `{name[:120]}`, which the contract does not allow"
-        yield critical("contract.dependency", message, where=_of(where, name), fix=allowed(world))
+        message = f"`{path}` adds the dependency `{name[:120]}`, which the plan does not declare"
+        yield policy("contract.dependency", message, where=_of(where, name), fix=allowed(world))
     for source in sorted(new.sources - world.dependencies - (old.sources if old else frozenset())):
         message = f"`{path}` takes a package from elsewhere: `{source[:160]}`"
         fix = "Name the package and a version, nothing else."

@@ -6,12 +6,15 @@ from functools import partial
 
 from orchestrator.contract.content import check_command, check_text, must_be_read
 from orchestrator.contract.places import ABSENT, check_kind, check_path, check_removal, may_go, only
-from orchestrator.contract.world import World
+from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, Severity, Where, critical, major
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor, policy
 from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.domain.installed import InstalledPackages
 
+FOR_PEOPLE = "contract.ci"
+"""The question that a person is asked before the merge."""
 _CRASHES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     re.error,
@@ -19,23 +22,28 @@ _CRASHES = (
 """What a fault of ours in a check raises."""
 
 
-def check_delivery(contract: ArchitectureContract, delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
-    """What a delivery does outside the contract; `before` holds the base texts of the files that exist.
+def check_delivery(
+    contract: ArchitectureContract,
+    delivery: Delivery,
+    before: Mapping[str, str],
+    installed: InstalledPackages = NOTHING_KNOWN,
+) -> list[Finding]:
+    """Returns what a delivery does outside the contract; `before` holds the base texts of the files that exist.
 
-    Critical: a file outside, a test file, a clash of names, a setting that chooses tests or sources, a dependency or
-    import outside, a file taken away that is not the task's (`contract.deletion`), a check that crashed. Major: a file
-    of the contract that is not the task's (`contract.other_task`), what could not be read (`contract.unreadable`).
+    Critical: an unsafe path, a test file, a clash of names, a setting that chooses tests or sources, a file taken away
+    that is not the task's (`contract.deletion`), a check that crashed. Major: a module of the project that is nowhere,
+    what could not be read. A question: a file that the plan does not give to the task, a package that nothing declares
+    and that no declared one of the `installed` packages requires.
     """
     findings = _seal(contract)
-    world = World(contract, {change.path: change.content for change in delivery.files})
+    world = World(contract, {change.path: change.content for change in delivery.files}, installed=installed)
     own = contract.task_files.get(delivery.task_id, ())
 
     def one(path: str, text: str, where: Where) -> Iterable[Finding]:
         outside = check_path(world, path, where, own)
         yield from outside
-        if not outside and path not in own:
-            message = f"`{path}` is not among the files of {delivery.task_id}"
-            yield major("contract.other_task", message, where=where, fix=only(own))
+        if path in world.files and path not in own and not blocking(outside):
+            yield _not_its_own(contract, delivery.task_id, path, where)
         yield from check_text(world, path, text, before.get(path), where)
 
     for change in delivery.files:
@@ -57,15 +65,18 @@ def check_diff(
     after: Mapping[str, str],
     before: Mapping[str, str],
     suite_files: frozenset[str],
+    installed: InstalledPackages = NOTHING_KNOWN,
 ) -> list[Finding]:
-    """What the tree of a finished story holds outside the contract; critical, but for what is minor by itself.
+    """Returns what the tree of a finished story holds outside the contract: critical, but for advice.
+
+    A question to the architect that is still open here was answered by nobody: a command wrote what no delivery showed.
 
     `after` and `before` hold the texts of the changed files at the head and at the base, where they are regular UTF-8
     files. `suite_files` are the tester's: allowed by name, as regular files. A changed file that must be read and has
     no text in `after` could not be checked and is a violation. A task may take its own files away.
     """
     findings = _seal(contract)
-    world = World(contract, after, complete=True)
+    world = World(contract, after, complete=True, installed=installed)
     owned = frozenset(path for files in contract.task_files.values() for path in files)
 
     def one(entry: DiffEntry, where: Where) -> Iterable[Finding]:
@@ -87,8 +98,25 @@ def check_diff(
     return [_hard(finding) for finding in findings]
 
 
+def _not_its_own(contract: ArchitectureContract, task_id: str, path: str, where: Where) -> Finding:
+    """A file of another task is in the plan; one that was there before, and is no task's, is a question."""
+    owner = next((task for task, files in contract.task_files.items() if path in files), "")
+    message = f"`{path}` is not among the files of {task_id}"
+    fix = only(contract.task_files.get(task_id, ()))
+    if owner:
+        return minor("contract.other_task", f"{message}; {owner} has it", where=where, fix=fix)
+    return policy("contract.other_task", message, where=where, fix=fix)
+
+
+def without_question(finding: Finding) -> Finding:
+    """Returns the finding; a question, where no architect is asked any more, is critical."""
+    asks = finding.ask and finding.code != FOR_PEOPLE
+    return finding.model_copy(update={"severity": Severity.CRITICAL, "ask": False}) if asks else finding
+
+
 def _hard(finding: Finding) -> Finding:
-    """At the end there is no other try: what is more than told is critical."""
+    """At the end there is no other try: what is more than advice is critical."""
+    finding = without_question(finding)
     told = finding.severity is Severity.MINOR
     return finding if told else finding.model_copy(update={"severity": Severity.CRITICAL})
 

@@ -12,6 +12,7 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Where, critical
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ContractViolation
+from orchestrator.syntax.ignored_files import ignored_patterns, is_ignore_file
 from orchestrator.syntax.module_names import aliases, local_modules, names_modules
 
 
@@ -73,13 +74,14 @@ def _baseline(base_commit: str, files: Sequence[str], manifests: Mapping[str, st
         "baseline_files": tuple(sorted(set(files))),
         "baseline_dependencies": tuple(sorted({name for found in read.values() for name in found.dependencies})),
         "local_names": tuple(sorted(local)),
+        "ignored": tuple(sorted({one for path, text in manifests.items() for one in ignored_patterns(path, text)})),
         "module_roots": tuple(sorted({root for path, text in manifests.items() for root in aliases(path, text).roots})),
     }
 
 
 def worth_freezing(path: str) -> bool:
     """Whether `freeze` wants the text of this file."""
-    return is_manifest(path) or names_modules(path)
+    return is_manifest(path) or names_modules(path) or is_ignore_file(path)
 
 
 def _one_spelling(files: Sequence[str], breakdown: Breakdown) -> dict[str, str]:

@@ -193,7 +193,7 @@ _PYTHON: Mapping[str, tuple[str, ...]] = {
 }
 """Import name → distributions that bring it, where the two differ. What a dependency drags in is not allowed by it."""
 
-_NAMESPACES = frozenset({"google", "azure", "zope", "backports", "sphinxcontrib", "opentelemetry", "jaraco"})
+NAMESPACES = frozenset({"google", "azure", "zope", "backports", "sphinxcontrib", "opentelemetry", "jaraco"})
 """Packages whose parts come from many distributions: the dotted name decides."""
 
 _VERSION = re.compile(r"_v\d+(p\d+)?((alpha|beta)\d+)?$")
@@ -236,12 +236,17 @@ def python_allowed(module: str, allowed: frozenset[str]) -> bool:
     parts = module.split(".")
     if not allowed.isdisjoint((*_PYTHON.get(".".join(parts[:2]), ()), *_PYTHON.get(parts[0], ()))):
         return True
-    if parts[0] not in _NAMESPACES:
+    if parts[0] not in NAMESPACES:
         return str(canonicalize_name(parts[0])) in allowed
     plain = [_VERSION.sub("", part) for part in parts]
     names = {_run_together("-".join(plain[:end])) for end in range(2, len(plain) + 1)}
     longest = str(canonicalize_name("-".join(plain)))
     return any(_run_together(name) in names or name.startswith(f"{longest}-") for name in allowed)
+
+
+def python_distribution(top: str) -> str:
+    """Returns the usual distribution of a module, by its first name."""
+    return _PYTHON.get(top, (str(canonicalize_name(top)),))[0]
 
 
 def _run_together(name: str) -> str:

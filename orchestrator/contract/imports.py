@@ -1,11 +1,15 @@
 """Imports of source files against the closed world (spec 1, "Beyond the original")."""
 
+import re
+
 from orchestrator.contract.javascript_modules import check_modules
 from orchestrator.contract.python_modules import check_python
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding
 from orchestrator.syntax import javascript_source
 from orchestrator.syntax.python_files import is_python
+
+_TEMPLATE = re.compile(r"(^|/)(_?templates?|(__)?fixtures(__)?|cookiecutter)/|\{\{|\{%")
 
 
 def is_source(path: str) -> bool:
@@ -25,10 +29,13 @@ def seen_as(path: str, text: str) -> str:
 
 
 def check_imports(world: World, path: str, text: str, before: str | None) -> list[Finding]:
-    """What `text` imports outside the contract, by the rules of its language; [] for a file that is no source.
+    """Returns what is said of the modules that `text` imports, by the rules of its language; [] for no source.
 
-    What `before`, the file's text at the base, imported already is not held against it.
+    What `before`, the file's text at the base, imported already is not held against it. Of a template that becomes
+    another project's file it is not known beside what it will stand.
     """
     if is_python(path):
-        return check_python(world, path, text, before)
-    return check_modules(world, path, text, before) if is_source(path) else []
+        found = check_python(world, path, text, before)
+    else:
+        found = check_modules(world, path, text, before) if is_source(path) else []
+    return [one for one in found if one.code != "contract.missing_module" or not _TEMPLATE.search(path)]

@@ -5,7 +5,7 @@ from posixpath import basename, dirname
 
 from orchestrator.contract.javascript_modules import foreign_module
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, major
+from orchestrator.domain.findings import Finding, Where, critical, major, policy
 from orchestrator.syntax.manifest_found import Found
 from orchestrator.syntax.manifest_npm import read_package_json
 from orchestrator.syntax.module_names import names_modules
@@ -29,12 +29,12 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
     names, sources = new.names | new.pinned, set(new.sources)
     for module in new.modules - old.modules:
         foreign = foreign_module(world, path, module, types=names_modules(path))
-        names |= {foreign.name} if foreign and foreign.name else set()
-        sources |= {module} if foreign and not foreign.name else set()
+        names |= {foreign.package} if foreign and foreign.package else set()
+        sources |= {module} if "://" in module or (foreign and foreign.by_path) else set()
     known = world.dependencies | world.own_packages | new.linked | old.names | old.pinned
     for name in sorted(names - known):
-        message = f"`{path}` brings the package `{name[:120]}`, which the contract does not allow"
-        yield critical("contract.dependency", message, where=where.model_copy(update={"field": name[:160]}), fix=fix)
+        message = f"`{path}` brings the package `{name[:120]}`, which the plan does not declare"
+        yield policy("contract.dependency", message, where=where.model_copy(update={"field": name[:160]}), fix=fix)
     for source in sorted(sources - old.sources):
         message = f"`{path}` takes something from elsewhere: `{source[:160]}`"
         yield critical("contract.source", message, where=where, fix=_FIX)

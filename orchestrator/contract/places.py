@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling
-from orchestrator.domain.findings import Finding, Where, critical
+from orchestrator.domain.file_kinds import is_for_people
+from orchestrator.domain.findings import Finding, Where, critical, policy
 from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.paths import unsafe_reason
 
@@ -20,7 +21,10 @@ def only(files: Sequence[str]) -> str:
 
 
 def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> list[Finding]:
-    """Critical findings for a path that is unsafe, the tester's, outside the contract, or cannot stand in one tree."""
+    """Returns critical findings for a path that is unsafe, the tester's, or cannot stand in one tree with the others.
+
+    A path outside the plan is a question to the architect, one of a pipeline or of credentials a question to a person.
+    """
     reason = unsafe_reason(path)
     if reason is not None:
         return [critical("contract.file", f"`{path[:200]}` is unsafe: {reason}", where=where, fix=only(own))]
@@ -28,23 +32,26 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
         message = f"`{path}` is a test file; the tester writes those"
         return [critical("contract.test_file", message, where=where, fix=only(own))]
     twin = world.spellings.get(spelling(path))
-    if path not in world.files:
-        message = f"`{path}` is outside the contract" + (_apart(path, twin) if twin else "")
-        return [critical("contract.file", message, where=where, fix=f"Write `{twin}`." if twin else only(own))]
-    return list(_clash(world, path, twin, where))
+    found = list(_clash(world, path, twin, where))
+    if path not in world.files and not found:
+        found.append(policy("contract.file", f"`{path}` is outside the plan", where=where, fix=only(own)))
+    if is_for_people(path):
+        message = f"`{path}` is a pipeline, publishing or credentials, which a person decides about"
+        found.append(policy("contract.ci", message, where=where, fix=only(own)))
+    return found
 
 
 def _apart(path: str, twin: str) -> str:
     if path.casefold() == twin.casefold():
-        return f"; it differs from `{twin}` in case only"
-    return f"; it differs from `{twin}` only in how its letters are encoded"
+        return f"it differs from `{twin}` in case only"
+    return f"it differs from `{twin}` only in how its letters are encoded"
 
 
 def _clash(world: World, path: str, twin: str | None, where: Where) -> Iterator[Finding]:
     if path in world.baseline:
         return
     if twin not in {None, path}:
-        message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))[2:]}"
+        message = f"`{path}` and `{twin}` are one file on many machines: {_apart(path, str(twin))}"
         yield critical("contract.clash", message, where=where, fix=f"Write `{twin}`.")
     parts = path.split("/")
     above = next((up for end in range(1, len(parts)) if (up := "/".join(parts[:end])) in world.files), None)

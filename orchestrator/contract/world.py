@@ -8,6 +8,8 @@ from posixpath import basename, dirname, join, normpath, splitext
 
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.domain.installed import InstalledPackages
+from orchestrator.syntax.ignored_files import is_ignored
 from orchestrator.syntax.manifest import read_manifest
 from orchestrator.syntax.module_names import Aliases, aliases, filled, is_import_map, local_modules, names_modules
 from orchestrator.syntax.python_files import MODULES
@@ -19,6 +21,9 @@ _BUILDS = re.compile(
 )
 """Programs that may give folders of the project names of their own."""
 _CONFIGURES = re.compile(r"(^|/)(ts|js)config[\w.-]*\.json$")
+NOTHING_KNOWN = InstalledPackages()
+"""No environment: names alone say what a package brings."""
+_COMPILED = re.compile(r"(\.(pyx|pxd|f90|rs|c|cc|cpp|cxx|cu)|(^|/)(CMakeLists\.txt|meson\.build))$")
 _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
 
 
@@ -31,10 +36,16 @@ class World:
     """The allowed files and dependencies of one contract as sets, each built once."""
 
     def __init__(
-        self, contract: ArchitectureContract, texts: Mapping[str, str] | None = None, *, complete: bool = False
+        self,
+        contract: ArchitectureContract,
+        texts: Mapping[str, str] | None = None,
+        *,
+        complete: bool = False,
+        installed: InstalledPackages = NOTHING_KNOWN,
     ) -> None:
-        """`texts` are those of changed files; `complete` when there are no others."""
+        """`texts` are those of changed files; `complete` when there are no others; `installed` is the environment."""
         self.contract = contract
+        self.installed = installed
         self.texts, self.complete = texts or {}, complete
         self.story_id = contract.story_id
         self.files = contract.allowed_files
@@ -74,6 +85,54 @@ class World:
         homes = {dirname(path) for path in self.baseline if basename(path) in _PYTHON_PROJECT}
         return tuple(sorted(f"{home}/" if home else "" for home in homes))
 
+    @cached_property
+    def python_reached(self) -> frozenset[str]:
+        """Distributions that the allowed ones require, as far as they are installed."""
+        return self.installed.python_reached(self.dependencies)
+
+    @cached_property
+    def node_reached(self) -> frozenset[str]:
+        """The same for packages of Node."""
+        return self.installed.node_reached(self.dependencies)
+
+    @cached_property
+    def _python_stems(self) -> frozenset[str]:
+        """Every Python module without its suffix, every package as its folder, and each end of these paths."""
+        stems = {splitext(path)[0].removesuffix("/__init__") for path in self.files if splitext(path)[1] in MODULES}
+        parts = [stem.split("/") for stem in stems]
+        return frozenset("/".join(names[start:]) for names in parts for start in range(len(names)))
+
+    def ends_with_module(self, inside: str) -> bool:
+        """Whether a Python file of the project, wherever it lies, is called so."""
+        return inside in self._python_stems
+
+    def is_package(self, folder: str) -> bool:
+        """Whether a folder of the project is a Python package with an `__init__`."""
+        return f"{folder}/__init__.py" in self.files
+
+    def compiles(self, path: str) -> bool:
+        """Whether a compiler makes modules in the Python project of this file, named by its build alone."""
+        root = max((root for root in self.python_roots if path.startswith(root)), key=len, default="")
+        return any(file.startswith(root) for file in self._compiled)
+
+    @cached_property
+    def _compiled(self) -> tuple[str, ...]:
+        return tuple(path for path in self.files if _COMPILED.search(path))
+
+    def makes(self, path: str) -> bool:
+        """Whether the project itself makes a file of this path, or of its name without the suffix, when it is built."""
+        stem = splitext(path)[0]
+        return is_ignored(path, self.contract.ignored) or basename(stem) in self._sources.get(dirname(stem), ())
+
+    @cached_property
+    def _sources(self) -> Mapping[str, frozenset[str]]:
+        """Folder → names, without any suffix, of its files that are neither Python's nor JavaScript's."""
+        found: dict[str, set[str]] = {}
+        for path in self.files:
+            if splitext(path)[1] not in MODULES and not _SCRIPT.search(path):
+                found.setdefault(dirname(path), set()).add(basename(path).split(".")[0])
+        return {folder: frozenset(names) for folder, names in found.items()}
+
     @property
     def own_packages(self) -> frozenset[str]:
         """Names of packages that the project was made of when the contract was frozen."""
@@ -93,11 +152,6 @@ class World:
         paths = [normpath(join(root, module)) for root in roots]
         paths += [path for found in self._aliases for path in filled(found.patterns, module)]
         return any(self._is_module(path) for path in paths) or self._may_be_local(module)
-
-    def ends_with(self, path: str) -> bool:
-        """Whether an allowed file ends in this path, or lies in the folder it ends in."""
-        inside = path.strip("/")
-        return any(f"/{file}".endswith(f"/{inside}") or f"/{inside}/" in f"/{file}" for file in self.files)
 
     @cached_property
     def _aliases(self) -> tuple[Aliases, ...]:
@@ -134,6 +188,22 @@ class World:
         """Whether a file of the project is called so, folders before it left out."""
         wanted = f"/{_SCRIPT.sub('', name)}"
         return any(f"/{stem}".endswith(wanted) for stem in self._modules)
+
+    def is_script_module(self, path: str) -> bool:
+        """Whether a path, with or without its suffix, is a file of the project, a folder, or stands for such a file."""
+        return self._is_module(path) or path in self.folders or self._starts_a_name(path)
+
+    def _starts_a_name(self, path: str) -> bool:
+        """`./style` of `style.css`: a bundler may complete any name."""
+        return basename(path) in self._beginnings.get(dirname(path), ())
+
+    @cached_property
+    def _beginnings(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, set[str]] = {}
+        for path in self.files:
+            parts = basename(path).split(".")
+            found.setdefault(dirname(path), set()).update(".".join(parts[:end]) for end in range(1, len(parts)))
+        return {folder: frozenset(names) for folder, names in found.items()}
 
     def _is_module(self, path: str) -> bool:
         return path in self.files or _SCRIPT.sub("", path) in self._modules

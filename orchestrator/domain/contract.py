@@ -15,6 +15,8 @@ class Amendment(Value):
     """The task that needed them."""
     files: tuple[RepoPath, ...] = ()
     dependencies: tuple[str, ...] = ()
+    packages: dict[str, str] = {}
+    """The same as they were granted: name → version."""
     by: str
     """The persona that allowed them."""
     reason: str
@@ -42,10 +44,12 @@ class ArchitectureContract(Value):
     """Names under which the project's own modules are imported: packages of the project, aliases that end in `*`."""
     module_roots: tuple[str, ...] = ()
     """Folders, "" for the root, in which JavaScript's bare module names are looked up before they are packages."""
+    ignored: tuple[str, ...] = ()
+    """Patterns of files that git leaves out and the project makes itself, each behind its `.gitignore`'s folder."""
     amendments: tuple[Amendment, ...] = ()
     """In the order in which they were given."""
     hash: str = ""
-    """sha256 over everything above, hexadecimal; empty local names, roots and amendments left out."""
+    """sha256 over everything above, hexadecimal; empty local names, roots, patterns and amendments left out."""
 
     def sealed(self) -> "ArchitectureContract":
         """The same contract with its hash filled in."""
@@ -59,10 +63,18 @@ class ArchitectureContract(Value):
     def digest(self) -> str:
         """The hash this content must have."""
         content = self.model_dump(mode="json", exclude={"hash"})
-        for later in ("local_names", "module_roots", "amendments"):
+        for later in ("local_names", "module_roots", "ignored", "amendments"):
             if not content[later]:
                 del content[later]
+        for amendment in content.get("amendments", ()):
+            if not amendment["packages"]:  # recorded before there were versions
+                del amendment["packages"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def granted_packages(self) -> dict[str, str]:
+        """Name → version of all packages that amendments brought."""
+        return {name: version for one in self.amendments for name, version in one.packages.items()}
 
     @property
     def allowed_files(self) -> frozenset[str]:

@@ -27,6 +27,19 @@ LOCKS: dict[str, frozenset[str]] = {
 }
 """Names of lock files that follow their manifests, by whose names."""
 
+_FOR_PEOPLE = re.compile(
+    r"(^|/)(\.github/(workflows|actions)/.+|\.circleci/.+|\.buildkite/.+|\.gitlab-ci\.ya?ml|\.travis\.yml|jenkinsfile"
+    r"|azure-pipelines[\w.-]*\.ya?ml|bitbucket-pipelines\.yml|\.drone\.ya?ml|cloudbuild\.ya?ml|appveyor\.yml"
+    r"|codeowners|\.pypirc|\.releaserc(\.\w+)?|\.goreleaser\.ya?ml|\.netrc|id_(rsa|ed25519|ecdsa)|credentials\.json"
+    r"|secrets\.(ya?ml|json|toml)|[^/]+\.(pem|key))$"
+)
+"""Pipelines, publishing and credentials."""
+
+
+def is_for_people(path: str) -> bool:
+    """Whether a change to this file says what runs with a project's rights, or holds such rights."""
+    return _FOR_PEOPLE.search(path.lower()) is not None
+
 
 def is_test_file(path: str) -> bool:
     """Whether `path` belongs to the tester: a test, its helpers, or what configures the test runner.

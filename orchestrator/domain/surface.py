@@ -44,6 +44,8 @@ class Surface(Value):
     """Names from every manifest, normalised."""
     runtime: str = ""
     """Facts from manifests that matter to a plan, e.g. `requires-python >=3.11`; empty when unknown."""
+    runtimes: dict[str, str] = {}
+    """The same of projects inside the project, by their folders."""
     endpoints: tuple[Endpoint, ...] = ()
     tables: tuple[Table, ...] = ()
     patterns: tuple[str, ...] = ()

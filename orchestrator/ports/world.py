@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 from orchestrator.domain.delivery import FileChange
 from orchestrator.domain.gitfacts import Branch, CommitNote, DiffEntry, MergeResult, Sides
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.project_environment import NewPackages
 from orchestrator.domain.sandbox import Access
@@ -78,6 +79,12 @@ class SuiteRunner(Protocol):
 
     async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
         """`locks` as the manifests among `texts` (by path, with settings and the present lock files) want them."""
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """Returns what an environment holds of the project below `root` and these `packages`; arguments as above.
+
+        They are installed for it. Nothing is known of a project whose packages cannot be installed.
+        """
         ...
 
     async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:

@@ -150,6 +150,20 @@ class GateSettings(Section):
     """What an unanswered plan comes to; `approve` for a valid one only. An unanswered conflict stays one."""
 
 
+class AmendmentSettings(Section):
+    """Requests to extend a story's contract by a file or a package that the plan forgot."""
+
+    max_per_story: int = Field(default=3, ge=0)
+    """Times that the architect is asked."""
+
+
+class ContractSettings(Section):
+    """What a person is asked about."""
+
+    ci: Literal["ask", "allow"] = "ask"
+    """Changes to pipelines, publishing and credentials: a person is asked before the merge, or they go through."""
+
+
 class BuildSettings(Section):
     """Deliveries."""
 
@@ -303,6 +317,8 @@ class Settings(Section):
     plan: PlanSettings = PlanSettings()
     gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
+    amendment: AmendmentSettings = AmendmentSettings()
+    contract: ContractSettings = ContractSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     budget: BudgetSettings = BudgetSettings()

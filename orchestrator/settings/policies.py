@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from pydantic import Field
 
 from orchestrator.settings.model import (
+    AmendmentSettings,
     AnswerSettings,
     BuildSettings,
+    ContractSettings,
     GateSettings,
     PlanSettings,
     ReviewSettings,
@@ -24,6 +26,8 @@ class Policies(Section):
     plan: PlanSettings = PlanSettings()
     gate: GateSettings = GateSettings()
     build: BuildSettings = BuildSettings()
+    amendment: AmendmentSettings = AmendmentSettings()
+    contract: ContractSettings = ContractSettings()
     review: ReviewSettings = ReviewSettings()
     test: TestSettings = TestSettings()
     context_tokens: int = 24000
@@ -42,6 +46,8 @@ class Policies(Section):
             plan=settings.plan,
             gate=settings.gate,
             build=settings.build,
+            amendment=settings.amendment,
+            contract=settings.contract,
             review=settings.review,
             test=settings.test,
             context_tokens=settings.prompts.context_tokens,

@@ -17,17 +17,19 @@ from orchestrator.checks.prompt_example import copied_delivery, copied_plan, cop
 from orchestrator.checks.suite import read_suite
 from orchestrator.checks.suite_rules import check_suite
 from orchestrator.contract.enforce import check_delivery
-from orchestrator.contract.freeze import freeze
+from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.contract.manifests import dependencies_of, is_manifest
+from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
-from orchestrator.sprint.scan import runtime_of, scan_paths
+from orchestrator.sprint.scan import runtime_of, runtimes_of, scan_paths
 from orchestrator.syntax.javascript_tests import test_names
 from orchestrator.syntax.python_tests import test_functions
 
@@ -35,7 +37,7 @@ UNNAMED = "STORY"
 """The story's id where neither the caller nor the answer names one."""
 MANY = 100
 """Files outside the contract that are judged one by one."""
-_NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import"})
+_NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import", "contract.transitive", "contract.missing_module"})
 _NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
 
 
@@ -56,6 +58,8 @@ class Surroundings:
     """What the prompt for such an answer shows: no file has that content."""
     plan: Breakdown | None = None
     """The accepted breakdown that a delivery's contract is frozen from."""
+    installed: InstalledPackages = NOTHING_KNOWN
+    """The packages of the project's environment."""
     worked: tuple[str, ...] = ()
     """That prompt's worked examples: none of them is an answer."""
     check_shell: Callable[[Delivery], Sequence[Finding]] = lambda _delivery: ()
@@ -176,14 +180,21 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     packages = contract.allowed_dependencies if around.files is not None else frozenset[str]()
     lost = lost_exports(delivery, around.texts, about)
     others = _users(lost, around)
-    known = Around(packages=packages, task=about, others=others, runtime=runtime_of(around.texts))
+    known = Around(
+        packages=packages,
+        task=about,
+        others=others,
+        runtime=runtime_of(around.texts),
+        runtimes=runtimes_of(around.texts),
+    )
     yield from check_content(delivery, around.texts, known, lost)
     yield from around.check_shell(delivery)
     left_out = _NEEDS_PROJECT if around.files is None else frozenset[str]()
     if around.plan is None and around.task_files is None:
         left_out |= _NEEDS_TASK
     before = {path: text for path, text in around.texts.items() if path in delivery.paths}
-    yield from (one for one in check_delivery(contract, delivery, before) if one.code not in left_out)
+    said = check_delivery(contract, delivery, before, around.installed)
+    yield from (one for one in said if one.code not in left_out)
     yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
 
 
@@ -211,7 +222,7 @@ def _users(lost: Sequence[Lost], around: Surroundings) -> Mapping[str, str]:
 
 def _contract(delivery: Delivery, around: Surroundings) -> ArchitectureContract:
     files = around.files or ()
-    manifests = {path: text for path, text in around.texts.items() if is_manifest(path) and path in files}
+    manifests = {path: text for path, text in around.texts.items() if worth_freezing(path) and path in files}
     named = (*delivery.paths, *delivery.removed)
     plan = around.plan or Breakdown(
         story_id=delivery.story_id,

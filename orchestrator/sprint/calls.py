@@ -15,7 +15,7 @@ with an error; `budget.calls_per_story` counts the same.
     suites    3 x answer (asked for once more when it shows nothing of the change, and when it is at fault); 2 x when
               test.max_attempts is 1
     analyses  (test.max_attempts - 1) x answer; the last red run ends the attempts
-    single    2 x request: one amendment of the contract, one resolution of a merge
+    single    (amendment.max_per_story + 1) x request: amendments of the contract, one resolution of a merge
 
 Requests for missing tasks, continuations and replies that only ask to be shown something are replies of the answer
 that they belong to; a stronger model answers in place of the usual one. The reviews of a task are counted over its
@@ -44,7 +44,7 @@ class StoryCalls(Value):
     suites: int = 0
     analyses: int = 0
     single: int = 0
-    """Amendment and resolution of a merge."""
+    """Amendments and the resolution of a merge."""
 
     @property
     def total(self) -> int:
@@ -80,7 +80,7 @@ def most_calls(settings: Settings, brought: int | None = None) -> StoryCalls:
         reviews=tasks * settings.review.max_iterations * review,
         suites=min(attempts + 1, 3) * answer,
         analyses=(attempts - 1) * answer,
-        single=2 * request,
+        single=(settings.amendment.max_per_story + 1) * request,
     )
 
 
@@ -118,5 +118,5 @@ _WORDS = {
     "reviews": "reviews",
     "suites": "suites",
     "analyses": "analyses",
-    "single": "amendment and merge",
+    "single": "amendments and merge",
 }

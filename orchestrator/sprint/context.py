@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.domain.findings import Finding
 from orchestrator.domain.gitfacts import Branch, CommitNote
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import StoryBrief
 from orchestrator.domain.status import TaskStatus
@@ -111,8 +112,12 @@ class Progress:
     reviews: dict[str, TaskReviews] = field(default_factory=dict)
     """By task, of those that a delivery was asked for."""
     trial: Trial | None = None
-    amendment_asked: bool = False
-    """Whether the story's one request to extend its contract was made."""
+    installed: InstalledPackages = field(default_factory=InstalledPackages)
+    """The story's environment, as it was looked at last; empty where names alone said enough."""
+    amendments: int = 0
+    """Requests to extend the story's contract."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """File or package that was asked for in vain → why it is not granted."""
     suite_strengthened: bool = False
     """Whether tests that fail without the story's change were asked for, which happens once."""
     suite_replaced: bool = False

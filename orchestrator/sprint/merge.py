@@ -3,15 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.contract.enforce import check_diff
+from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, blocking, critical, major, minor
+from orchestrator.domain.findings import Finding, blocking, critical, major, minor, questions
 from orchestrator.domain.gitfacts import MergeResult
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import TestSuite
+from orchestrator.sprint import gate as gates
 from orchestrator.sprint.context import Progress, Stage, StoryStopped
 from orchestrator.sprint.flaky import flaky_findings
 from orchestrator.sprint.older_tests import told
@@ -43,7 +44,8 @@ async def check_final_diff(
         before = await stage.workspace.read_base(stage.story_id, paths)
         followed = {path for path, text in progress.locks.items() if after.get(path) == text}
         ours = suite_files | followed
-        return list(check_diff(contract, entries, after=after, before=before, suite_files=ours))
+        installed = progress.installed
+        return list(check_diff(contract, entries, after=after, before=before, suite_files=ours, installed=installed))
 
     found = await stage.step.step("check_diff", work, FindingList)
     blocked = blocking(found)
@@ -54,6 +56,25 @@ async def check_final_diff(
                   budget_left=0),
     )  # fmt: skip
     return found
+
+
+async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence[Finding]) -> None:
+    """Ask about pipelines, publishing and credentials in the diff, unless `contract.ci` allows them.
+
+    Raises StoryStopped where nobody allows it: the work stays on its branch.
+    """
+    asked = [one for one in questions(found) if one.code == FOR_PEOPLE]
+    if not asked or stage.policies.contract.ci == "allow":
+        return
+    message = "; ".join(one.message for one in asked)
+    fix = "look at the branch and merge it by hand, or set contract.ci to allow and `reset` the story"
+    open_question = major(FOR_PEOPLE, message, where=asked[0].where, fix=fix)
+    if stage.policies.gate.mode == "auto":
+        raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [open_question])
+    gate = gates.merge_gate(plan, open_question, branch=branch, iteration=1, vanished=True, asked=False)
+    answer = await gates.ask(stage, gate, 0)
+    if not gates.approves(stage, gate, answer):
+        raise gates.left_on_branch(stage, gate, answer)
 
 
 def stop_on(violations: Sequence[Finding]) -> None:

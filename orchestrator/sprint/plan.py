@@ -10,7 +10,7 @@ from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, Where, critical, major
+from orchestrator.domain.findings import Finding, Severity, Where, critical, major, questions
 from orchestrator.domain.gate import Choice, Gate, GateAnswer
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.sprint import Replan
@@ -66,6 +66,7 @@ class PlanLoop:
         self._said = said
         self._feedback = ""
         self._iteration = self._invalid = 0
+        self._asked = False
         self._budget = self._stage.policies.plan.max_iterations
 
     async def run(self) -> Breakdown:
@@ -98,6 +99,8 @@ class PlanLoop:
         # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
         budget = 0 if self._given is not None else self._budget
         route = route_plan(result, self._invalid, budget)
+        if route is PlanRoute.APPROVED and self._asks(result):
+            route = PlanRoute.REVISE
         await self._tell(plan, route, result)
         if route is PlanRoute.REVISE:
             self._feedback = self._stage.architect.revision(planned, result.findings)
@@ -105,6 +108,14 @@ class PlanLoop:
         if route is PlanRoute.ESCALATE and self._given is None:
             plan, result = await self._mended(plan)
         return await self._settle(planned, plan, result)
+
+    def _asks(self, result: PlanValidationResult) -> bool:
+        """Whether the architect is asked, once, about packages that its own plan speaks of and does not declare."""
+        if self._asked or self._given is not None or not questions(result.notes) or self._invalid + 1 >= self._budget:
+            return False
+        self._asked = True
+        self._invalid += 1
+        return True
 
     async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
         """A plan that goes no further by itself: built, or put to a person where the mode says so."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from orchestrator.checks.around import Around
 from orchestrator.checks.lost_exports import lost_exports, users_of
 from orchestrator.checks.resolution import check_resolution
-from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.enforce import check_delivery, without_question
 from orchestrator.contract.freeze import rebased, widened, worth_freezing
 from orchestrator.contract.rules import is_test_file
 from orchestrator.domain.breakdown import Breakdown, Task
@@ -205,12 +205,13 @@ class Resolution:
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
             task=about,
             runtime=self._progress.surface.runtime,
+            runtimes=self._progress.surface.runtimes,
             others=await self._users(delivery, texts, files, about),
         )
         silent = delivery.model_copy(update={"commands": ()})
         return [
             *check_resolution(delivery, self._sides.conflicts, texts, around),
-            *check_delivery(contract, silent, {**texts, **results}),
+            *map(without_question, check_delivery(contract, silent, {**texts, **results}, self._progress.installed)),
         ]
 
     async def _users(

@@ -4,6 +4,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
+from posixpath import basename, dirname, join
 from typing import NamedTuple
 
 from orchestrator.contract.manifests import dependencies_of, is_manifest
@@ -114,6 +115,7 @@ def build_surface(
         exports=tuple(entry for entry in exports if entry.names),
         dependencies=tuple(sorted(set(dependencies))),
         runtime=runtime_of(texts),
+        runtimes=runtimes_of(texts),
         endpoints=tuple(endpoints[:MAX_ENDPOINTS]),
         tables=tuple(_tables(read, texts, schemas or {}, models))[:MAX_TABLES],
         patterns=code_patterns(listed, {path: texts[path] for path in read}),
@@ -156,10 +158,16 @@ def _tables(
             yield table.model_copy(update={"columns": columns})
 
 
-def runtime_of(texts: Mapping[str, str]) -> str:
-    """Facts on the runtime from the manifests at the root, e.g. `requires-python >=3.11; node >=20`."""
-    facts = _python_runtime(texts.get("pyproject.toml", "")) + _node_runtime(texts.get("package.json", ""))
-    return "; ".join(facts)
+def runtime_of(texts: Mapping[str, str], folder: str = "") -> str:
+    """Facts on the runtime from the manifests of one folder, e.g. `requires-python >=3.11; node >=20`."""
+    python, node = (texts.get(join(folder, name), "") for name in ("pyproject.toml", "package.json"))
+    return "; ".join(_python_runtime(python) + _node_runtime(node))
+
+
+def runtimes_of(texts: Mapping[str, str]) -> dict[str, str]:
+    """Returns folder → facts on the runtime, of the folders below the root whose manifests say something."""
+    folders = sorted({dirname(path) for path in texts if basename(path) in {"pyproject.toml", "package.json"}})
+    return {folder: told for folder in folders if folder and (told := runtime_of(texts, folder))}
 
 
 def _python_runtime(text: str) -> list[str]:

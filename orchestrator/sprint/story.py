@@ -15,7 +15,7 @@ from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.surface import Surface, sharing
 from orchestrator.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
-from orchestrator.sprint.merge import check_final_diff, merge_notes, stop_on
+from orchestrator.sprint.merge import ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.sprint.merging import Merging
 from orchestrator.sprint.plan import freeze_contract, plan_story
 from orchestrator.sprint.record import tell_record
@@ -53,7 +53,10 @@ async def work_through(stage: Stage) -> StoryOutcome:
             await tasks.run(Order(task=task))
         suite = await write_suite(stage, progress, plan, await scan(stage))
         trial = await run_trial(stage, progress, plan, suite, tasks)
-        stop_on(await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files)))
+        found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
+        stop_on(found)
+        if trial.red is None:
+            await ask_person(stage, plan, progress.branch.name, found)
         return await conclude(stage, progress, plan, tasks.contract, trial)
     except StoryStopped as stopped:
         return outcome(

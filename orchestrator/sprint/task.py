@@ -14,14 +14,15 @@ from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.decisions import Loop, decided
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.events import Level
-from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor, questions
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.lock_files import LockFiles
 from orchestrator.domain.review import Reviewed
 from orchestrator.domain.stages import Delivered, PastAttempt, TaskBrief
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.domain.testing import FailureInstruction
 from orchestrator.errors import ProviderError
-from orchestrator.sprint.amendment import amend
+from orchestrator.sprint.amendment import Amendments
 from orchestrator.sprint.commands import Commanded, check_shell, run_commands
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, TaskReviews
 from orchestrator.sprint.lock_files import follow_locks, lock_left
@@ -30,7 +31,6 @@ from orchestrator.sprint.review import review_task, unsettled
 from orchestrator.sprint.review_routing import ReviewRoute
 from orchestrator.sprint.scan import scan_paths
 
-OTHER_TASK = "contract.other_task"
 UNSAFE_PATH = "delivery.unsafe_path"
 """No contract allows it, so it counts as a violation of every one."""
 SUBJECT_CHARS = 60
@@ -59,11 +59,16 @@ class TaskRun:
     def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract) -> None:
         self._stage, self._progress = stage, progress
         self._plan, self.contract = plan, contract
+        self.amendments = Amendments(stage, progress, plan)
         self._head = progress.branch.head
         self._last = Commanded()
         """What the commands of the last delivery made."""
+        self._declaring: tuple[FileChange, ...] = ()
+        """Its manifests with what was granted beside the plan."""
         self._locks = LockFiles()
         """Those that follow its manifests."""
+        self._installed: dict[frozenset[str], InstalledPackages] = {}
+        """By the packages that are allowed: what their environment holds."""
 
     async def run(self, order: Order) -> TaskStatus:
         """Deliver, command, commit, have it reviewed; again while reviewers ask for it and their budget lasts.
@@ -84,6 +89,8 @@ class TaskRun:
             if step.route is not ReviewRoute.DEVELOPER:
                 status = TaskStatus.UNAPPROVED if step.unapproved else status
                 return await self._ended(order, status, findings)
+            said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
+            self.contract = await self.amendments.for_texts(self.contract, task, said)
 
     async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
         """One delivery, committed as far as it can be; what it made of the task, and what is left against it."""
@@ -94,9 +101,8 @@ class TaskRun:
         async def judge(delivery: Delivery) -> Sequence[Finding]:
             return await self._judge(order, delivery, before)
 
-        self._last, self._locks = Commanded(), LockFiles()
+        self._last, self._declaring, self._locks = Commanded(), (), LockFiles()
         delivered = await self._stage.developer.deliver(brief, judge, self._look)
-        delivered = await self._amended(order, delivered, before)
         kept, status = await self._settle(order, delivered, before)
         if kept is not None and (kept.files or kept.removed):
             await self._commit(task, kept, self._last)
@@ -173,6 +179,7 @@ class TaskRun:
             stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
             task=about,
             runtime=self._progress.surface.runtime,
+            runtimes=self._progress.surface.runtimes,
         )
         lost = lost_exports(delivery, before, about)
         if any(not one.route for one in lost):
@@ -192,11 +199,14 @@ class TaskRun:
 
     async def _judge(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
         task = order.task
-        findings = [*await self._content(order, delivery, before), *check_delivery(self.contract, delivery, before)]
+        held = await self._held(order, delivery, before)
+        self._declaring = await self.amendments.manifests(self.contract, delivery.paths, delivery.files)
+        declared = with_made(delivery, self._declaring)
+        findings = [*await self._content(order, delivery, before), *held]
         if blocking(findings):
-            return [*findings, *check_whole(delivery, self._wanted(self._own(task)), before)]
-        self._locks = await follow_locks(self._stage, delivery, self._own(task))
-        with_locks = with_made(delivery, self._locks.files)
+            return [*findings, *check_whole(declared, self._wanted(self._own(task)), before)]
+        self._locks = await follow_locks(self._stage, declared, self._own(task))
+        with_locks = with_made(declared, self._locks.files)
         lacking = check_whole(with_locks, self._wanted(self._own(task)), before)
         if lacking and not (task.command or delivery.commands):
             return [*findings, *lacking]
@@ -207,21 +217,68 @@ class TaskRun:
         # A command may have made what was not delivered.
         whole = with_made(with_locks, commanded.made)
         findings += check_whole(whole, self._wanted(self._own(task)), before)
-        if made := [change for change in commanded.made if change not in self._locks.files]:
-            findings += check_delivery(self.contract, with_made(delivery, made), before)
+        ours = (*self._declaring, *self._locks.files)
+        if made := [change for change in commanded.made if change not in ours]:
+            findings += await self._held(order, with_made(delivery, made), before)
         findings += [lock_left(told, task.task_id) for told in self._locks.told]
         return [*dict.fromkeys((*findings, *commanded.findings))]
 
+    async def _held(self, order: Order, delivery: Delivery, before: dict[str, str]) -> list[Finding]:
+        """What the delivery does outside the contract, once the architect was asked about the files and packages."""
+        findings = await self._checked(delivery, before)
+        contract, near = self.contract, delivery.paths
+        try:
+            self.contract = await self.amendments.answer(contract, order.task, findings, near)
+        except ProviderError:
+            await self._ended(order, TaskStatus.FAILED, questions(findings))
+            raise
+        if self.contract is not contract:
+            before.update(await self._before(order.task))
+            findings = await self._checked(delivery, before)
+        return self.amendments.refuse(findings, self.contract)
+
+    async def _checked(self, delivery: Delivery, before: Mapping[str, str]) -> list[Finding]:
+        """By names alone, and by the installed packages where names leave a question about an import."""
+        findings = check_delivery(self.contract, delivery, before)
+        if not any(finding.code == "contract.import" for finding in questions(findings)):
+            return findings
+        return check_delivery(self.contract, delivery, before, await self.installed())
+
+    async def installed(self) -> InstalledPackages:
+        """What the environment of the story holds: the project's packages, the plan's and those that were granted."""
+        stage, packages = self._stage, self._plan.dependencies
+        wanted = {**packages.devDependencies, **packages.dependencies, **self.contract.granted_packages}
+        files = self.contract.declared_files
+
+        async def work(_step_id: str) -> InstalledPackages:
+            return await stage.runner.installed(stage.workspace.root(stage.story_id), wanted, files)
+
+        key = frozenset(wanted)
+        if key not in self._installed:
+            self._installed[key] = await stage.step.step("installed", work, InstalledPackages)
+        self._progress.installed = self._installed[key]
+        return self._installed[key]
+
+    async def declare(self) -> bool:
+        """Commit manifests that declare what was granted outside a delivery; whether there was something to declare."""
+        last = self._plan.tasks[-1]
+        changes = await self.amendments.manifests(self.contract, tuple(self.contract.declared_files))
+        if changes:
+            delivery = Delivery(story_id=self._stage.story_id, task_id=last.task_id, files=changes)
+            self._locks = await follow_locks(self._stage, delivery, self._own(last))
+            await self._commit(last, with_made(delivery, self._locks.files), Commanded())
+        return bool(changes)
+
     async def _commanded(self, order: Order, delivery: Delivery | None) -> Commanded:
         own = self._wanted(self._own(order.task))
-        locks = self._locks.files
-        commanded = await run_commands(self._stage, order.task, delivery, order.attempt, own, locks)
-        made = {change.path: change for change in (*locks, *commanded.made)}
+        ours = (*self._declaring, *self._locks.files)
+        commanded = await run_commands(self._stage, order.task, delivery, order.attempt, own, ours)
+        made = {change.path: change for change in (*ours, *commanded.made)}
         self._last = commanded = commanded._replace(made=tuple(made.values()))
         return commanded
 
     async def _command_only(self, order: Order) -> TaskStatus:
-        self._locks = LockFiles()
+        self._declaring, self._locks = (), LockFiles()
         commanded = await self._commanded(order, None)
         findings = commanded.findings
         self._progress.note_findings(findings)
@@ -229,20 +286,6 @@ class TaskRun:
             nothing = Delivery(story_id=self._stage.story_id, task_id=order.task.task_id, files=())
             await self._commit(order.task, nothing, commanded)
         return await self._ended(order, TaskStatus.PARTIAL if blocking(findings) else TaskStatus.DONE, findings)
-
-    async def _amended(self, order: Order, delivered: Delivered, before: dict[str, str]) -> Delivered:
-        """The last delivery judged anew where the architect allows what it was refused for."""
-        task = order.task
-        try:
-            longer = await amend(self._stage, self._progress, self._plan, self.contract, task, delivered)
-        except ProviderError:
-            await self._ended(order, TaskStatus.FAILED, blocking(delivered.findings))
-            raise
-        if longer is None or delivered.delivery is None:
-            return delivered
-        self.contract = longer
-        findings = await self._judge(order, delivered.delivery, before)
-        return Delivered(delivery=delivered.delivery, accepted=not blocking(findings), findings=tuple(findings))
 
     async def _settle(
         self, order: Order, delivered: Delivered, before: dict[str, str]
@@ -257,25 +300,17 @@ class TaskRun:
         if violations:
             await self._ended(order, TaskStatus.FAILED, violations)
             raise StoryStopped(StoryStatus.FAILED, violations)
-        progress.note_findings([_softened(finding) for finding in delivered.findings])
+        progress.note_findings(delivered.findings)
         if delivered.delivery is None:
             return None, TaskStatus.PARTIAL
-        if {finding.code for finding in blocked} == {OTHER_TASK}:
-            return await self._accept_other(order, delivered.delivery)
-        faulty = {finding.where.file for finding in blocked if finding.code != OTHER_TASK}
+        faulty = {finding.where.file for finding in blocked}
         valid = tuple(change for change in delivered.delivery.files if change.path not in faulty)
         # What goes is kept only with all that comes: a file moved is not to vanish with its new half left out.
         removed = delivered.delivery.removed if len(valid) == len(delivered.delivery.files) else ()
         left_over = tuple(path for path in removed if path not in faulty)
         kept = delivered.delivery.model_copy(update={"files": valid, "removed": left_over})
-        left = [*check_delivery(self.contract, kept, before), *await self._content(order, kept, before)]
-        return (None if blocking(f for f in left if f.code != OTHER_TASK) else kept), TaskStatus.PARTIAL
-
-    async def _accept_other(self, order: Order, delivery: Delivery) -> tuple[Delivery | None, TaskStatus]:
-        commanded = await self._commanded(order, delivery)
-        self._progress.note_findings(commanded.findings)
-        failed = blocking(commanded.findings)
-        return with_made(delivery, commanded.made), TaskStatus.PARTIAL if failed else TaskStatus.DONE
+        left = [*await self._checked(kept, before), *await self._content(order, kept, before)]
+        return (None if blocking(left) else kept), TaskStatus.PARTIAL
 
     async def _commit(self, task: Task, delivery: Delivery, commanded: Commanded) -> None:
         """What git ignores of it is left out; the commands that make it are recorded instead."""
@@ -350,8 +385,3 @@ def _violates(finding: Finding) -> bool:
     """Whether the answer reached beyond the contract; a source that could not be read may just be broken."""
     beyond = finding.code.startswith("contract.") and finding.severity is Severity.CRITICAL
     return beyond or finding.code == UNSAFE_PATH
-
-
-def _softened(finding: Finding) -> Finding:
-    """A finding about a file of another task that is kept in the end weighs little (spec 1 B4)."""
-    return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == OTHER_TASK else finding

@@ -13,7 +13,6 @@ from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import NO_RUNNER, RunProblem, TestReport, TestSuite
 from orchestrator.domain.words import counted
 from orchestrator.errors import ProviderError
-from orchestrator.sprint.amendment import amend_for_fixes
 from orchestrator.sprint.context import Progress, Stage, StoryStopped, Trial
 from orchestrator.sprint.fail_before import (
     Ended,
@@ -93,6 +92,8 @@ class _Attempts:
             await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
             if in_vain:
                 raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
+            if route is TestRoute.MEND and await self._packages_added(trial.red.output, *_messages(trial.red)):
+                continue
             if came_back:
                 await self._tell_again(route, left)
             if route is not TestRoute.MEND:
@@ -165,6 +166,9 @@ class _Attempts:
         if analysed.environment and (broken := await self._broken_base()):
             raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [broken_base(analysed.environment, broken)])
         await self._amended(analysed)
+        told = (f"{one.issue} {one.fix}" for one in analysed.instructions)
+        if await self._packages_added(analysed.environment, *told):
+            return
         if analysed.suite_fault and not self._progress.suite_replaced:
             self._progress.suite_replaced = True
             replaced = await self._replace(analysed.suite_fault)
@@ -199,15 +203,20 @@ class _Attempts:
 
         return await self._stage.step.step("read", read, dict[str, str])
 
+    async def _packages_added(self, *texts: str) -> bool:
+        """Whether the architect grants packages that are said to be missing: the same code is then run with them."""
+        tasks = self._tasks
+        task = next((one for one in reversed(self._plan.tasks) if one.files_to_create), self._plan.tasks[-1])
+        tasks.contract = await tasks.amendments.for_texts(tasks.contract, task, texts)
+        return await tasks.declare()
+
     async def _amended(self, analysed: Analysed) -> None:
-        """Files of no task that a fix is for: the architect is asked once, what is not granted is noted."""
+        """Files of no task that a fix is for: the architect is asked, what is not granted is noted."""
         fixes = outside(self._owned, analysed.instructions)
         if not fixes:
             return
-        task = nearest_task(self._plan, fixes[0].file)
-        longer = await amend_for_fixes(self._stage, self._progress, self._plan, self._tasks.contract, task, fixes)
-        if longer is not None:
-            self._tasks.contract = longer
+        task, tasks = nearest_task(self._plan, fixes[0].file), self._tasks
+        tasks.contract = await tasks.amendments.for_fixes(tasks.contract, task, fixes)
         self._progress.note_findings(unassigned(self._owned, analysed.instructions))
 
     async def _analyse(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> Analysed:
@@ -275,6 +284,11 @@ class _Attempts:
             environment=analysed.environment,
             **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
         )  # fmt: skip
+
+
+def _messages(red: TestReport) -> list[str]:
+    """What failed tests say."""
+    return [case.message for case in red.cases if case.id in red.failing_ids]
 
 
 def _files_of(red: TestReport) -> set[str]:

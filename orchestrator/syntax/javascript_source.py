@@ -34,8 +34,8 @@ def exported_names(text: str, path: str = "") -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
-    """Every module named by import, `export … from`, `require("x")`, `import("x")` or what comes to the same, as
-    written, with its line; also what is loaded and cannot be known. Never raises.
+    """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line. Never
+    raises.
 
     Where the tree has errors (broken text, or syntax the grammar does not know) or the file is a mixed one, the lines
     are searched as well, so that an import is rather found too often than missed.
@@ -66,7 +66,7 @@ def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Loaded]) -> It
     for number, line in enumerate(text.split("\n"), start=1):
         for module in (match["module"] for match in pattern.finditer(line)):
             if (module, number) not in seen:
-                yield Loaded(module=module, line=number, relative=module.startswith("."))
+                yield Loaded(module=module, line=number, relative=module.startswith("."), optional=True)
 
 
 def _export(node: Node) -> Iterator[str]:

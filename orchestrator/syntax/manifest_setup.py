@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.syntax.manifest_found import Found
 from orchestrator.syntax.manifest_pyproject import BUILD_BACKENDS
-from orchestrator.syntax.python_holes import is_whole
 from orchestrator.syntax.python_index import is_usual
-from orchestrator.syntax.python_scopes import Scope
 from orchestrator.syntax.python_source import parse
-from orchestrator.syntax.python_values import Values
 
 _LISTS = ("install_requires", "tests_require", "setup_requires")
+_DEEPEST = 20
 _MARKER = re.compile(r";[^;]*(==|!=|<|>|\bin\b)[^;]*['\"]")
 
 
@@ -65,71 +63,60 @@ def _lines(entry: str) -> Iterator[str]:
 
 
 def read_setup_py(text: str) -> Found:
-    """What setup.py hands to `setup(…)` or `dict(…)`, put together as it may be; what is computed is told as bad.
+    """Returns what setup.py hands to `setup(…)` as lists and dictionaries, in place or under a name of the file.
 
-    Raises ValueError.
+    What is computed is not known, and is left out. Raises ValueError.
     """
     tree = parse(text)
     if tree is None:
         raise ValueError("it does not compile")
-    return _SetupPy(tree).found
-
-
-class _SetupPy:
-    def __init__(self, tree: ast.Module) -> None:
-        self.found = Found()
-        self._values = Values(tree)
-        for call, scope in self._values.survey.calls:
-            for word in call.keywords:
-                self._keyword(word.arg or "", word.value, scope)
-                self._unpacked(word, scope)
-
-    def _unpacked(self, word: ast.keyword, scope: Scope) -> None:
-        """`setup(**settings)` with a dictionary of the file."""
-        for held, home in self._values.values_of(word.value, scope) if word.arg is None else ():
-            if isinstance(held, ast.Dict):
-                for key, value in zip(held.keys, held.values, strict=True):
-                    self._keyword(key.value if isinstance(key, ast.Constant) else "", value, home)
-
-    def _keyword(self, name: object, value: ast.expr, scope: Scope) -> None:
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found = Found()
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for name, value in ((word.arg or "", word.value) for call in calls for word in call.keywords):
         if name == "dependency_links":
-            self.found.sources |= {f"index {entry}".lower() for entry in self._texts(str(name), value, scope)}
-        elif name == "extras_require":
-            self._extras(value, scope)
+            found.sources |= {f"index {entry}".lower() for entry in _literals(value, named)}
         elif name in _LISTS:
-            own = BUILD_BACKENDS if name == "setup_requires" else frozenset()
             inner = Found()
-            inner.requirements(self._texts(str(name), value, scope), str(name))
-            self.found.names |= inner.names - own
-            self.found.sources |= inner.sources
-            self.found.bad += inner.bad
+            inner.requirements(_literals(value, named), name)
+            found.names |= inner.names - (BUILD_BACKENDS if name == "setup_requires" else frozenset())
+            found.sources |= inner.sources
+            found.bad += inner.bad
+        elif name == "extras_require":
+            held = named.get(value.id, value) if isinstance(value, ast.Name) else value
+            for inner_value in held.values if isinstance(held, ast.Dict) else ():
+                found.requirements(_literals(inner_value, named), name)
+    return found
 
-    def _extras(self, value: ast.expr, scope: Scope) -> None:
-        held = self._values.values_of(value, scope)
-        if not held:
-            self._unknown("extras_require")
-        for node, home in held:
-            if not isinstance(node, ast.Dict):
-                self._unknown("extras_require")
-                continue
-            for inner in node.values:
-                self.found.requirements(self._texts("extras_require", inner, home), "extras_require")
 
-    def _texts(self, name: str, value: ast.expr, scope: Scope) -> list[str]:
-        """The entries of a list of requirements, which may be one text with lines."""
-        found: list[str] = []
-        for words in self._values.lists(value, scope) or [()]:
-            found += words
-        listed = self._values.values_of(value, scope)
-        if not found:
-            if any(isinstance(node, ast.List | ast.Tuple) and not node.elts for node, _ in listed):
-                return []
-            found = [line for text in self._values.texts(value, scope) for line in text.splitlines() if line.strip()]
-        if any(not is_whole(entry) for entry in found):
-            self._unknown(name)
-        return [entry for entry in found if is_whole(entry) and entry != "None"]
+def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> list[str]:
+    """The texts of a list, which may be put together of others; a text of several lines is one of them each."""
+    if depth > _DEEPEST:
+        return []
+    if (text := _text(node, named)) is not None:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if isinstance(node, ast.Name) and node.id in named:
+        return _literals(named[node.id], named, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _literals(node.left, named, depth + 1) + _literals(node.right, named, depth + 1)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [text for part in node.elts for text in _literals(part, named, depth + 1)]
+    if isinstance(node, ast.Starred):
+        return _literals(node.value, named, depth + 1)
+    return []
 
-    def _unknown(self, name: str) -> None:
-        message = f"`{name}` is computed, so nothing is known about what it asks for"
-        if message not in self.found.bad:
-            self.found.bad.append(message)
+
+def _text(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> str | None:
+    """One text, which may be put together of others (`"uvloop; " + MARKER`)."""
+    if isinstance(node, ast.Name) and node.id in named and depth < _DEEPEST:
+        return _text(named[node.id], named, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth < _DEEPEST:
+        left, right = _text(node.left, named, depth + 1), _text(node.right, named, depth + 1)
+        return None if left is None or right is None else left + right
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

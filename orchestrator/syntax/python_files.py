@@ -42,14 +42,12 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
     suffix = splitext(path.lower())[1]
     if suffix == ".ipynb":
         program = _notebook(text)
-        return imports(program[0]) if program is not None else None
+        return (imports(program[0]) or ()) if program is not None else None  # a magic may be no Python at all
     if suffix == ".pth":
         lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
         return imports("\n".join(lines))
     found = imports(text)
-    if found is None:
-        return _of_cython(text) if suffix in _CYTHON else None
-    return found
+    return _of_cython(text) if found is None and suffix in _CYTHON else found
 
 
 def commands_of(path: str, text: str) -> tuple[str, ...]:

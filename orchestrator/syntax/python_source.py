@@ -20,10 +20,14 @@ class Import(Value):
     line: int
     """1-based."""
     relative: bool = False
+    level: int = 0
+    """Dots before the name of a relative Python import."""
     type_only: bool = False
     """TypeScript's `import type`: nothing of it is there when the program runs."""
-    unchecked: str = ""
-    """The expression, where which module is meant cannot be known; `module` is empty then."""
+    optional: bool = False
+    """The program goes on without it (`try … except ImportError`), or asks for it in a way of its own."""
+    lazy: bool = False
+    """It is imported by a function, when that is called."""
 
 
 _COOKIE = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
+from orchestrator.adapters.installed_packages import read_environment
 from orchestrator.adapters.project_survey import project_files, read_texts
 from orchestrator.adapters.prompt_files import load_prompts
 from orchestrator.adapters.scratch_files import run_on_copies
 from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
+from orchestrator.contract.freeze import worth_freezing
 from orchestrator.contract.manifests import is_manifest
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.delivery import Delivery
 from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.paths import unsafe_reason
 from orchestrator.errors import ConfigError
 from orchestrator.prompts.render import PromptLibrary
@@ -33,6 +36,8 @@ class CheckOptions:
     context: tuple[str, ...] = ()
     plan: str | None = None
     """Text of the breakdown that a delivery belongs to."""
+    environment: str = "auto"
+    """Where the project's packages are installed: `auto`, `none` or a folder."""
 
 
 def check(kind: str, text: str, options: CheckOptions) -> Judged:
@@ -41,7 +46,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
     if unsafe:
         raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
     files = _files(options.repo) if options.repo is not None else None
-    wanted = {path for path in files or () if is_manifest(path)}
+    wanted = {path for path in files or () if worth_freezing(path)}
     if kind == "suite":
         wanted |= set(options.context) & set(files or ())
     library = _packaged_prompts()
@@ -52,6 +57,7 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         read=partial(read_texts, options.repo) if options.repo is not None else None,
         task_files=options.context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
+        installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
         examples=library.examples(PROMPTS[kind]),
         worked=library.worked(PROMPTS[kind]),
         check_shell=check_shell,

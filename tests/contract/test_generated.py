@@ -61,7 +61,7 @@ def spelled(r: random.Random) -> dict[str, str]:
 
 def imported(r: random.Random) -> dict[str, str]:
     name = r.choice(["numpy", "requests2", "PIL", "bs4", "google.cloud"])
-    form = r.choice(["import {}", "__import__('{}')", "def f():\n    import {}", "exec('import {}')"])
+    form = r.choice(["import {}", "from {} import x", "import os, {}"])
     js = r.choice(["import a from '{}'", "require('{}')", "await import(`{}`)", "export * from '{}/sub'"])
     python = r.choice(["app/cli.py", "app/store.py"])
     return r.choice([{python: form.format(name)}, {"web/main.js": js.format(r.choice(FOREIGN))}])
@@ -110,7 +110,7 @@ def brought(folder: Path, delivered: dict[str, str]) -> bool:
     delivery, said = read_delivery({"files": delivered}, "US-1", "T1")
     if delivery is None or any(finding.severity.blocks for finding in said):
         return False
-    if any(finding.severity.blocks for finding in check_delivery(WORLD, delivery, BASE)):
+    if any(finding.severity.blocks or finding.ask for finding in check_delivery(WORLD, delivery, BASE)):
         return False
     root = open_root(folder)
     try:
@@ -166,7 +166,8 @@ def test_no_path_escapes(path: str) -> None:
     delivery, _ = read_delivery({"files": {path: "x = 1\n"}}, "US-1", "T1")
     if delivery is None:
         return
-    refused = any(finding.severity is Severity.CRITICAL for finding in check_delivery(WORLD, delivery, BASE))
+    found = check_delivery(WORLD, delivery, BASE)
+    refused = any(finding.severity is Severity.CRITICAL or finding.ask for finding in found)
     for change in delivery.files:
         assert os.path.normpath(change.path) == change.path
         assert not change.path.startswith(("/", "../"))

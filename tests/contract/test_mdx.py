@@ -1,6 +1,5 @@
 """MDX: its modules are judged, code that it only shows and words are not."""
 
-from orchestrator.domain.findings import Severity
 from tests.contract.test_rules import frozen, said
 
 WORLD = frozen("docs/page.mdx")
@@ -31,6 +30,4 @@ def test_modules_of_mdx() -> None:
     assert said("docs/page.mdx", PAGE, world=WORLD) == []
     for line in ("import E from 'evil'", "import {\n  E\n} from 'evil'", "export { E } from 'evil'"):
         found = said("docs/page.mdx", PAGE.replace("# Prices\n", f"{line}\n\n# Prices\n"), world=WORLD)
-        assert [(one.code, one.severity, one.where.field) for one in found] == [
-            ("contract.import", Severity.CRITICAL, "evil")
-        ]
+        assert [(one.code, one.ask, one.where.field) for one in found] == [("contract.import", True, "evil")]

@@ -58,13 +58,13 @@ LAVISH = {"calls_per_story": 10_000}
     [
         ({}, 200),
         ({"budget": {"calls_per_story": 7}}, 7),
-        # three plans of 20, 3 tasks of 3 deliveries of 20, 3 suites and 2 analyses of 20, 2 single requests of 5
-        ({"budget": LAVISH, "review": {"enabled": False}}, 60 + 3 * 60 + 5 * 20 + 10),
+        # three plans of 20, 3 tasks of 3 deliveries of 20, 3 suites and 2 analyses of 20, 4 single requests of 5
+        ({"budget": LAVISH, "review": {"enabled": False}}, 60 + 3 * 60 + 5 * 20 + 20),
         # with reviews a task is 3 + 4 deliveries and 5 reviews of 2*5
-        ({"budget": LAVISH}, 60 + 3 * (140 + 50) + 5 * 20 + 10),
+        ({"budget": LAVISH}, 60 + 3 * (140 + 50) + 5 * 20 + 20),
         (
             {"budget": LAVISH, "review": {"reviewers": ["a", "b", "c"], "max_iterations": 1}},
-            60 + 3 * (60 + 30) + 5 * 20 + 10,
+            60 + 3 * (60 + 30) + 5 * 20 + 20,
         ),
         (
             {
@@ -75,7 +75,7 @@ LAVISH = {"calls_per_story": 10_000}
                 "test": {"max_attempts": 1},
                 "review": {"max_iterations": 1},
             },
-            1 + (1 + 2) + 2 + 2,
+            1 + (1 + 2) + 2 + 4,
         ),
     ],
 )
@@ -96,15 +96,15 @@ def test_expected_calls() -> None:
 def test_a_persons_plan_is_read_in_place_of_the_architects_and_its_tasks_are_counted() -> None:
     chosen = settings(budget=LAVISH)
     assert expected_calls(chosen, 2).total == 1 + 2 * 2 + 1
-    assert most_calls(chosen, 2).total == 20 + 2 * (140 + 50) + 5 * 20 + 10
+    assert most_calls(chosen, 2).total == 20 + 2 * (140 + 50) + 5 * 20 + 20
     both = dry_run(backlog(("A", ""), ("B", "")), stories=None, settings=chosen, plans={"A": JudgedTasks(count=2)})
-    assert (both.calls.expected, both.calls.maximal) == (6 + 8, 510 + 740)
+    assert (both.calls.expected, both.calls.maximal) == (6 + 8, 520 + 750)
 
 
 def test_the_two_numbers_are_explained_in_a_line_each() -> None:
     about, most = explained(Settings(), [None, None])
     assert about == "a story: a plan, a delivery and 1 review for each of 3 tasks, a suite"
-    assert "740 (60 plans, 420 deliveries, 150 reviews, 60 suites, 40 analyses, 10 amendment and merge)" in most
+    assert "750 (60 plans, 420 deliveries, 150 reviews, 60 suites, 40 analyses, 20 amendments and merge)" in most
     assert most.endswith("budget.calls_per_story ends it at 200")
     about, most = explained(settings(review={"enabled": False}, budget={"calls_per_story": 330}), [2])
     assert about == "a story: a person's plan read, a delivery for each of 2 tasks, a suite"
