@@ -79,8 +79,8 @@ _BUILD = {
     "contract.unreadable": "is well-formed and never loses",
     "contract.deletion": "you cannot delete or rename files",
     "contract.link": "no links, submodules",
-    "contract.submodule": "submodules or executable files",
-    "contract.mode": "submodules or executable files",
+    "contract.submodule": "submodules, executables",
+    "contract.mode": "submodules, executables",
 }
 _SUITE = {
     "delivery.masked_secret": "Copy such a name exactly as it stands, in its own file",
