@@ -287,16 +287,16 @@ def _rebuild(manager: str, run: Sequence[Scripted]) -> list[str]:
 
 
 def _kept_builds(folder: Path, begun: Path, group: Sequence[Scripted], node: str) -> dict[Path, Path]:
-    """Where a package's folder is kept, for those in the layer; none where one cannot be told from others like it, or
-    holds packages of its own."""
+    """Where a package's folder is kept, for those in the layer; none where one cannot be told from others like it."""
     with suppress(OSError, ValueError, KeyError):
         locked = json.loads((begun / MODULES / ".package-lock.json").read_text(encoding="utf-8"))["packages"]
         kept = {}
         for one in group:
-            content = [locked[one.place]["integrity"], node, platform.system(), platform.machine(), platform.libc_ver()]
+            inner = {place: held["integrity"] for place, held in locked.items() if place.startswith(f"{one.place}/")}
+            content = [locked[one.place]["integrity"], sorted(inner.values()), node, platform.system()]
+            content += [platform.machine(), platform.libc_ver()]
             digest = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-            if not (begun / one.place / MODULES).exists():
-                kept[begun / one.place] = folder / digest
+            kept[begun / one.place] = folder / digest
         return kept
     return {}
 
