@@ -20,6 +20,8 @@ _MODES = frozenset({"concurrent", "sequential"})
 _TABLES = frozenset({"each", "for"})
 """`test.each(rows)('title of %s', …)`: one test for each row."""
 _MAKES_TESTS = re.compile(r"test|spec|suite|scenario|describe|\bx?it\b|\bcontext\b", re.IGNORECASE)
+_USED_AT_ONCE = frozenset({"expression_statement", "call_expression", "member_expression"})
+"""Where a module is loaded for what it does, as in `require('./shared').tests('GET')`."""
 _BLOCKS = frozenset({"statement_block", "if_statement", "else_clause", "switch_case", "switch_default"})
 """What may hold a test of the same title as another one beside it."""
 _RUNNERS = frozenset({"node:test", "vitest", "@jest/globals", "mocha"})
@@ -125,8 +127,8 @@ def may_make_tests(tree: Node) -> bool:
     for node in everything(tree):
         if node.type == "call_expression":
             called = node_text(node.child_by_field_name("function"))
-            alone = node.parent is not None and node.parent.type in {"expression_statement", "call_expression"}
-            if _MAKES_TESTS.search(called) or (called == "require" and alone):
+            used = node.parent is not None and node.parent.type in _USED_AT_ONCE
+            if _MAKES_TESTS.search(called) or (called == "require" and used):
                 return True
         elif node.type == "import_statement" and not any(one.type == "import_clause" for one in node.children):
             return True

@@ -178,6 +178,7 @@ FINE_OF_NODE = [
     "if (process.env.X) { test('a', () => f()); } else { test.skip('a', () => {}); }\n",
     "require('./shared')(server);\n",
     "import './shared.js';\n",
+    "require('./helper').payloadMethod('options', t);\n",
     "const tap = require('tap');\ntap.test('a', (t) => { t.end(); });\n",
     "new RuleTester().run('rule', rule, { valid: [] });\n",
     "test.each([[1, 2]])('adds %i', (a, b) => expect(f(a)).toBe(b));\n",

@@ -157,3 +157,22 @@ def test_conftest_tricks_of_the_base_repository_show_nothing(tmp_path: Path) -> 
     shown = {case.name: case.result for case in played.story("HALF").tests.cases}
     assert shown == {"test_half": "passed", "test_hidden_half": "missing"}
     assert played.status("HONEST") == "done"
+
+
+TAUTOLOGY = "from empty import value\n\n\ndef test_empty():\n    assert value() == value()\n"
+
+
+def test_a_suite_that_passes_with_empty_functions_is_asked_for_again(tmp_path: Path) -> None:
+    """The module is new, so nothing is seen of this without the story's change."""
+    team = Team()
+    team.plan("EMPTY", ["empty.py"])
+    team.deliver("EMPTY", 1, {"empty.py": "def value():\n    return 1\n"})
+    team.suite("EMPTY", TAUTOLOGY)
+    team.suite("EMPTY", TAUTOLOGY.replace("== value()", "== 1"))
+    row = {"Story_ID": "EMPTY", "Title": "A value", "Acceptance_Criteria": "it works"}
+    played = play(tmp_path, team, write_backlog(tmp_path / "b.csv", row))
+    assert played.status("EMPTY") == "done"
+    assert played.asked("EMPTY", "jordan") == ["suite 1", "suite 2"]
+    runs = [event.data["results"] for event in played.told_of("EMPTY", "tests_run_hollow")]
+    assert runs == [{"test_empty": "passed"}, {"test_empty": "failed"}]
+    assert "== 1" in played.text("result", "tests/test_empty.py")

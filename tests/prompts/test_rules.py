@@ -75,7 +75,7 @@ def test_prompts_that_ask_for_code_in_json_speak_of_escapes(name: str) -> None:
 
 
 def test_the_tester_is_told_to_clean_up() -> None:
-    assert "drain the response of every request, close the server, close the database" in told("tester/suite")
+    assert "What a test opens (a server, a database, the response of a request), it closes" in told("tester/suite")
     assert "One test per acceptance criterion" in told("tester/suite")
 
 
