@@ -317,10 +317,13 @@ def _copied(begun: Path, folder: Path) -> Path:
 
 
 def _put_builds(folder: Path, begun: Path, copy: Path, group: Sequence[Scripted], kept: Mapping[Path, Path]) -> None:
+    made = [one for one in (copy / MODULES).glob(".*") if one.is_dir() and not (begun / MODULES / one.name).exists()]
+    for shared in made:  # Prisma's client is made beside its package, in `.prisma`
+        shared.rename(begun / MODULES / shared.name)
     for one in group:
         remove_tree(begun / one.place)
         (copy / one.place).rename(begun / one.place)
-        if build := kept.get(begun / one.place):
+        if not made and (build := kept.get(begun / one.place)):
             new = begin(folder)
             shutil.copytree(begun / one.place, new / _PACKAGE, symlinks=True)
             put(new, build)
