@@ -69,7 +69,6 @@ BROKEN = {
     "a.svg": ("<svg>\n<g>\n</svg>\n", 3),
     "setup.cfg": ("name = a\n", 1),
     "Cargo.lock": ("[[package]\n", 1),
-    "run": ("#!/bin/sh\nif true; then\n", 2),
     "a.css": ("a { b: c }\nHere is the file\n", 2),
     "jinja.html": ("{% block a %}\n{% if b %}\n{% endblock %}\n", 2),
     "crossed.tsx": ("const a = (\n  <div>\n    <p>\n  </div>\n);\n", 3),
