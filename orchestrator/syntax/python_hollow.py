@@ -48,7 +48,7 @@ def python_mentions(text: str) -> dict[str, frozenset[str]]:
         for name in _bound(node):
             own = words if not isinstance(node, ast.Import | ast.ImportFrom) else _imported(node, name)
             definitions.setdefault(name, set()).update(own)
-        if isinstance(node, Function) and any("autouse" in ast.unparse(one) for one in node.decorator_list):
+        if isinstance(node, Function) and any(map(_is_automatic, node.decorator_list)):
             always |= words
     found: dict[str, frozenset[str]] = {}
     for test, around in _tests(tree):
@@ -60,6 +60,11 @@ def python_mentions(text: str) -> dict[str, frozenset[str]]:
             waiting += more
         found[test.name] = found.get(test.name, frozenset()) | words
     return found
+
+
+def _is_automatic(decorator: ast.expr) -> bool:
+    """`@pytest.fixture(autouse=True)`"""
+    return isinstance(decorator, ast.Call) and any(one.arg == "autouse" for one in decorator.keywords)
 
 
 def _tests(tree: ast.Module) -> Iterator[tuple[Function, list[ast.stmt]]]:
@@ -131,7 +136,7 @@ def _is_harmless(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant | ast.Call)
     if isinstance(node, ast.If):
-        return "__name__" in ast.unparse(node.test) or all(isinstance(part, _DECLARING) for part in node.body)
+        return _is_of_program(node) or all(isinstance(part, _DECLARING) for part in node.body)
     return isinstance(node, ast.Try) and all(isinstance(part, _DECLARING) for part in node.body)
 
 
@@ -175,10 +180,13 @@ def _calls(tree: ast.AST, foreign: Collection[str]) -> Iterator[str]:
         yield from (last for root, last in map(_called, made) if root not in foreign)
         if isinstance(node, Function):
             waiting += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
-        elif not isinstance(node, ast.Lambda) and not (
-            isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)
-        ):
+        elif not isinstance(node, ast.Lambda) and not _is_of_program(node):
             waiting += ast.iter_child_nodes(node)
+
+
+def _is_of_program(node: ast.AST) -> bool:
+    """`if __name__ == "__main__":`"""
+    return isinstance(node, ast.If) and "__name__" in _words(node.test)
 
 
 def _called(node: ast.expr) -> tuple[str, str]:
@@ -213,7 +221,7 @@ def _is_empty(function: Function) -> bool:
     return all(
         isinstance(one, ast.Pass)
         or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-        or (isinstance(one, ast.Raise) and "NotImplemented" in ast.unparse(one))
+        or (isinstance(one, ast.Raise) and bool({"NotImplementedError", "NotImplemented"} & _words(one)))
         for one in function.body
     )
 
