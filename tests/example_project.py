@@ -16,8 +16,8 @@ FILES = {
 _ONE = ("src/a.py",)
 _TASK_FILES = {
     "refused/delivery.missing_file": ("src/a.py", "src/b.py"),
-    "refused/delivery.contract.file": _ONE,
-    "refused/delivery.contract.other_task": _ONE,
+    "told/delivery.contract.file": _ONE,
+    "told/delivery.contract.other_task": _ONE,
 }
 
 

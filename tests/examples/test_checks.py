@@ -20,7 +20,7 @@ from orchestrator.contract.freeze import freeze
 from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding, blocking
+from orchestrator.domain.findings import Finding, blocking, questions
 from orchestrator.domain.review import Verdict
 from orchestrator.domain.script import ScriptEntry
 from orchestrator.domain.wire import WIRE_SCHEMAS
@@ -119,9 +119,9 @@ def test_wrong_ids_are_found() -> None:
     assert [finding.code for finding in found] == ["breakdown.task_id"] * 3
 
 
-def test_unplanned_package_is_refused_by_the_contract() -> None:
+def test_unplanned_package_is_a_question_to_the_architect() -> None:
     (entry,) = (e for e in entries() if e.lookup == REFUSED)
-    found = blocking(judged(entry, tree_before("US-002")))
+    found = questions(judged(entry, tree_before("US-002")))
     assert {finding.code for finding in found} == {"contract.file", "contract.import", "contract.dependency"}
 
 
