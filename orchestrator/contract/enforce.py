@@ -13,6 +13,8 @@ from orchestrator.domain.findings import Finding, Severity, Where, blocking, cri
 from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.installed import InstalledPackages
 
+MANY = 100
+"""Files outside the contract that are judged one by one."""
 FOR_PEOPLE = "contract.ci"
 """The question that a person is asked before the merge."""
 _CRASHES = (
@@ -57,6 +59,24 @@ def check_delivery(
         where = Where(file=path, story=delivery.story_id, task=delivery.task_id)
         findings += _whole(partial(check_removal, path, where, own), where)
     return findings
+
+
+def without_outside(
+    contract: ArchitectureContract, delivery: Delivery, files: Sequence[str]
+) -> tuple[Delivery, list[Finding]]:
+    """Returns the delivery without files outside the contract, where they are many: one question stands for them all.
+
+    `files` are those of the project. What such a file holds is judged once it may be there.
+    """
+    allowed = {path for own in contract.task_files.values() for path in own} | set(files)
+    outside = [path for path in delivery.paths if path not in allowed]
+    if len(outside) <= MANY:
+        return delivery, []
+    inside = tuple(change for change in delivery.files if change.path in allowed)
+    message = f"{len(outside)} files are none of the plan's, `{outside[0]}` among them; their contents were not judged"
+    where = Where(file=outside[0], story=delivery.story_id, task=delivery.task_id)
+    said = policy("contract.file", message, where=where, fix="Deliver the files of the task only.")
+    return delivery.model_copy(update={"files": inside}), [said]
 
 
 def check_diff(

@@ -16,7 +16,7 @@ from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
 from orchestrator.checks.prompt_example import copied_delivery, copied_plan, copied_suite
 from orchestrator.checks.suite import read_suite
 from orchestrator.checks.suite_rules import check_suite
-from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.enforce import check_delivery, without_outside
 from orchestrator.contract.freeze import freeze, worth_freezing
 from orchestrator.contract.manifests import dependencies_of, is_manifest
 from orchestrator.contract.world import NOTHING_KNOWN
@@ -25,7 +25,7 @@ from orchestrator.domain.base import AnswerValue
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, Severity, Where, blocking, critical, minor
+from orchestrator.domain.findings import Finding, Severity, Where, blocking, minor
 from orchestrator.domain.installed import InstalledPackages
 from orchestrator.domain.plan_result import PlanValidationResult
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
@@ -35,8 +35,6 @@ from orchestrator.syntax.python_tests import test_functions
 
 UNNAMED = "STORY"
 """The story's id where neither the caller nor the answer names one."""
-MANY = 100
-"""Files outside the contract that are judged one by one."""
 _NEEDS_PROJECT = frozenset({"contract.dependency", "contract.import", "contract.transitive", "contract.missing_module"})
 _NEEDS_TASK = frozenset({"contract.other_task", "contract.file"})
 
@@ -172,7 +170,7 @@ def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delive
 def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding]:
     """Contents and contract of a well-formed delivery, however it came."""
     contract = _contract(delivery, around)
-    delivery, outside = _inside(delivery, contract, around)
+    delivery, outside = without_outside(contract, delivery, around.files or ())
     yield from outside
     task = delivery.task_id
     own = contract.task_files.get(task, ())
@@ -196,20 +194,6 @@ def judge_delivery(delivery: Delivery, around: Surroundings) -> Iterator[Finding
     said = check_delivery(contract, delivery, before, around.installed)
     yield from (one for one in said if one.code not in left_out)
     yield from check_whole(delivery, own, {**dict.fromkeys(around.files or (), ""), **before})
-
-
-def _inside(delivery: Delivery, contract: ArchitectureContract, around: Surroundings) -> tuple[Delivery, list[Finding]]:
-    """The delivery without files outside the contract, when they are many: their texts are nobody's yet."""
-    allowed = {path for files in contract.task_files.values() for path in files} | set(around.files or ())
-    outside = [path for path in delivery.paths if path not in allowed]
-    if len(outside) <= MANY:
-        return delivery, []
-    inside = tuple(change for change in delivery.files if change.path in allowed)
-    named = ", ".join(f"`{path}`" for path in outside[:3])
-    message = f"{len(outside)} files are none of the plan's: {named} …; their contents were not judged"
-    where = Where(file=outside[0], story=delivery.story_id, task=delivery.task_id)
-    said = critical("contract.file", message, where=where, fix="Deliver the files of the task only.")
-    return delivery.model_copy(update={"files": inside}), [said]
 
 
 def _users(lost: Sequence[Lost], around: Surroundings) -> Mapping[str, str]:
