@@ -121,6 +121,8 @@ DYNAMIC: dict[str, tuple[str, ...]] = {
     "adapters/project_texts.py": (),
     "checks/breakdown_rules.py": (),
     "engine/step.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),
+    "sprint/amendment.py": ("contract.dependency", "contract.file", "contract.import", "contract.other_task"),
+    "sprint/merge.py": ("contract.ci",),
     "sprint/merging.py": tuple(f"provider.{kind}" for kind in get_args(ErrorKind)),
     "sprint/story.py": (
         *(f"provider.{kind}" for kind in get_args(ErrorKind)),

@@ -13,7 +13,9 @@ SHARED = {
     "answer.unfit": {"answers", "personas"},
     "answer.unreadable": {"answers", "personas"},
     "breakdown.conflict": {"checks", "sprint"},
+    **{f"contract.{kind}": {"contract", "sprint"} for kind in ("ci", "dependency", "file", "import", "other_task")},
     "contract.unreadable": {"contract", "syntax"},
+    "delivery.syntax": {"checks", "syntax"},
     **{f"provider.{kind}": {"engine", "sprint"} for kind in get_args(ErrorKind)},
     "story.workspaceerror": {"engine", "sprint"},
 }

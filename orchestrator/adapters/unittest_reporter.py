@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-ORDER: dict[str, Any] = json.loads(sys.argv[1])
-ROOT = ORDER["root"]
+ORDER: dict[str, Any] = json.loads(sys.argv[1]) if __name__ == "__main__" else {}
+ROOT = ORDER.get("root", "")
 RUNNER = "orchestrator_tests"
 """Name of the module in which Django finds its runner."""
 _CONTROL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

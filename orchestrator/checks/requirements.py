@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.contract.import_names import is_python_builtin, npm_package, python_distribution
+from orchestrator.syntax.import_names import is_python_builtin, npm_package, python_distribution
 from orchestrator.domain.breakdown import PackageDependencies
 
 _REQUIREMENT = re.compile(

@@ -6,7 +6,7 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.contract import import_names
+from orchestrator.syntax import import_names
 from orchestrator.contract.freeze import both_spellings
 from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling

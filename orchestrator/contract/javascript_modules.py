@@ -6,7 +6,7 @@ from posixpath import dirname, join, normpath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from orchestrator.contract import import_names
+from orchestrator.syntax import import_names
 from orchestrator.contract.import_findings import missing_module, transitive, undeclared
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical

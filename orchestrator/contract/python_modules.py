@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from posixpath import basename
 
-from orchestrator.contract import import_names
+from orchestrator.syntax import import_names
 from orchestrator.contract.import_findings import missing_module, transitive, undeclared
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, major

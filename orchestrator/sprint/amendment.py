@@ -67,8 +67,10 @@ class Amendments:
         """The same for packages that an analysis, a review or a failed run names as missing."""
         known = contract.allowed_dependencies | _own_modules(contract)
         named = dict.fromkeys(name for text in texts for name in missing_packages(text) if name.lower() not in known)
+        fix = "Do without it, or have it planned."
         asked = [
-            policy("contract.dependency", f"`{name}` is said to be missing", where=Where(field=name)) for name in named
+            policy("contract.dependency", f"`{name}` is said to be missing", where=Where(field=name), fix=fix)
+            for name in named
         ]
         return await self.answer(contract, task, asked, task.files_to_create)
 

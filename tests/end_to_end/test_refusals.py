@@ -103,7 +103,8 @@ def test_the_dry_run_of_a_bad_backlog_prints_its_object_all_the_same(cli: Cli, t
         assert list(shown) == ["stories", "waves", "problems", "calls"]
         assert set(shown["calls"]) == {"expected", "maximal"}
         assert {problem["severity"] for problem in shown["problems"]} & {"major", "critical"}
-        assert all(set(problem) == {"code", "severity", "message", "where", "fix"} for problem in shown["problems"])
+        keys = {"code", "severity", "message", "where", "fix", "ask"}
+        assert all(set(problem) == keys for problem in shown["problems"])
         for text in said:
             assert text in result.stderr, (name, result.stderr)
     cycle = f"{HEADER}A-1,x,A-2,,,,\nA-2,x,A-1,,,,\nB-1,x,,,,,\nB-2,x,B-1,,,,\n"

@@ -1,6 +1,7 @@
 """What must hold for every input. A target takes a fuzzer's bytes and raises `Broken` when a promise is not kept."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -75,7 +76,10 @@ def _written(source: Source, value: Any) -> str:
 
 
 def valid(data: bytes) -> None:
-    """Valid JSON, alone or between prose without a value of its own, comes back whole and identical."""
+    """Valid JSON, alone or between prose without a value of its own, comes back whole and identical.
+
+    One that holds half of a character lost the other half somewhere: it is never called whole.
+    """
     source = Source(data)
     value, contract = _answer(source)
     if source.number(3) == 0:
@@ -86,6 +90,11 @@ def valid(data: bytes) -> None:
         text = f"````json\n{text}\n````\n"
     text = before + text + ("\n\n" + after if after else "")
     found = _read(text, contract)
+    halves = re.findall("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]", json.dumps(value, ensure_ascii=False))
+    if halves:
+        if found.complete and any(len(half) == 1 for half in halves):
+            raise Broken(f"a text that lost half of a character is {found.status}", text)
+        return
     if found.value != value or not found.complete:
         raise Broken(f"valid JSON came back as {found.status}, {found.value!r}", text)
     if not (before or after or fence) and found.status is not Status.OK:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.contract.import_names import python_allowed
+from orchestrator.syntax.import_names import python_allowed
 
 
 @pytest.mark.parametrize(
