@@ -26,9 +26,12 @@ RUN_ONLY = {
     "breakdown.unavailable_package",
     "delivery.gone_import",
     "delivery.masked_secret",
+    "breakdown.ignored_file",
+    "delivery.ignored_file",
+    "delivery.lock_left",
 }
 """Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
-person said before, and on what a registry has."""
+person said before, on what git ignores, and on what a registry has."""
 TOLD = {"manifest_loss", "story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 TOLD |= {"contract.file", "contract.other_task", "contract.dependency", "contract.import"}
 """Rules that are never more than told, or asked."""

