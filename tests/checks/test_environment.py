@@ -33,14 +33,22 @@ SAID = {
     "/usr/lib/python3.11/importlib/metadata/__init__.py:1009: in version\n"
     "E   importlib.metadata.PackageNotFoundError: No package metadata was found for tidebook",
 }
-MORE = {
+MORE = (
     # Landlock's word for a port that is not open.
-    "no_service ": 'psycopg.OperationalError: connection to server at "127.0.0.1", port 5432 failed: Permission denied',
-    "no_program": "Error: spawn convert ENOENT\n"
-    "    at ChildProcess._handle.onexit (node:internal/child_process:286:19)",
-    "no_service": "Error: connect ECONNREFUSED 127.0.0.1:27017\n    at TCPConnectWrap.afterConnect (node:net:1595:16)",
-    "closed": "E   PermissionError: [Errno 13] Permission denied: '/etc/tides.conf'",
-}
+    (
+        "no_service",
+        'psycopg.OperationalError: connection to server at "127.0.0.1", port 5432 failed: Permission denied',
+    ),
+    (
+        "no_program",
+        "Error: spawn convert ENOENT\n    at ChildProcess._handle.onexit (node:internal/child_process:286:19)",
+    ),
+    (
+        "no_service",
+        "Error: connect ECONNREFUSED 127.0.0.1:27017\n    at TCPConnectWrap.afterConnect (node:net:1595:16)",
+    ),
+    ("closed", "E   PermissionError: [Errno 13] Permission denied: '/etc/tides.conf'"),
+)
 ORDINARY = (
     "E   assert 2 == 1",
     "E   FileNotFoundError: [Errno 2] No such file or directory: 'tides.csv'\n\ntests/test_b.py:11: FileNotFoundError",
@@ -63,7 +71,7 @@ def red(*messages: str) -> TestReport:
     return TestReport(cases=(*cases, ReportedCase(name="t", id="x::t", result=CaseResult.PASSED)), exit_code=1)
 
 
-@pytest.mark.parametrize(("code", "text"), [*SAID.items(), *MORE.items()])
+@pytest.mark.parametrize(("code", "text"), [*SAID.items(), *MORE])
 def test_what_is_missing_is_named_in_its_own_words(code: str, text: str) -> None:
     found = environment_cause(red(text, text), PLACE)
     assert found is not None

@@ -44,7 +44,7 @@ def played(place: Path) -> Played:
     """US-1 is done after a refused file, US-2 stays red, US-3 waits for it, US-4 has no plan."""
     team = Team()
     team.plan("US-1", ["us_1.py"])
-    team.deliver("US-1", 1, {"us_1.py": "X = 1\n", "evil.py": "Y = 1\n"})
+    team.deliver("US-1", 1, {"us_1.py": "X = 1\n", "tests/test_evil.py": "Y = 1\n"})
     team.deliver("US-1", 1, {"us_1.py": "def value():\n    return 1\n"})
     team.suite("US-1", suite_text("US-1"))
     team.plan("US-2", ["us_2.py"])
