@@ -39,7 +39,12 @@ def said(path: Path, value: Any) -> list[Finding]:
         return merge_missing(empty, value)[1]
     if stem in KINDS:
         around = Surroundings(
-            story=STORY, files=tuple(FILES), texts=FILES, task_files=task_files(path) or None, worked=EXAMPLES[stem]
+            story=STORY,
+            files=tuple(FILES),
+            texts=FILES,
+            task_files=task_files(path) or None,
+            worked=EXAMPLES[stem],
+            read=lambda paths: {name: FILES[name] for name in paths},
         )
         return list(judge(stem, json.dumps(value), around).findings)
     if stem == "stage":

@@ -454,7 +454,7 @@ async def test_what_other_files_use_is_not_lost(tmp_path: Path) -> None:
     outcome = await stand.run(await provider(stand.team, tmp_path))
     assert outcome.status is StoryStatus.DONE
     assert stand.asked == ["breakdown 1", "delivery 1", "delivery 2", "suite 1"]
-    assert "lost the export `other`, of which the task does not speak; used by b.py" in stand.step.prompts[2].text
+    assert "lost the export `other`, which b.py imports" in stand.step.prompts[2].text
 
 
 async def test_sql_is_judged_by_the_dialect_of_the_recorded_stack(tmp_path: Path) -> None:
