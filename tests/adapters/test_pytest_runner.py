@@ -170,14 +170,14 @@ async def test_missing_tests(tmp_path: Path) -> None:
 
 
 async def test_refused_requirements_stop_suite_and_command(tmp_path: Path) -> None:
-    root = tree(tmp_path, {"requirements.txt": "--index-url https://mine.example/simple\n", "tests/test_story.py": GOOD})
+    root = tree(tmp_path, {"requirements.txt": "--index-url https://a.example/simple\n", "tests/test_story.py": GOOD})
     runner = runner_in(tmp_path)
     report = await runner.run(root, files=["tests/test_story.py"], key="story")
     assert report.problem is RunProblem.INSTALL_FAILED
-    assert "--index-url https://mine.example/simple" in report.output
+    assert "--index-url https://a.example/simple" in report.output
     result = await runner.command(root, "touch ran", key="story")
     assert not result.ok
-    assert "--index-url https://mine.example/simple" in result.output
+    assert "--index-url https://a.example/simple" in result.output
     assert not (root / "ran").exists()
 
 
