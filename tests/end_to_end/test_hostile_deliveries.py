@@ -1,4 +1,4 @@
-"""Deliveries that reach beyond their contract: refused with feedback, nothing written outside, nothing merged."""
+"""Deliveries beyond their contract: asked about or refused with feedback, nothing written outside, nothing merged."""
 
 import json
 from pathlib import Path
@@ -25,13 +25,17 @@ PACKAGE = json.dumps({"name": "shop", "dependencies": {"left-pad": "1.0.0"}})
 PROJECT = '[project]\nname = "shop"\nversion = "1"\ndependencies = ["left-pad"]\n'
 
 
+ASKED = {"contract.file", "contract.dependency", "contract.import"}
+"""What the architect is asked about; it is refused where he allows nothing."""
+
+
 def files_of(outside: Path) -> dict[str, tuple[list[str], dict[str, str], str]]:
     """Story → files of its task, what is delivered three times, code of the refusal."""
     return {
         "CLIMB": (["ok.py"], {"../x.py": MODULE, "ok.py": MODULE}, "delivery.unsafe_path"),
         "ABSOLUTE": (["ok.py"], {f"{outside}/absolute.py": MODULE, "ok.py": MODULE}, "delivery.unsafe_path"),
         "GITDIR": (["ok.py"], {".git/hooks/post-commit": "touch x\n", "ok.py": MODULE}, "delivery.unsafe_path"),
-        "LINKED": (["ok.py"], {"door/linked.py": MODULE, "ok.py": MODULE}, "contract.file"),
+        "LINKED": (["ok.py"], {"door/linked.py": MODULE, "ok.py": MODULE}, "contract.clash"),
         "OTHER": (["ok.py"], {"extra.py": MODULE, "ok.py": MODULE}, "contract.file"),
         "TESTS": (["ok.py"], {"tests/test_ok.py": "def test_ok():\n    assert True\n"}, "contract.test_file"),
         "CONFTEST": (["ok.py"], {"conftest.py": "raise SystemExit(0)\n", "ok.py": MODULE}, "contract.test_file"),
@@ -54,8 +58,10 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     folder = tmp_path_factory.mktemp("hostile")
     repo = make_repo(folder / "repo", {"keep.py": MODULE}, {"door": str(outside), "single.py": f"{outside}/single.py"})
     team = Team()
-    for story, (files, delivered, _code) in files_of(outside).items():
+    for story, (files, delivered, code) in files_of(outside).items():
         team.plan(story, files)
+        if code in ASKED:
+            grants_nothing(team, story)
         for _ in range(3):
             team.deliver(story, 1, delivered)
     through_links(team)
@@ -65,6 +71,12 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     team.good("GOOD")
     stories = [*files_of(outside), "THROUGH", "SINGLE", "LEARNS", "WAYS", "LATER", "NEVER", "GOOD"]
     return play(folder, team, write_backlog(folder / "backlog.csv", *stories), repo=repo)
+
+
+def grants_nothing(team: Team, story: str) -> None:
+    """The architect is asked about a file or a package, and allows none."""
+    answer = {"files": [], "dependencies": {}, "reason": "nothing here needs it"}
+    team.say("mike", story, "amendment", answer)
 
 
 def through_links(team: Team) -> None:
@@ -84,13 +96,14 @@ def learns(team: Team) -> None:
     team.plan("LEARNS", ["learns.py"])
     team.deliver("LEARNS", 1, {"../learns.py": MODULE})
     team.deliver("LEARNS", 1, {"learns.py": "import requests\n\n\ndef value():\n    return requests\n"})
+    grants_nothing(team, "LEARNS")
     team.deliver("LEARNS", 1, {"learns.py": MODULE})
     team.suite("LEARNS", suite_text("LEARNS"))
 
 
 WAYS: list[tuple[dict[str, str], str]] = [
-    ({"Keep.py": MODULE}, "contract.file"),
-    ({"keep.py/below.py": MODULE}, "contract.file"),
+    ({"Keep.py": MODULE}, "contract.clash"),
+    ({"keep.py/below.py": MODULE}, "contract.clash"),
     ({"ways_01.py\u200b": MODULE}, "delivery.unsafe_path"),
     ({".GIT/config": "x"}, "delivery.unsafe_path"),
     ({".github/workflows/ci.yml": "on: push\n"}, "contract.file"),
@@ -117,6 +130,8 @@ RIGHT = [
 def all_ways(team: Team) -> None:
     """One story whose developer breaks the contract in every way and mends it each time."""
     team.plan("WAYS", *(list(files) for files in RIGHT))
+    for _ in range(3):  # amendment.max_per_story
+        grants_nothing(team, "WAYS")
     for number, right in enumerate(RIGHT, start=1):
         for refused, _code in WAYS[2 * number - 2 : 2 * number]:
             team.deliver("WAYS", number, {**right, **refused})
@@ -140,7 +155,8 @@ def test_every_trespass_is_refused_with_its_reason_and_fails_the_story(played: P
     for story, (_files, _delivered, code) in files_of(outside).items():
         assert played.status(story) == "failed", story
         assert code in played.codes(story), (story, played.codes(story))
-        assert played.asked(story) == ["breakdown 1", "delivery 1", "delivery 2", "delivery 3"], story
+        asked = ["amendment 1"] if code in ASKED else []
+        assert played.asked(story) == ["breakdown 1", "delivery 1", *asked, "delivery 2", "delivery 3"], story
         assert code in played.sent_back(story), story
         assert played.tasks(story) == ["failed"]
         assert played.story(story).branch, "the branch is kept"
@@ -191,7 +207,7 @@ def test_an_amendment_is_recorded_and_shown(played: Played) -> None:
     assert "T-LATER-01 may write: helper.py (amendment 1), later.py" in told
     assert "amendment 1, by mike at 20" in told
     assert "for T-LATER-01: helper.py: about helper.py" in told
-    assert "refused: [critical] contract.file (helper.py" in told
+    assert "refused: " not in told, "the same delivery was judged again"
     refused = run_cli(["contract", "NEVER"], played.repo, environment).stdout
     assert "other.py asked for, nothing granted: about other.py" in refused
 
