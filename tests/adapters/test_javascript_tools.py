@@ -129,7 +129,7 @@ async def test_a_projects_own_runner_tells_each_case(tmp_path: Path) -> None:
             ("a.test.js::adds > two (2)", CaseResult.PASSED, ""),
             ("a.test.js::adds > wrong", CaseResult.FAILED, "Error at a.test.js:3"),
         ]
-        assert report.output.startswith("[run with jest: the script `test` of package.json]")
+        assert report.ran_with == ("jest: the script `test` of package.json",)
     again = await runner.run(root, files=["a.test.js"], only=report.cases[1:2], key="S")
     assert [case.name for case in again.cases] == ["adds > two (2)"]
     assert again.green

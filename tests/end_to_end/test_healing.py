@@ -167,7 +167,7 @@ def report_of(text: str) -> dict[str, Any]:
         assert set(story["tokens"]) == {"input", "cached", "output"}
         assert all(set(case) == {"name", "criterion", "result"} for case in story["tests"]["cases"])
         assert all(set(done) == {"id", "status", "reviews", "comments"} for done in story["tasks"])
-        assert all({"code", "severity", "message", "where", "fix"} == set(one) for one in story["findings"])
+        assert all({"code", "severity", "message", "where", "fix", "ask"} == set(one) for one in story["findings"])
     assert STATUSES | {"tokens", "cost_usd"} <= set(report["totals"])
     return report
 

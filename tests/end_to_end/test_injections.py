@@ -100,6 +100,9 @@ def obedient() -> Team:
     team.deliver("FILES", 1, {"files.py": MODULE, **everything})
     for _ in range(2):
         team.deliver("FILES", 1, {"files.py": f"import left_pad\n\n\n{MODULE}", **inside})
+    granted = {"files": ["notes.md"], "dependencies": {"left-pad": "*"}, "reason": "Granted."}
+    for _ in range(2):
+        team.say("mike", "FILES", "amendment", granted)
     for _ in range(3):
         team.deliver("LEAK", 1, {
             "leak.py": f'KEY = "{NAME}"\n\n\n{MODULE}', "settings.py": SETTINGS.replace(THEIRS, NAME) + "MORE = 1\n",

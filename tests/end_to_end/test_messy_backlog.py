@@ -30,7 +30,7 @@ def plots(team: Team) -> None:
     plan = json.dumps(breakdown("US-001", task("US-001", 1, ["garden/plots.py"], description="SORT"), task_count=1))
     team.say("mike", "US-001", "breakdown", f"Gladly:\n```json\n{plan.replace('SORT', SAID)}\n```\nAnything else?")
     wrong = {"garden/plots.py": PLOTS.format(key="")}
-    team.deliver("US-001", 1, {**wrong, "garden/natural.py": "KEY = str\n"})
+    team.deliver("US-001", 1, {**wrong, "tests/test_natural.py": "KEY = str\n"})
     team.deliver("US-001", 1, wrong)
     tests = (
         "from garden.plots import in_order\n\n\n"
@@ -91,7 +91,7 @@ def test_what_was_broken_healed(played: Played) -> None:
         *("breakdown 1", "delivery 1", "delivery 2", "review 1", "suite 1", "analysis 1", "delivery 3", "review 2"),
     ]
     assert [event.name for event in played.told_of("US-001", "answer_healed")] == ["answer_healed"]
-    assert played.sent_back("US-001") == ["contract.file"]
+    assert played.sent_back("US-001") == ["contract.test_file"]
     assert played.story("US-001").attempts == 2
     assert [played.story(name).attempts for name in ("NFR-001", "US-002")] == [1, 1]
 
@@ -124,11 +124,11 @@ def test_every_byte_outside_the_written_cells_stays(played: Played) -> None:
 def test_the_report_has_a_row_per_criterion(played: Played) -> None:
     text = played.result.report_path.with_suffix(".md").read_text()
     for row in (
-        "| 1 | The package garden can be imported | — | — | not covered |",
-        "| 2 | It tells its version | `test_version` | not judged | passed |",
-        '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | not judged | passed |',
-        "| 3 | An empty list stays empty | `test_nothing` | not judged | passed |",
-        "| 1 | Turns go through the plots in order | — | — | not covered |",
-        "| 3 | No plots, no duty | `test_nobody` | not judged | passed |",
+        "| 1 | The package garden can be imported | — | — | — | not covered |",
+        "| 2 | It tells its version | `test_version` | not judged | not judged | passed |",
+        '| 2 | Letters count before numbers ("B1" after "A10") | `test_letters` | not judged | failed | passed |',
+        "| 3 | An empty list stays empty | `test_nothing` | not judged | failed | passed |",
+        "| 1 | Turns go through the plots in order | — | — | — | not covered |",
+        "| 3 | No plots, no duty | `test_nobody` | not judged | passed | passed |",
     ):
         assert row in text

@@ -86,6 +86,7 @@ def test_a_typescript_story_is_merged_or_says_what_is_missing(tmp_path: Path) ->
     right = "export const total = (prices: number[]): number => prices.reduce((sum, price) => sum + price, 0);\n"
     team.deliver("CART", 1, broken)
     team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.ts": f"import x from 'left-pad';\n{right}"})
+    team.say("mike", "CART", "amendment", {"files": [], "dependencies": {}, "reason": "padding is built in"})
     team.deliver("CART", 1, {"package.json": MANIFEST, "src/cart.ts": right})
     cases = [{"name": "adds what is in it", "criterion": "one"}]
     answer = {"story_id": "CART", "test_file": "tests/cart.test.ts", "test_content": TYPED, "test_cases": cases}
