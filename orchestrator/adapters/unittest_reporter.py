@@ -218,7 +218,7 @@ def run_django(records: Records) -> int:
         runpy.run_path(sys.argv[0], run_name="__main__")
     else:
         sys.argv = ["django-admin", *words]
-        from django.core.management import execute_from_command_line  # type: ignore[import-not-found]
+        from django.core.management import execute_from_command_line
 
         execute_from_command_line(sys.argv)
     return 0
@@ -229,9 +229,9 @@ def _unknown(name: str) -> Any:
 
 
 def _django_runner(records: Records) -> Any:
-    from django.conf import settings  # type: ignore[import-not-found]
-    from django.test.runner import DiscoverRunner  # type: ignore[import-not-found]
-    from django.test.utils import get_runner  # type: ignore[import-not-found]
+    from django.conf import settings
+    from django.test.runner import DiscoverRunner
+    from django.test.utils import get_runner
 
     base = get_runner(settings, settings.TEST_RUNNER)
     if not issubclass(base, DiscoverRunner):

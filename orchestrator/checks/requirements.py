@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.syntax.import_names import is_python_builtin, npm_package, python_distribution
 from orchestrator.domain.breakdown import PackageDependencies
+from orchestrator.syntax.import_names import is_python_builtin, npm_package, python_distribution
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>@[a-z0-9~][\w.~-]*/[\w.~-]+|[A-Za-z0-9][\w.-]*)\s*(\[[^\]]*\])?\s*"

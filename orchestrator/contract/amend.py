@@ -6,7 +6,6 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.syntax import import_names
 from orchestrator.contract.freeze import both_spellings
 from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling
@@ -15,6 +14,7 @@ from orchestrator.domain.contract import Amendment, ArchitectureContract
 from orchestrator.domain.file_kinds import is_binary_file
 from orchestrator.domain.findings import Finding, Where, minor
 from orchestrator.domain.paths import unsafe_reason
+from orchestrator.syntax import import_names
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})

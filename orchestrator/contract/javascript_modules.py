@@ -6,11 +6,10 @@ from posixpath import dirname, join, normpath
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from orchestrator.syntax import import_names
 from orchestrator.contract.import_findings import missing_module, transitive, undeclared
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, critical
-from orchestrator.syntax import javascript_source
+from orchestrator.syntax import import_names, javascript_source
 from orchestrator.syntax.javascript_source import Loaded
 
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*):")

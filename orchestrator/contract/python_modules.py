@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from posixpath import basename
 
-from orchestrator.syntax import import_names
 from orchestrator.contract.import_findings import missing_module, transitive, undeclared
 from orchestrator.contract.world import World
 from orchestrator.domain.findings import Finding, Where, major
+from orchestrator.syntax import import_names
 from orchestrator.syntax.python_files import MODULES, imports_of
 from orchestrator.syntax.python_source import Import
 

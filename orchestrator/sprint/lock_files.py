@@ -50,4 +50,5 @@ async def _made(stage: Stage, texts: Mapping[str, str], locks: Sequence[str]) ->
 
 def lock_left(told: str, task: str) -> Finding:
     """A lock file does not say what its manifest asks for now; `told` names it and why."""
-    return minor("delivery.lock_left", f"out of step with its manifest: {told}", where=Where(task=task), fix="Make it with its own tool, and commit it.")
+    message = f"out of step with its manifest: {told}"
+    return minor("delivery.lock_left", message, where=Where(task=task), fix="Make it with its own tool, and commit it.")
