@@ -169,7 +169,13 @@ class NodeLayers:
         finally:
             if alone:
                 await asyncio.to_thread(remove_tree, place)
-        names, how = ", ".join(sorted({one.name for one in group})), f" [{ended.limit} limit]" if ended.limit else ""
+        names, how = ", ".join(sorted({one.name for one in group})), ""
+        if ended.limit:
+            how = (
+                ", ended by commands.install_timeout_s"
+                if ended.limit == "timeout"
+                else f", ended by its {ended.limit} limit"
+            )
         return "" if ended.ok else f"{names}{how}: {ended.output[-_TOLD:].strip()}"
 
     async def _is_young(self, begun: Path, package: Scripted, env: Mapping[str, str]) -> bool:

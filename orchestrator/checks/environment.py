@@ -40,6 +40,7 @@ _NATIVE = re.compile(
     r"Could not locate the bindings file|No native build was found for|Could not load the \"\S+\" module using the"
     r"|was compiled against a different Node\.js version|Cannot find module '[^']+\.node'"
 )
+_TIME_LIMIT = "commands.install_timeout_s"
 _CLOSED_HOST = re.compile(r"leads to the registries only; `([^`\n]+)` is not among them")
 """Our proxy's words."""
 _UNBUILT = re.compile(rf"`([\w.-]+)` {LEFT_OUT}: ")
@@ -185,11 +186,16 @@ def _library(text: str) -> Finding | None:
 def _native(text: str, run: str) -> Finding | None:
     if (found := _NATIVE.search(text)) is None:
         return None
+    message = (
+        f"a package has no build for this machine, for its install script failed or was not run: {_line(text, found)}"
+    )
+    if _TIME_LIMIT in run:
+        fix = f"raise {_TIME_LIMIT}, which ended the script, then `reset` the story"
+        return major("environment.install_script", message, fix=fix)
     if not (hosts := closed_hosts(run)):
         return major(
             "environment.install_script",
-            f"a package has no build for this machine, for its install script failed or was not run: "
-            f"{_line(text, found)}",
+            message,
             fix="name the package in environment.install_scripts (`orchestrator doctor --repo` tells why it failed), "
             "then `reset` the story; or take one whose build comes with it, then `replan`",
         )

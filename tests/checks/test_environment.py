@@ -129,3 +129,12 @@ def test_what_could_not_be_built_names_the_address_that_it_wanted() -> None:
     assert cause is not None
     assert cause.code == "environment.install_script"
     assert environment_cause(TestReport(cases=(case,), exit_code=1, output="`lxml` was left out: "), PLACE) is None
+
+
+def test_an_install_script_that_the_time_limit_ended_names_the_setting() -> None:
+    text = "Error: Could not locate the bindings file. Tried:\n → /x/build/better_sqlite3.node"
+    note = "[an install script failed: better-sqlite3 12.4.1, ended by commands.install_timeout_s: g++ …]"
+    found = environment_cause(red(text, text).model_copy(update={"output": note}), PLACE)
+    assert found is not None
+    assert found.code == "environment.install_script"
+    assert found.fix == "raise commands.install_timeout_s, which ended the script, then `reset` the story"
