@@ -33,11 +33,11 @@ def check_path(world: World, path: str, where: Where, own: Sequence[str]) -> lis
         return [critical("contract.test_file", message, where=where, fix=only(own))]
     twin = world.spellings.get(spelling(path))
     found = list(_clash(world, path, twin, where))
-    if path not in world.files and not found:
-        found.append(policy("contract.file", f"`{path}` is outside the plan", where=where, fix=only(own)))
     if is_for_people(path):
         message = f"`{path}` is a pipeline, publishing or credentials, which a person decides about"
         found.append(policy("contract.ci", message, where=where, fix=only(own)))
+    elif path not in world.files and not found:
+        found.append(policy("contract.file", f"`{path}` is outside the plan", where=where, fix=only(own)))
     return found
 
 

@@ -52,7 +52,7 @@ class Amendments:
         if not able.names:
             return contract
         if progress.amendments >= most:
-            progress.refused |= dict.fromkeys(able.names, f"the plan was extended {most} times already")
+            progress.refused |= dict.fromkeys(able.names, f"the architect was asked {most} times already")
             return contract
         try:
             longer, reason = await self._ask(contract, task, able, asked, near)

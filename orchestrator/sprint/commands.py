@@ -15,7 +15,7 @@ from orchestrator.domain.events import Level
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.domain.testing import CommandResult
 from orchestrator.sprint.context import Stage
-from orchestrator.syntax.shell_chain import failed_step, script
+from orchestrator.syntax.shell_chain import failed_step, packages_ready, script
 
 _NAMED = 5
 """Paths that are named of what a command left."""
@@ -150,7 +150,7 @@ def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
 def _script(command: Execute, token: str) -> str:
     """What the shell is given: folder and environment first; a plain command of the plan as it stands."""
     if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
-        return command.command
+        return packages_ready(command.command)
     lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
     return "\n".join([*lines, *command.exports, script(command.command, token)])
 

@@ -8,6 +8,11 @@ _COMPOUND = re.compile(
     re.MULTILINE,
 )
 """What makes a text more than a chain: compound commands, functions, here documents, jobs in the background."""
+_INSTALL = re.compile(
+    r"(?:npm[ \t]+(?:install|i|ci|clean-install)|pnpm[ \t]+(?:install|i)|yarn(?:[ \t]+install)?)"
+    r"(?:[ \t]+--?(?!g\b|global\b|prefix\b|dir\b|cwd\b)[\w-]+(?:=[\w./-]+)?)*"
+)
+"""No name of a package: those are read, and asked about, before the command is run."""
 
 
 def steps(command: str) -> tuple[str, ...]:
@@ -31,10 +36,18 @@ def _joined(step: str) -> str:
     return step[:-1].rstrip() if slashes % 2 else step
 
 
+def packages_ready(step: str) -> str:
+    """Returns the step; one in which a manager of Node installs what package.json declares, as a word that it is done.
+
+    Packages are set up before a command runs, and lie in the worktree read-only: npm would fail to put them there anew.
+    """
+    return "echo 'the packages of package.json are installed'" if _INSTALL.fullmatch(step.strip()) else step
+
+
 def script(command: str, token: str) -> str:
     """A script for `sh -c` that runs the steps up to the first that fails, and then tells `token` and its number."""
     told = f'trap \'_rc=$?; [ "$_rc" -eq 0 ] || printf "\\n%s %s\\n" {token} "$_step" >&2\' EXIT'
-    lines = [line for number, step in enumerate(steps(command)) for line in (f"_step={number}", step)]
+    lines = [line for number, step in enumerate(steps(command)) for line in (f"_step={number}", packages_ready(step))]
     return "\n".join(["set -e", told, *lines]) + "\n"
 
 

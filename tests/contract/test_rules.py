@@ -169,11 +169,11 @@ def test_texts(path: str, refused: str, code: str, accepted: str) -> None:
     ("path", "code", "word"),
     [
         ("app/other.py", "file", "outside"),
+        (".github/workflows/other.yml", "ci", "a person decides"),
         ("readme.md", "clash", "case only"),
         ("docs/cafe\u0301.md", "clash", "letters are encoded"),
         ("../x.py", "file", "unsafe"),
         (".git/hooks/x", "file", "unsafe"),
-        (".github/workflows/other.yml", "file", "outside"),
         ("README.md/x.py", "clash", "a file and a folder"),
         ("app", "clash", "a file and a folder"),
         ("tests/test_b.py", "test_file", "tester"),

@@ -106,7 +106,7 @@ WAYS: list[tuple[dict[str, str], str]] = [
     ({"keep.py/below.py": MODULE}, "contract.clash"),
     ({"ways_01.py\u200b": MODULE}, "delivery.unsafe_path"),
     ({".GIT/config": "x"}, "delivery.unsafe_path"),
-    ({".github/workflows/ci.yml": "on: push\n"}, "contract.file"),
+    ({"extra.py": MODULE}, "contract.file"),
     ({".gitattributes": "* filter=x\n"}, "contract.file"),
     ({"package.json": '{"overrides": {"left-pad": "1"}}'}, "contract.dependency"),
     ({"package.json": '{"dependencies": {"left-pad": "npm:right-pad@1"}}'}, "contract.dependency"),

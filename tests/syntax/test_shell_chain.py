@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from orchestrator.syntax.shell_chain import failed_step, script, steps
+from orchestrator.syntax.shell_chain import failed_step, packages_ready, script, steps
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,27 @@ def test_the_step_that_failed_is_named(command: str, code: int, step: str, outpu
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == code
     assert failed_step(command, "TOKEN", done.stdout) == (step, output)
+
+
+@pytest.mark.parametrize(
+    ("step", "ready"),
+    [
+        ("npm install", True),
+        ("npm install --no-audit --no-fund", True),
+        ("npm ci --omit=dev", True),
+        ("pnpm i --frozen-lockfile", True),
+        ("yarn", True),
+        ("yarn install --immutable", True),
+        ("npm install express", False),
+        ("npm install --save-dev vitest", False),
+        ("npm i -g", False),
+        ("npm install --prefix web", False),
+        ("npm run build", False),
+        ("yarn build", False),
+        ("npm install $(cat names)", False),
+    ],
+)
+def test_an_install_of_what_is_declared_is_done_before_the_command(step: str, ready: bool) -> None:
+    assert (packages_ready(step) != step) is ready
+    assert "npm test" in script(f"{step} && npm test", "x")
+    assert (f"\n{step}\n" in script(step, "x")) is not ready
