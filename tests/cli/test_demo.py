@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PATIENCE_S = 60
 
 
@@ -24,10 +26,14 @@ def until(mark: str, folder: Path, *args: str) -> tuple[str, str]:
     return found, errors
 
 
-def test_an_interrupted_demo_goes_on_with_the_command_it_prints(tmp_path: Path) -> None:
+@pytest.mark.timeout(400)
+def test_an_interrupted_demo_goes_on_with_the_command_it_prints_until_all_is_done(tmp_path: Path) -> None:
     _, told = until("plan 1", tmp_path, "demo")
     command = re.search(r"`cd (\S+) && orchestrator ([^`]+)`", told)
     assert command, told
     line, told = until("sprint SP-001 goes on", Path(command[1]), *shlex.split(command[2]))
     assert "8 stories" in line
     assert "the same command goes on" in told
+    again = [sys.executable, "-m", "orchestrator", *shlex.split(command[2])]
+    done = subprocess.run(again, cwd=command[1], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, "8 done" in done.stdout) == (0, True), done.stdout
