@@ -47,7 +47,10 @@ def packages_ready(step: str) -> str:
 def script(command: str, token: str) -> str:
     """A script for `sh -c` that runs the steps up to the first that fails, and then tells `token` and its number."""
     told = f'trap \'_rc=$?; [ "$_rc" -eq 0 ] || printf "\\n%s %s\\n" {token} "$_step" >&2\' EXIT'
-    lines = [line for number, step in enumerate(steps(command)) for line in (f"_step={number}", packages_ready(step))]
+    known = steps(command)
+    at_root = not any(step.startswith(("cd ", "pushd ")) for step in known)
+    shown = [packages_ready(step) if at_root else step for step in known]
+    lines = [line for number, step in enumerate(shown) for line in (f"_step={number}", step)]
     return "\n".join(["set -e", told, *lines]) + "\n"
 
 

@@ -69,3 +69,4 @@ def test_an_install_of_what_is_declared_is_done_before_the_command(step: str, re
     assert (packages_ready(step) != step) is ready
     assert "npm test" in script(f"{step} && npm test", "x")
     assert (f"\n{step}\n" in script(step, "x")) is not ready
+    assert f"\n{step}\n" in script(f"cd web && {step}", "x"), "nothing is known of another folder's packages"
