@@ -17,7 +17,8 @@ from orchestrator.domain.testing import NO_ROOM, RunProblem, TestReport
 PREFIX = "environment."
 BASE = "environment.base"
 _SAID = 1500
-"""Characters of an installer's words, from their end."""
+"""Characters of an installer's words: from their beginning, which names packages, and their end."""
+_HEAD = 200
 _END = 6000
 """Characters of a run's output that are looked at, where no test failed."""
 SERVICES = {
@@ -245,11 +246,20 @@ def script_refused(names: Sequence[str], setting: str, where: Where) -> Finding:
 def build_failed(told: str, where: Where | None = None) -> Finding:
     """Packages could not be built here, by what their installation printed."""
     where = where or Where()
+    said = told if len(told) <= _SAID else f"{told[:_HEAD]} … {told[-_SAID + _HEAD :]}"
+    if _TIME_LIMIT in told:
+        return major(
+            "environment.install_script",
+            f"packages could not be built in time: {said}",
+            where=where,
+            fix="Take a package that is ready-made for this machine, or do without. A person can raise "
+            f"{_TIME_LIMIT}, and then `reset` the story.",
+        )
     if hosts := closed_hosts(told):
-        return _not_fetched(f"packages could not be built: {told[-_SAID:]}", hosts, where)
+        return _not_fetched(f"packages could not be built: {said}", hosts, where)
     return major(
         "environment.install_script",
-        f"packages could not be built on this machine: {told[-_SAID:]}",
+        f"packages could not be built on this machine: {said}",
         where=where,
         fix="Take a package that is ready-made for this machine, or do without. A person can install what its build "
         "lacks, and then `reset` the story.",

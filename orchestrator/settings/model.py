@@ -261,7 +261,7 @@ class CommandSettings(Section):
     """Head and tail kept of printed text."""
     output_killed_kb: int = Field(default=16384, ge=1)
     """Printed text beyond this ends the command."""
-    install_timeout_s: float = Field(default=600, gt=0)
+    install_timeout_s: float = Field(default=1800, gt=0)
     install_env: tuple[str, ...] = (
         *("PIP_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CERT", "SSL_CERT_FILE", "HTTPS_PROXY"),
         *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_CAFILE", "NODE_EXTRA_CA_CERTS"),

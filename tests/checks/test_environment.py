@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks.environment import Place, avoidable, environment_cause
+from orchestrator.checks.environment import Place, avoidable, build_failed, environment_cause
 from orchestrator.domain.project_environment import LEFT_OUT
 from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
 
@@ -138,3 +138,12 @@ def test_an_install_script_that_the_time_limit_ended_names_the_setting() -> None
     assert found is not None
     assert found.code == "environment.install_script"
     assert found.fix == "raise commands.install_timeout_s, which ended the script, then `reset` the story"
+
+
+def test_packages_whose_build_the_time_limit_ended_name_packages_and_setting_before_any_closed_address() -> None:
+    told = "sqlite3, ended by commands.install_timeout_s: " + "warning: this may fall through\n" * 90
+    told += "[the network of this step leads to the registries only; `github.com:443` is not among them]"
+    found = build_failed(told)
+    assert found.code == "environment.install_script"
+    assert found.message.startswith("packages could not be built in time: sqlite3, ended by commands.install_timeout_s")
+    assert "raise commands.install_timeout_s" in found.fix
