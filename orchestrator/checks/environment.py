@@ -105,11 +105,12 @@ _UNREACHED = re.compile(
     r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
     r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
 )
-_TOOLS = frozenset(
-    "apt apt-get aws az brew bun bundle bunx cargo cc clang cmake composer conda convert createdb curl deno docker "
-    "docker-compose dotnet ffmpeg g++ gcc gcloud gem git go gradle helm java javac jq kubectl magick make mongo mongosh mvn "
-    "mysql mysqladmin node npm npx openssl pdm perl pg_dump php pipenv pnpm podman poetry protoc psql pyenv redis-cli "
-    "rsync ruby rustc rustup sqlite3 ssh sudo systemctl terraform unzip uv uvx wget xvfb-run yarn zip".split()
+_TOOL = re.compile(
+    r"apt|apt\-get|aws|az|brew|bun|bundle|bunx|cargo|cc|clang|cmake|composer|conda|convert|createdb|curl|deno"
+    r"|docker|docker\-compose|dotnet|ffmpeg|g\+\+|gcc|gcloud|gem|git|go|gradle|helm|java|javac|jq|kubectl"
+    r"|magick|make|mongo|mongosh|mvn|mysql|mysqladmin|node|npm|npx|openssl|pdm|perl|pg_dump|php|pipenv|pnpm"
+    r"|podman|poetry|protoc|psql|pyenv|redis\-cli|rsync|ruby|rustc|rustup|sqlite3|ssh|sudo|systemctl|terraform"
+    r"|unzip|uv|uvx|wget|xvfb\-run|yarn|zip"
 )
 """Programs of a machine. Any other that is missing may come with a package, which a manifest can name."""
 _NOT_FOUND = re.compile(
@@ -151,7 +152,7 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
 
 
 def command_cause(output: str) -> Finding | None:
-    """Returns what a command lacked that no file brings, by what it printed; None when anything else may be the reason."""
+    """Returns what a command lacked that no file brings, by what it printed; None when it may be anything else."""
     rules = (_full, _closed_place, _missing_tool, _library, _service, _unreached)
     return next((found for rule in rules if (found := rule(output)) is not None), None)
 
@@ -227,7 +228,7 @@ def _closed_place(text: str) -> Finding | None:
 def _missing_tool(text: str) -> Finding | None:
     for found in _NOT_FOUND.finditer(text):
         name = next(filter(None, found.groups()))
-        if name in _TOOLS:
+        if _TOOL.fullmatch(name):
             return major(
                 "environment.no_program",
                 f"this machine has no program `{name}`: {_line(text, found)}",
@@ -244,7 +245,7 @@ def _unreached(text: str) -> Finding | None:
         "environment.closed",
         f"commands have no network: {_line(text, found)}",
         fix="packages that manifests declare are installed before commands run; what else is fetched is a command of "
-        "environment.setup with its hosts in environment.hosts; environment.services opens the ports of what you started",
+        "environment.setup with its hosts in environment.hosts; environment.services opens ports of what you started",
     )
 
 
