@@ -215,9 +215,9 @@ def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Pa
 
 
 SITE = {
-    "package.json": '{"name": "site", "private": true, "workspaces": ["api", "web", "zbase"]}\n',
-    "api/package.json": '{"name": "api"}\n',
-    "web/package.json": '{"name": "web"}\n',
+    "package.json": '{"name": "site", "private": true, "workspaces": ["x", "y", "zbase"]}\n',
+    "x/package.json": '{"name": "x"}\n',
+    "y/package.json": '{"name": "y"}\n',
     "zbase/package.json": '{"name": "zbase", "version": "1.0.0"}\n',
 }
 
@@ -230,7 +230,7 @@ def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> No
     subprocess.run(argv, cwd=made, check=True, capture_output=True)
     lock = (made / "package-lock.json").read_text("utf-8")
     sprint = Sprint(tmp_path, {**SITE, "package-lock.json": lock}, "US-1", "US-2")
-    for story, member in (("US-1", "api"), ("US-2", "web")):
+    for story, member in (("US-1", "x"), ("US-2", "y")):
         manifest = json.dumps({"name": member, "dependencies": {"zbase": "*"}})
         code = f"def {member}():\n    return '{member}'\n"
         test = f"from {member}_page import {member}\n\n\ndef test_{member}():\n    assert {member}() == '{member}'\n"
@@ -241,4 +241,4 @@ def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> No
     subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")
     assert "US-2: with what was merged before" in subjects, "git could not merge the two"
     packages = json.loads(sprint.result("package-lock.json"))["packages"]
-    assert packages["api"]["dependencies"] == packages["web"]["dependencies"] == {"zbase": "*"}
+    assert packages["x"]["dependencies"] == packages["y"]["dependencies"] == {"zbase": "*"}
