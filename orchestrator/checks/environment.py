@@ -93,6 +93,32 @@ _INTERPRETER = re.compile(
     r"the current Python version \(([\d.]+)\) does not satisfy Python([^\s,]+)"
     r"|requires a different Python: ([\d.]+) not in '([^']+)'"
 )
+_READ_ONLY = re.compile(r"\bEROFS\b|\bRead-only file system\b")
+_DISK_FULL = re.compile(r"\bENOSPC\b|\bNo space left on device\b|\bDisk quota exceeded\b")
+_DENIED = re.compile(
+    r"Permission denied: '(/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)(?:/[^']*)?)'"
+    r"|\bEACCES: permission denied, \w+ '(?:/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)|[^'\n]*/node_modules)(?:/[^']*)?'"
+    r"|^[\w.-]+: [^:\n]*'?/(?:usr|etc|var|opt|srv|proc|sys|dev|lib)/[^:\n]*: Permission denied$",
+    re.MULTILINE,
+)
+"""On what every sandbox mounts for reading: never a file of the project's own with the wrong mode."""
+_UNREACHED = re.compile(
+    r"\bCould not resolve host\b|\bTemporary failure in name resolution\b|\bNetwork is unreachable\b"
+    r"|\bconnect ECONNREFUSED \S+:(?:80|443|3128|8080)\b|\bCould not connect to proxy\b"
+)
+_TOOL = re.compile(
+    r"apt|apt\-get|aws|az|brew|bun|bundle|bunx|cargo|cc|clang|cmake|composer|conda|convert|createdb|curl|deno"
+    r"|docker|docker\-compose|dotnet|ffmpeg|g\+\+|gcc|gcloud|gem|git|go|gradle|helm|java|javac|jq|kubectl"
+    r"|magick|make|mongo|mongosh|mvn|mysql|mysqladmin|node|npm|npx|openssl|pdm|perl|pg_dump|php|pipenv|pnpm"
+    r"|podman|poetry|protoc|psql|pyenv|redis\-cli|rsync|ruby|rustc|rustup|sqlite3|ssh|sudo|systemctl|terraform"
+    r"|unzip|uv|uvx|wget|xvfb\-run|yarn|zip"
+)
+"""Programs of a machine. Any other that is missing may come with a package, which a manifest can name."""
+_NOT_FOUND = re.compile(
+    r"(?:^|[:\s])([\w.+-]+): (?:command )?not found$|^(?:make|env): ['‘]?([\w.+-]+)['’]?: No such file or directory$"
+    r"|\bspawn ([\w.+-]+) ENOENT|No such file or directory: '([\w.+-]+)'",
+    re.MULTILINE,
+)
 _NO_ROOM = re.compile(rf"^{NO_ROOM} `[^`\n]+`", re.MULTILINE)
 _NO_REGISTRY = re.compile(
     r"dns error|tcp connect error|` could not be reached: |HTTP status server error|Failed to fetch: `"
@@ -124,6 +150,12 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
     said = [case.message for case in report.cases if case.id in ids] or [report.output[-_END:]]
     found = [_cause(text, report.output, place) for text in said]
     return found[0] if found and all(found) and not report.green else None
+
+
+def command_cause(output: str) -> Finding | None:
+    """Returns what a command lacked that no file brings, by what it printed; None when it may be anything else."""
+    rules = (_full, _closed_place, _missing_tool, _library, _service, _unreached)
+    return next((found for rule in rules if (found := rule(output)) is not None), None)
 
 
 def avoidable(cause: Finding) -> bool:
@@ -171,6 +203,51 @@ def installing_cause(text: str) -> Finding | None:
             fix="make the registry reachable, or name another one in sandbox.registries, then `reset` the story",
         )
     return None
+
+
+def _full(text: str) -> Finding | None:
+    if (found := _DISK_FULL.search(text)) is None:
+        return None
+    return major(
+        "environment.disk",
+        f"there is no room left on the disk: {_line(text, found)}",
+        fix="make room there (commands.disk_mb limits what one command may write), then `reset` the story",
+    )
+
+
+def _closed_place(text: str) -> Finding | None:
+    if (found := _READ_ONLY.search(text) or _DENIED.search(text)) is None:
+        return None
+    return major(
+        "environment.closed",
+        f"commands may write only below the repository and in $TMPDIR: {_line(text, found)}",
+        fix="say in the story that it must do without this command, then `replan`; what is made once, outside "
+        "the repository or with a network, is a command of environment.setup",
+    )
+
+
+def _missing_tool(text: str) -> Finding | None:
+    for found in _NOT_FOUND.finditer(text):
+        name = next(filter(None, found.groups()))
+        if _TOOL.fullmatch(name):
+            return major(
+                "environment.no_program",
+                f"this machine has no program `{name}`: {_line(text, found)}",
+                fix="install it so that it is on PATH, then `reset` the story",
+            )
+    return None
+
+
+def _unreached(text: str) -> Finding | None:
+    found = _NO_NETWORK.search(text) or _UNREACHED.search(text) or _NO_REGISTRY.search(text)
+    if found is None:
+        return None
+    return major(
+        "environment.closed",
+        f"commands have no network: {_line(text, found)}",
+        fix="packages that manifests declare are installed before commands run; what else is fetched is a command of "
+        "environment.setup with its hosts in environment.hosts; environment.services opens ports of what you started",
+    )
 
 
 def _library(text: str) -> Finding | None:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from orchestrator.checks.environment import command_cause
 from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
 from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.breakdown import Task
@@ -23,6 +24,7 @@ _TESTS = re.compile(r"\b(?:pytest|unittest|jest|vitest|mocha|tox|nox|node --test
 """In commands that are run for what they say, whatever they leave."""
 _LITTER = re.compile(r"(?:^|/)(?:\.?coverage|\.nyc_output|htmlcov|\.eslintcache)(?:/|$)|\.(?:pyc|log|tsbuildinfo)$")
 """What tools leave that nothing else reads."""
+FAILED = "command.failed"
 OUTPUT_CAP = 4000
 """Characters of a failed command's output that become feedback (its end)."""
 
@@ -33,6 +35,8 @@ class Commanded(NamedTuple):
     findings: tuple[Finding, ...] = ()
     """A major one for the first that failed, with its output and what was skipped for it; minor ones for what was made
     and is not kept."""
+    lacks: Finding | None = None
+    """In place of the major one, where the command failed for want of something that no file brings."""
     made: tuple[FileChange, ...] = ()
     """The task's own files as commands left them, where they changed them."""
     ignored: tuple[str, ...] = ()
@@ -69,9 +73,12 @@ async def run_commands(
         found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
         await _tell(stage, task, command, result, found, attempt)
         told += [_not_kept(task, command, left)] if (left := _left(result)) else []
-        if found:
+        if found and found[0].code == FAILED:
             return Commanded((*found, *told))
-    return Commanded(tuple(told), tuple(made.values()), tuple(ignored), tuple(again))
+        if found:
+            # What earlier commands made is kept: the delivery may go on without this one.
+            return Commanded(tuple(told), found[0], tuple(made.values()), tuple(ignored), tuple(again))
+    return Commanded(tuple(told), None, tuple(made.values()), tuple(ignored), tuple(again))
 
 
 async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
@@ -152,7 +159,7 @@ def _script(command: Execute, token: str) -> str:
     if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
         return packages_ready(command.command)
     lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
-    return "\n".join([*lines, *command.exports, script(command.command, token)])
+    return "\n".join([*lines, *command.exports, script(command.command, token, at_root=command.cwd == ".")])
 
 
 def _token(stage: Stage, command: Execute) -> str:
@@ -166,8 +173,11 @@ def _failed(stage: Stage, task: Task, command: Execute, result: CommandResult, s
     message = f"`{step or command.command}` {why}"
     if skipped:
         message += f"; skipped for that: {', '.join(f'`{one.subject}`' for one in skipped)}"
+    cause = None if result.limit else command_cause(output[-OUTPUT_CAP:])
+    if cause is not None:
+        return cause.model_copy(update={"message": f"{message}: {cause.message}", "where": Where(task=task.task_id)})
     return major(
-        "command.failed",
+        FAILED,
         f"{message}:\n{output[-OUTPUT_CAP:]}",
         where=Where(task=task.task_id),
         fix="change the files so that the command succeeds",

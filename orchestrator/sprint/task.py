@@ -216,7 +216,13 @@ class TaskRun:
         commanded = await self._commanded(order, delivery)
         # A command may have made what was not delivered.
         whole = with_made(with_locks, commanded.made)
-        findings += check_whole(whole, self._wanted(self._own(task)), before)
+        lacking = check_whole(whole, self._wanted(self._own(task)), before)
+        if commanded.lacks is not None:
+            if lacking:
+                # Only the command makes these files, and it cannot run here: no answer mends that.
+                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [commanded.lacks])
+            findings.append(commanded.lacks.model_copy(update={"severity": Severity.MINOR}))
+        findings += lacking
         ours = (*self._declaring, *self._locks.files)
         if made := [change for change in commanded.made if change not in ours]:
             findings += await self._held(order, with_made(delivery, made), before)
@@ -280,7 +286,7 @@ class TaskRun:
     async def _command_only(self, order: Order) -> TaskStatus:
         self._declaring, self._locks = (), LockFiles()
         commanded = await self._commanded(order, None)
-        findings = commanded.findings
+        findings = (*([commanded.lacks] if commanded.lacks else []), *commanded.findings)
         self._progress.note_findings(findings)
         if commanded.again:
             nothing = Delivery(story_id=self._stage.story_id, task_id=order.task.task_id, files=())

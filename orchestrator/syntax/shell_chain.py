@@ -44,11 +44,14 @@ def packages_ready(step: str) -> str:
     return "echo 'the packages of package.json are installed'" if _INSTALL.fullmatch(step.strip()) else step
 
 
-def script(command: str, token: str) -> str:
-    """A script for `sh -c` that runs the steps up to the first that fails, and then tells `token` and its number."""
+def script(command: str, token: str, *, at_root: bool = True) -> str:
+    """A script for `sh -c` that runs the steps up to the first that fails, and then tells `token` and its number.
+
+    `at_root`: it starts where the packages of package.json were set up.
+    """
     told = f'trap \'_rc=$?; [ "$_rc" -eq 0 ] || printf "\\n%s %s\\n" {token} "$_step" >&2\' EXIT'
     known = steps(command)
-    at_root = not any(step.startswith(("cd ", "pushd ")) for step in known)
+    at_root = at_root and not any(step.startswith(("cd ", "pushd ")) for step in known)
     shown = [packages_ready(step) if at_root else step for step in known]
     lines = [line for number, step in enumerate(shown) for line in (f"_step={number}", step)]
     return "\n".join(["set -e", told, *lines]) + "\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.checks.environment import Place, avoidable, build_failed, environment_cause
+from orchestrator.checks.environment import Place, avoidable, build_failed, command_cause, environment_cause
 from orchestrator.domain.project_environment import LEFT_OUT
 from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
 
@@ -147,3 +147,49 @@ def test_packages_whose_build_the_time_limit_ended_name_packages_and_setting_bef
     assert found.code == "environment.install_script"
     assert found.message.startswith("packages could not be built in time: sqlite3, ended by commands.install_timeout_s")
     assert "raise commands.install_timeout_s" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("code", "output"),
+    [
+        ("closed", "touch: cannot touch '/opt/tides/x': Read-only file system"),
+        ("closed", "Error: EROFS: read-only file system, mkdir '/w/node_modules/.prisma'"),
+        ("closed", "OSError: [Errno 30] Read-only file system: '/usr/lib/python3.11/x'"),
+        ("closed", "npm error Error: EACCES: permission denied, mkdir '/usr/lib/node_modules/typescript'"),
+        ("closed", "mkdir: cannot create directory '/opt/tides': Permission denied"),
+        ("closed", "PermissionError: [Errno 13] Permission denied: '/etc/tides.conf'"),
+        ("disk", "Error: ENOSPC: no space left on device, write"),
+        ("disk", "dd: error writing 'big': No space left on device"),
+        ("no_program", "sh: 1: docker: not found"),
+        ("no_program", "/bin/bash: line 3: psql: command not found"),
+        ("no_program", "make: cargo: No such file or directory\nmake: *** [Makefile:2: test] Error 127"),
+        ("no_program", "env: \u2018php\u2019: No such file or directory"),
+        ("no_program", "FileNotFoundError: [Errno 2] No such file or directory: 'git'"),
+        ("closed", "curl: (6) Could not resolve host: example.org"),
+        ("closed", "npm error code EAI_AGAIN\nnpm error request to https://registry.example.org/left-pad failed"),
+        ("closed", "Error: getaddrinfo ENOTFOUND fonts.example.org"),
+        ("closed", "Error: connect ECONNREFUSED 127.0.0.1:3128"),
+        ("no_service", "Error: connect ECONNREFUSED 127.0.0.1:5432"),
+    ],
+)  # fmt: skip
+def test_what_a_command_lacks_is_named(code: str, output: str) -> None:
+    found = command_cause(output)
+    assert found is not None
+    assert found.code == f"environment.{code}"
+    assert found.message.rpartition(": ")[2] in output
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "sh: 1: vite: not found",  # a manifest can name its package
+        "sh: 1: ./run.sh: Permission denied",
+        "PermissionError: [Errno 13] Permission denied: '/tmp/x/tides.csv'",
+        "FileNotFoundError: [Errno 2] No such file or directory: 'tides.csv'",
+        "error: page not found\nlookup of git: no such remote",
+        "Error: connect ECONNREFUSED 127.0.0.1:41733",
+        "src/a.ts(1,8): error TS2307: Cannot find module 'left-pad'",
+    ],
+)
+def test_what_files_can_mend_is_asked_of_the_developer(output: str) -> None:
+    assert command_cause(output) is None

@@ -40,6 +40,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
     only_commands(team)
     makes(team)
     generates(team)
+    cannot(team)
     backlog = write_backlog(
         folder / "backlog.csv",
         "ENDLESS",
@@ -52,6 +53,8 @@ def played(tmp_path_factory: pytest.TempPathFactory, outside: Path) -> Played:
         "ONLY",
         "MAKES",
         "GENERATES",
+        "CANNOT",
+        "CANNOTMAKE",
     )
     limits = ("commands.timeout_s=2", "commands.processes=24", "commands.output_killed_kb=256", "build.max_attempts=2")
     return play(
@@ -117,6 +120,28 @@ def generates(team: Team) -> None:
         "GENERATES", 2, {"generates.py": "def value():\n    return int(open('generated/table.txt').read()) - 6\n"}
     )
     team.suite("GENERATES", suite_text("GENERATES"))
+
+
+def cannot(team: Team) -> None:
+    """Commands that write where the sandbox only reads: one beside its files, one that alone makes a file."""
+    outside = "mkdir /usr/share/tides"
+    team.plan("CANNOT", task("CANNOT", 1, ["cannot.py"], outside))
+    team.deliver("CANNOT", 1, {"cannot.py": MODULE})
+    team.suite("CANNOT", suite_text("CANNOT"))
+    team.plan("CANNOTMAKE", task("CANNOTMAKE", 1, ["cannotmake.py", "table.txt"], f"{outside} && echo 1 > table.txt"))
+    team.deliver("CANNOTMAKE", 1, {"cannotmake.py": MODULE})
+    team.suite("CANNOTMAKE", suite_text("CANNOTMAKE"))
+
+
+def test_a_command_that_the_sandbox_keeps_from_its_work_burns_no_answer(played: Played) -> None:
+    assert played.status("CANNOT") == "done", played.story("CANNOT").findings
+    found = played.finding("CANNOT", "environment.closed")
+    assert found.severity == "minor"
+    assert "/usr/share/tides" in found.message
+    assert "environment.setup" in found.fix
+    assert played.asked("CANNOT", "alex") == played.asked("CANNOTMAKE", "alex") == ["delivery 1"]
+    assert played.status("CANNOTMAKE") == "needs_attention"
+    assert played.finding("CANNOTMAKE", "environment.closed").severity == "major"
 
 
 def test_what_git_ignores_is_committed_nowhere_and_made_again_wherever_it_is_read(played: Played) -> None:

@@ -1,6 +1,9 @@
 """Stories that do not go together, with real git and real pytest, one after the other and so in a known order."""
 
 import asyncio
+import json
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -209,3 +212,33 @@ def test_code_that_hides_the_failure_of_an_older_test_is_not_merged(tmp_path: Pa
         "tests of tests/test_old.py, changed so that they must fail, were reported as passed" in message
         for message in told
     ] == [True] * hides
+
+
+SITE = {
+    "package.json": '{"name": "site", "private": true, "workspaces": ["x", "y", "zbase"]}\n',
+    "x/package.json": '{"name": "x"}\n',
+    "y/package.json": '{"name": "y"}\n',
+    "zbase/package.json": '{"name": "zbase", "version": "1.0.0"}\n',
+}
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="npm makes the lock file")
+def test_a_lock_file_in_conflict_is_made_again_by_its_tool(tmp_path: Path) -> None:
+    """Both stories change the same lines of package-lock.json, each by a manifest of its own; npm needs no network."""
+    made = make_repo(tmp_path / "made", SITE)
+    argv = ["npm", "install", "--package-lock-only", "--offline", "--no-audit", "--no-fund"]
+    subprocess.run(argv, cwd=made, check=True, capture_output=True)
+    lock = (made / "package-lock.json").read_text("utf-8")
+    sprint = Sprint(tmp_path, {**SITE, "package-lock.json": lock}, "US-1", "US-2")
+    for story, member in (("US-1", "x"), ("US-2", "y")):
+        manifest = json.dumps({"name": member, "dependencies": {"zbase": "*"}})
+        code = f"def {member}():\n    return '{member}'\n"
+        test = f"from {member}_page import {member}\n\n\ndef test_{member}():\n    assert {member}() == '{member}'\n"
+        sprint.deliver(story, {f"{member}/package.json": f"{manifest}\n", f"{member}_page.py": code}, test)
+    outcomes = sprint.run()
+    assert [outcome.status for outcome in outcomes] == [StoryStatus.DONE] * 2, [one.findings for one in outcomes]
+    assert sprint.prompts == [], "the developer is not asked about the lock file"
+    subjects = git(tmp_path / "mirror.git", "log", "--format=%s", "orchestrator/s1/US-2")
+    assert "US-2: with what was merged before" in subjects, "git could not merge the two"
+    packages = json.loads(sprint.result("package-lock.json"))["packages"]
+    assert packages["x"]["dependencies"] == packages["y"]["dependencies"] == {"zbase": "*"}

@@ -70,3 +70,8 @@ def test_an_install_of_what_is_declared_is_done_before_the_command(step: str, re
     assert "npm test" in script(f"{step} && npm test", "x")
     assert (f"\n{step}\n" in script(step, "x")) is not ready
     assert f"\n{step}\n" in script(f"cd web && {step}", "x"), "nothing is known of another folder's packages"
+
+
+def test_an_installation_in_a_folder_below_is_run() -> None:
+    assert "npm ci" in script("npm ci && npm test", "T", at_root=False).splitlines()
+    assert "npm ci" not in script("npm ci && npm test", "T").splitlines()
