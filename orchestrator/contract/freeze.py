@@ -89,11 +89,7 @@ def _one_spelling(files: Sequence[str], breakdown: Breakdown) -> dict[str, str]:
     there = set(files)
     known = {spelling(path): path for path in sorted(there, reverse=True)}
     declared = dict.fromkeys(path for task in breakdown.tasks for path in task.files_to_create)
-    # A plan that names both spellings renames the file.
-    return {
-        path: path if path in there or known.get(spelling(path)) in declared else known.setdefault(spelling(path), path)
-        for path in declared
-    }
+    return {path: path if path in there else known.setdefault(spelling(path), path) for path in declared}
 
 
 def both_spellings(names: Iterable[str]) -> frozenset[str]:
