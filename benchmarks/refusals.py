@@ -1,7 +1,7 @@
 """How often real, human work is refused: files, commits and suites of real projects through `check --batch`.
 
-    make bench ARGS="refusals CORPUS=DIR [FILES=40] [COMMITS=30] [SUITES=40] [JOBS=1] [ONLY=NAME,…] [MODES=fresh,…]
-                     [ROWS=FILE]"
+    make bench ARGS="refusals CORPUS=DIR [FILES=40] [COMMITS=30] [SUITES=40] [JOBS=1] [SEED=1] [ONLY=NAME,…]
+                     [MODES=fresh,…] [ROWS=FILE]"
 
 DIR/NAME is a git repository, bare or not: a history, or an archive that was unpacked and committed once. Nothing in it
 is written: each is cloned into a temporary folder. The modes:
@@ -18,6 +18,7 @@ import difflib
 import json
 import random
 import re
+import shlex
 import statistics
 import subprocess
 import time
@@ -62,6 +63,8 @@ class Sample:
     """Files of code, and as many others."""
     commits: int = 30
     suites: int = 40
+    seed: int = 1
+    """Another one draws other files and commits."""
     modes: tuple[str, ...] = MODES
 
 
@@ -305,7 +308,7 @@ def _pairs(old: str, new: str) -> tuple[Pair, ...]:
 def _judge_project(source: Path, sample: Sample) -> list[Case]:
     with TemporaryDirectory() as folder:
         project = Project(source, Path(folder))
-        chance = random.Random(project.name)
+        chance = random.Random(f"{sample.seed} {project.name}")
         cases: list[Case] = []
         if "fresh" in sample.modes:
             cases += _fresh(project, sample, chance)
@@ -318,19 +321,23 @@ def _judge_project(source: Path, sample: Sample) -> list[Case]:
 
 def run(options: Mapping[str, str]) -> Result:
     """Judge the corpus; figures per mode, and the causes with examples. Raises ValueError for unusable options."""
-    known = {"CORPUS", "FILES", "COMMITS", "SUITES", "JOBS", "ONLY", "MODES", "ROWS"}
+    known = {"CORPUS", "FILES", "COMMITS", "SUITES", "JOBS", "SEED", "ONLY", "MODES", "ROWS"}
     if "CORPUS" not in options or not options.keys() <= known:
         raise ValueError(f"refusals takes CORPUS=DIR and, if wanted, {', '.join(sorted(known - {'CORPUS'}))}")
-    numbers = {name.lower(): int(options[name]) for name in ("FILES", "COMMITS", "SUITES") if name in options}
+    numbers = {name.lower(): int(options[name]) for name in ("FILES", "COMMITS", "SUITES", "SEED") if name in options}
     modes = tuple(options["MODES"].split(",")) if "MODES" in options else MODES
     only = set(filter(None, options.get("ONLY", "").split(",")))
     sources = [path for path in sorted(Path(options["CORPUS"]).iterdir()) if _is_repository(path)]
     sources = [path for path in sources if not only or path.name in only]
     cases: list[Case] = []
+    skipped: list[str] = []
     with ProcessPoolExecutor(int(options.get("JOBS", "1")), get_context("spawn")) as workers:
         judge = partial(_judge_project, sample=Sample(**numbers, modes=modes))
-        results = [workers.submit(judge, source) for source in sources]
+        results = {workers.submit(judge, source): source.name for source in sources}
         for done in as_completed(results):
+            if isinstance(error := done.exception(), subprocess.CalledProcessError):  # a history that git cannot read
+                skipped.append(f"skipped {results[done]}: {shlex.join(error.cmd[-4:])} exits {error.returncode}")
+                continue
             cases += done.result()
             if "ROWS" in options:  # as they come: a run that is ended keeps what it found
                 rows = "".join(json.dumps(case._asdict()) + "\n" for case in done.result())
@@ -339,7 +346,7 @@ def run(options: Mapping[str, str]) -> Result:
     cases.sort(key=lambda case: case[:3])
     figures = [figure for mode in modes for figure in _figures(mode, [case for case in cases if case.mode == mode])]
     about = f"{len(sources)} projects, {len(cases)} cases"
-    return Result(name="refusals", about=about, figures=tuple(figures), notes=tuple(_causes(cases)))
+    return Result(name="refusals", about=about, figures=tuple(figures), notes=(*skipped, *_causes(cases)))
 
 
 def _is_repository(path: Path) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from orchestrator.answers.code import PATH_OF
+from orchestrator.answers.code import PATH_OF, path_of
 from orchestrator.answers.model import excerpt
 
 _HALF = re.compile(r"[\ud800-\udfff]")
@@ -70,7 +70,7 @@ def without_losses(value: Any) -> tuple[Any, tuple[str, ...]]:
         return [item for index, item in enumerate(value) if is_whole(item, f"[{index}]")], tuple(told)
     kept: dict[str, Any] = {}
     for name, member in value.items():
-        if name in PATH_OF and isinstance(member, str) and (elided := _elision(member)):
+        if isinstance(member, str) and (elided := _elision(member, name, value)):
             told.append(f"`{name}` holds `{elided}` in place of code")
         elif isinstance(member, list) and any(isinstance(item, dict) for item in member):
             kept[name] = [item for index, item in enumerate(member) if is_whole(item, f"{name}[{index}]")]
@@ -85,7 +85,7 @@ def _losses(value: Any, field: str) -> Iterator[str]:
     for place, member in waiting:
         if isinstance(member, dict):
             for name, inner in member.items():
-                if name in PATH_OF and isinstance(inner, str) and (elided := _elision(inner)):
+                if isinstance(inner, str) and (elided := _elision(inner, name, member)):
                     yield f"`{place}.{name}` holds `{elided}` in place of code"
             waiting += [(f"{place}.{name}", inner) for name, inner in member.items()]
         elif isinstance(member, list):
@@ -94,7 +94,9 @@ def _losses(value: Any, field: str) -> Iterator[str]:
             yield f"half of a character is missing in `{place}`"
 
 
-def _elision(code: str) -> str:
-    """The first line of code that stands for others, "" without one."""
+def _elision(code: str, field: str, siblings: dict[str, Any]) -> str:
+    """The first line of code that stands for others, "" without one: prose tells of code that its reader has."""
+    if field not in PATH_OF or (path_of(field, siblings) or "").lower().endswith((".md", ".mdx", ".rst", ".txt")):
+        return ""
     found = _ELIDED.search(code) if any(word in code for word in _WORDS) else None
     return excerpt(found.group().strip()) if found else ""

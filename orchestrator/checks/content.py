@@ -83,7 +83,7 @@ def _unchecked(change: FileChange) -> Iterator[Finding]:
 def _shrunk(change: FileChange, before: str | None) -> Iterator[Finding]:
     where = Where(file=change.path)
     now, fix = change.content.strip(), "Give the whole file."
-    if not now and (before or "").strip():
+    if not now and (before or "").strip() and not is_manifest(change.path):  # its losses are told by name
         yield major("delivery.shrunk", "the file lost all of its content", where=where, fix=fix)
     elif not now and basename(change.path) not in _MAY_BE_EMPTY:
         yield minor("delivery.empty", "the file is empty", where=where, fix=fix)

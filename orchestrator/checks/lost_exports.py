@@ -115,9 +115,11 @@ def users_of(lost: Sequence[Lost], texts: Mapping[str, str]) -> dict[str, list[s
 def check_lost(delivery: Delivery, lost: Sequence[Lost], texts: Mapping[str, str]) -> list[Finding]:
     """Major for exports that a file of `texts` still imports; else one minor finding for what a file lost.
 
-    `texts` are other files of the project; what is delivered stands there as delivered.
+    `texts` are other files of the project; what is delivered stands there as delivered. Tests are no users: the tester
+    may change them, and a run says whether they still pass.
     """
-    users = users_of(lost, {**texts, **{change.path: change.content for change in delivery.files}}) if lost else {}
+    after = {**texts, **{change.path: change.content for change in delivery.files}} if lost else {}
+    users = users_of(lost, {path: text for path, text in after.items() if not is_test_file(path)})
     findings: list[Finding] = []
     unused: dict[str, list[Lost]] = {}
     for one in lost:

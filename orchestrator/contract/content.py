@@ -21,7 +21,7 @@ from orchestrator.syntax.script_lines import is_script, shell_lines
 
 _SOURCES = {
     ".npmrc": re.compile(
-        r"""^\s*["']?(@[^:=]+:)?(registry|ignore-scripts|script-shell|node-options|_\w+|//.*|replace-registry-host"""
+        r"""^\s*["']?(@[^:=]+:)?(registry|ignore-scripts(?!\s*=\s*true\s*$)|script-shell|node-options|_\w+|//.*|replace-registry-host"""
         r"|(https?-|no)?proxy|strict-ssl|ca(file)?|cert|key(file)?|(user|global)config|init[.-]module|onload-script|git"
         r"|shell|editor|viewer|browser|(global-)?pnpmfile|ignore-pnpmfile|use-node-version|node-mirror.*|prefix"
         r"""|dangerously-allow-all-builds|verify-store-integrity|allow-git|allow-remote|allow-file)["']?(\[\])?\s*(=|:|$)""",
@@ -91,7 +91,10 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
 
 def _installing(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Packages that the plain commands of a file install; what a system is given is not asked about."""
-    new, old = _installs(path, text), _installs(path, before or "")
+    new = _installs(path, text)
+    if not new.packages and not new.unclear:
+        return
+    old = _installs(path, before or "")
     fresh = [name for name in new.packages if name not in world.dependencies | INSTALLERS | set(old.packages)]
     for name in fresh:
         message = f"`{path}` installs `{name[:120]}`, which nothing declares"
@@ -162,7 +165,7 @@ def _runner_settings(world: World, path: str, text: str, before: str | None, whe
     if changed:
         message = f"`{path}` changes which tests run, or with what: {', '.join(changed)}"
         fix = "Leave the settings of the test runner as they are."
-        yield critical("contract.test_settings", message, where=where, fix=fix)
+        yield policy("contract.test_settings", message, where=where, fix=fix)
 
 
 def _settings(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
@@ -173,7 +176,7 @@ def _settings(path: str, text: str, before: str | None, where: Where) -> Iterato
         yield critical("contract.source", message, where=where, fix=fix)
     if line := _fresh(_GIT_SETTINGS, path, text, before):
         message = f"`{path}` sets what git runs or brings: `{line}`"
-        yield critical("contract.git_settings", message, where=where, fix=fix)
+        yield policy("contract.git_settings", message, where=where, fix=fix)
 
 
 def _fresh(patterns: Mapping[str, re.Pattern[str]], path: str, text: str, before: str | None) -> str:

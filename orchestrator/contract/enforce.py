@@ -15,8 +15,8 @@ from orchestrator.domain.installed import InstalledPackages
 
 MANY = 100
 """Files outside the contract that are judged one by one."""
-FOR_PEOPLE = "contract.ci"
-"""The question that a person is asked before the merge."""
+FOR_PEOPLE = frozenset({"contract.ci", "contract.test_settings", "contract.git_settings"})
+"""The questions that a person is asked before the merge."""
 _CRASHES = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     re.error,
@@ -32,13 +32,14 @@ def check_delivery(
 ) -> list[Finding]:
     """Returns what a delivery does outside the contract; `before` holds the base texts of the files that exist.
 
-    Critical: an unsafe path, a test file, a clash of names, a setting that chooses tests or sources, a file taken away
-    that is not the task's (`contract.deletion`), a check that crashed. Major: a module of the project that is nowhere,
-    what could not be read. A question: a file that the plan does not give to the task, a package that nothing declares
-    and that no declared one of the `installed` packages requires.
+    Critical: an unsafe path, a test file, a clash of names, a setting that chooses sources, a file taken away that is
+    not the task's (`contract.deletion`), a check that crashed. Major: a module of the project that is nowhere, what
+    could not be read. A question: a setting that chooses tests, a file that the plan does not give to the task, a
+    package that nothing declares and that no declared one of the `installed` packages requires.
     """
     findings = _seal(contract)
-    world = World(contract, {change.path: change.content for change in delivery.files}, installed=installed)
+    texts = {change.path: change.content for change in delivery.files}
+    world = World(contract, texts, removed=delivery.removed, installed=installed)
     own = contract.task_files.get(delivery.task_id, ())
 
     def one(path: str, text: str, where: Where) -> Iterable[Finding]:
@@ -96,7 +97,8 @@ def check_diff(
     no text in `after` could not be checked and is a violation. A task may take its own files away.
     """
     findings = _seal(contract)
-    world = World(contract, after, complete=True, installed=installed)
+    removed = [entry.path for entry in entries if entry.new_mode == ABSENT]
+    world = World(contract, after, removed=removed, complete=True, installed=installed)
     owned = frozenset(path for files in contract.task_files.values() for path in files)
 
     def one(entry: DiffEntry, where: Where) -> Iterable[Finding]:
@@ -130,7 +132,7 @@ def _not_its_own(contract: ArchitectureContract, task_id: str, path: str, where:
 
 def without_question(finding: Finding) -> Finding:
     """Returns the finding; a question, where no architect is asked any more, is critical."""
-    asks = finding.ask and finding.code != FOR_PEOPLE
+    asks = finding.ask and finding.code not in FOR_PEOPLE
     return finding.model_copy(update={"severity": Severity.CRITICAL, "ask": False}) if asks else finding
 
 

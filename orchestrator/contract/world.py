@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename, dirname, join, normpath, splitext
 
@@ -40,16 +40,20 @@ class World:
         contract: ArchitectureContract,
         texts: Mapping[str, str] | None = None,
         *,
+        removed: Iterable[str] = (),
         complete: bool = False,
         installed: InstalledPackages = NOTHING_KNOWN,
     ) -> None:
-        """`texts` are those of changed files; `complete` when there are no others; `installed` is the environment."""
+        """`texts` are those of changed files; `complete` when there are no others; `installed` is the environment.
+
+        A file of `removed` is there no more: another one may have its name in another spelling.
+        """
         self.contract = contract
         self.installed = installed
         self.texts, self.complete = texts or {}, complete
         self.story_id = contract.story_id
-        self.files = contract.allowed_files
-        self.baseline = frozenset(contract.baseline_files)
+        self.files = contract.allowed_files.difference(removed)
+        self.baseline = frozenset(contract.baseline_files).difference(removed)
         self.dependencies = contract.allowed_dependencies
 
     @cached_property

@@ -59,16 +59,17 @@ async def check_final_diff(
 
 
 async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence[Finding]) -> None:
-    """Ask about pipelines, publishing and credentials in the diff, unless `contract.ci` allows them.
+    """Ask about settings of tests and of git in the diff, and about pipelines, unless `contract.ci` allows those.
 
     Raises StoryStopped where nobody allows it: the work stays on its branch.
     """
-    asked = [one for one in questions(found) if one.code == FOR_PEOPLE]
-    if not asked or stage.policies.contract.ci == "allow":
+    granted = {"contract.ci"} if stage.policies.contract.ci == "allow" else set()
+    asked = [one for one in questions(found) if one.code in FOR_PEOPLE - granted]
+    if not asked:
         return
     message = "; ".join(one.message for one in asked)
-    fix = "look at the branch and merge it by hand, or set contract.ci to allow and `reset` the story"
-    open_question = major(FOR_PEOPLE, message, where=asked[0].where, fix=fix)
+    fix = "look at the branch and merge it by hand; for pipelines contract.ci may be set to allow and the story `reset`"
+    open_question = major("contract.ci", message, where=asked[0].where, fix=fix)
     if stage.policies.gate.mode == "auto":
         raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [open_question])
     gate = gates.merge_gate(plan, open_question, branch=branch, iteration=1, vanished=True, asked=False)

@@ -23,7 +23,7 @@ _DECLARATION = re.compile(r"[*_]?-{0,2}[$\w\\.-]+\s*:", re.ASCII)
 _NEXT = re.compile(r"\n\s*(-{0,2}[a-z][\w-]*)\s*:(?!:)")
 _SMART = re.compile(r"[:,\s]([\u201c\u201d\u2018\u2019])")
 _AROUND = re.compile(r"<!--|-->")
-_TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{|<\?")
+_TEMPLATE = re.compile(r"\{\{|\{%|<%|\$\{|<\?|^\s*\{\w+\}\s*$", re.MULTILINE)
 """Where a program puts in what it makes: what the file will be, nobody can say here."""
 
 

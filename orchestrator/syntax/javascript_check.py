@@ -24,6 +24,8 @@ _NAMELESS = re.compile(r"(?<=\bexport )default function(?=\s*[(<])")
 """A declaration of the default export may lack both a name and a body."""
 _CALL_SIGNATURE = re.compile(r"(?m)^([ \t]*)[ \t](?=<[A-Za-z_$][^()]{0,400}>\s*\()")
 """Type parameters at a line's start: the grammar takes them for arguments of the type that the line above ends with."""
+_RAW = re.compile(r"\bString\.raw`(?:\\.|[^`\\$])*`")
+"""A backslash in it begins no escape, and need be none that there is."""
 _TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
 """What no engine runs in a script; Flow's files say that a tool takes it out."""
 _ELEMENTS = """
@@ -63,6 +65,9 @@ def _tree(text: str, grammar: str) -> tuple[Node, str]:
 def _for_grammar(text: str, grammar: str) -> str:
     """The text, each character at its place, with what the grammar does not know written as it knows it."""
     text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
+    text = _RAW.sub(lambda match: match[0].replace("\\", "x"), text)
+    if grammar != "typescript":
+        text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
     if grammar == "javascript":
         return text
     text = _NAMED_SO.sub(lambda match: "x" * len(match[0]), _NAMELESS.sub("function unnamed", text))

@@ -22,12 +22,14 @@ _OLDEST = (3, 7)
 
 
 def problems(text: str, path: str, python: tuple[int, int] | None) -> list[Problem]:
-    """At most three; [] when the text compiles for `python`, or for the running one when that is None. Never raises."""
+    """At most three; [] when the text compiles for `python`, or for any known one when that is None. Never raises."""
     said = _compiled(text, path)
     running = sys.version_info[:2]
-    if said and python is not None and python > running:
+    if said and (python is None or python > running):
         older = as_older(text)
-        return _by_grammar(text) if older == text or _compiled(older, path) else []
+        if older != text and not _compiled(older, path):
+            return []
+        return said if python is None else _by_grammar(text)
     if not said and python is not None and python < running:
         return _for_older(text, max(python, _OLDEST))
     return said

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from orchestrator.domain.surface import Endpoint
 from orchestrator.syntax.python_source import dotted, parse
@@ -21,6 +22,7 @@ _HINT = re.compile(
 _Call = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
+@lru_cache(maxsize=8)  # a changed file is asked for its routes and for what it mounts, as it was and as it is
 def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
     """In order of the text; () when it does not parse. `path` is the file's own, for the record."""
     if not _HINT.search(text):

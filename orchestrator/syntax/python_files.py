@@ -29,6 +29,9 @@ _TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
 _TIMED = re.compile(r"^(time|timeit|prun|memit)\b([ \t]+-\w+([ \t]*\d+)?)*[ \t]*(?P<code>.*)$")
 _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
 _CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
+_INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
+"""A word that installs, alone or in a command; most texts hold none, and then need no look at every call."""
+_CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
 _OWN_EXTENSIONS = frozenset({"autoreload", "storemagic"})
 
 
@@ -60,7 +63,7 @@ def commands_of(path: str, text: str) -> tuple[str, ...]:
 
 def _literal_commands(text: str) -> Iterator[str]:
     """`os.system("pip install x")`, `subprocess.run([sys.executable, "-m", "pip", …])`: what is no literal is `$_`."""
-    tree = parse(text) if "install" in text or "add" in text else None
+    tree = parse(text) if _CALLED_HERE.search(text) and _INSTALLING.search(text) else None
     for node in ast.walk(tree) if tree is not None else ():
         if (
             isinstance(node, ast.Call)

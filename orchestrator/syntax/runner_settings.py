@@ -10,6 +10,7 @@ from posixpath import basename, splitext
 _CUSTOMIZE = frozenset({"sitecustomize.py", "usercustomize.py"})
 _HARMLESS = frozenset(
     {"pythonpath", "minversion", "markers", "filterwarnings", "console_output_style", "asyncio_mode"}
+    | {"anyio_mode", "timeout", "xfail_strict"}
     | {"asyncio_default_fixture_loop_scope", "asyncio_default_test_loop_scope", "log_cli", "log_level", "log_cli_level"}
 )
 """Settings that neither choose tests nor load anything."""

@@ -9,7 +9,7 @@ from orchestrator.syntax.grammar import Node, node_text
 from orchestrator.syntax.problem import MOST, Problem, place, shown
 
 _QUOTES = frozenset({'"', "'", "`", '"""', "'''"})
-_COMMENT = re.compile(r"(?:^|[\s;{})])(/\*)", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|[\s;])(/\*)", re.MULTILINE)
 _MOST_QUOTES = 64
 """Quotes looked at for the one that nothing ends."""
 _LONG_LINE = 2000

@@ -111,7 +111,7 @@ WAYS: list[tuple[dict[str, str], str]] = [
     ({"package.json": '{"overrides": {"left-pad": "1"}}'}, "contract.dependency"),
     ({"package.json": '{"dependencies": {"left-pad": "npm:right-pad@1"}}'}, "contract.dependency"),
     ({"pyproject.toml": '[dependency-groups]\nx = ["left-pad"]\n'}, "contract.dependency"),
-    ({"pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-p ways_01"\n'}, "contract.test_settings"),
+    ({"pyproject.toml": '[project]\ndependencies = ["a @ https://host/a.whl"]\n'}, "contract.dependency"),
     ({"setup.cfg": "[options]\nsetup_requires = left-pad\n"}, "contract.dependency"),
     ({"setup.cfg": "[options]\ninstall_requires = a @ https://host/a.whl\n"}, "contract.dependency"),
     ({"ways_09.ts": "import type { A } from 'left-pad';\n"}, "contract.import"),
