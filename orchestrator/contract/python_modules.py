@@ -5,8 +5,9 @@ from posixpath import basename
 
 from orchestrator.contract.import_findings import missing_module, transitive, undeclared
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where
+from orchestrator.domain.findings import Finding, Where, major
 from orchestrator.syntax import import_names
+from orchestrator.syntax.check import is_well_formed
 from orchestrator.syntax.python_files import MODULES, imports_of
 from orchestrator.syntax.python_source import Import
 
@@ -24,9 +25,15 @@ def check_python(world: World, path: str, text: str, before: str | None) -> list
 
     A package that nothing allows is a question, one that an allowed package requires is advice, and a module of the
     project itself that is nowhere is refused. What the program can do without is passed over, and so is what `before`,
-    the text at the base, imported. A text that does not parse imports nothing: that it does not is told elsewhere.
+    the text at the base, imported. A text that cannot be read is a major `contract.unreadable`, unless it is a
+    delivery's that does not parse, which `delivery.syntax` tells.
     """
-    found = imports_of(path, text) or ()
+    found = imports_of(path, text)
+    if found is None:
+        if not world.complete and not is_well_formed(path, text):
+            return []
+        message = "the file cannot be parsed, so its imports are unknown"
+        return [major("contract.unreadable", message, where=Where(file=path), fix="Write the whole file anew.")]
     known = {(item.module, item.level) for item in (imports_of(path, before) or () if before is not None else ())}
     fresh = [item for item in found if (item.module, item.level) not in known and not item.optional]
     told: dict[str, Finding] = {}

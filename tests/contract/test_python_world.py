@@ -5,14 +5,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from orchestrator.contract.enforce import check_delivery
+from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.world import NOTHING_KNOWN
 from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.delivery import Delivery, FileChange
 from orchestrator.domain.findings import Finding, Severity
+from orchestrator.domain.gitfacts import DiffEntry
 from orchestrator.domain.installed import Installed, InstalledPackages
+from orchestrator.syntax.check import check_syntax
 
 BASE = {"requirements.txt": "Flask>=2\nPyYAML\nnumpy\nCython\nclick\nnox\n"}
 FILES = ("app/__init__.py", "app/plugins/__init__.py", "app/plugins/one.py", "app/store.py", *BASE)
@@ -263,10 +265,7 @@ def notebook(*cells: str, language: str = "python") -> str:
         ("notes.ipynb", notebook("%%bash\ncd x\npip install evil"), "dependency"),
         ("notes.ipynb", notebook("import os\nos.system('pip install evil')"), "dependency"),
         ("notes.ipynb", notebook("!pip install evil", language="R"), "dependency"),
-        ("notes.ipynb", "{", "unreadable"),
         ("x.pth", "import evil; evil.run()\n./lib", "import"),
-        ("app/new.py", "# coding: utf-7\nimport json", "unreadable"),
-        ("app/new.py", "#!/usr/bin/python\n# vim: set fileencoding=unicode_escape :\n#\\x0aimport evil", "unreadable"),
         ("sitecustomize.py", "import sys", "test_settings"),
         ("setup.py", "import evil\nfrom setuptools import setup\nsetup()", "import"),
     ],
@@ -275,7 +274,24 @@ def test_python_in_other_files(path: str, text: str, code: str) -> None:
     found = said(text, path)
     assert {f.code.removeprefix("contract.") for f in found} == {code}, found
     assert all("evil" in (f.where.field or "evil") for f in found)
-    assert [f for f in said(text, path, before=text) if code != "unreadable"] == []
+    assert said(text, path, before=text) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("notes.ipynb", "{"),
+        ("app/new.py", "def f(:"),
+        ("app/new.py", "# coding: utf-7\nimport json"),
+        ("app/new.py", "#!/usr/bin/python\n# vim: set fileencoding=unicode_escape :\n#\\x0aimport evil"),
+    ],
+)
+def test_python_that_cannot_be_read_is_told_once_and_never_passes(path: str, text: str) -> None:
+    assert said(text, path) == []
+    assert check_syntax(path, text)
+    entry = DiffEntry(path=path, status="A", old_mode="000000", new_mode="100644")
+    told = check_diff(WORLD, [entry], {path: text}, {}, frozenset())
+    assert "contract.unreadable" in {found.code for found in told}
 
 
 @pytest.mark.parametrize(
