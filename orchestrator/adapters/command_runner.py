@@ -122,10 +122,12 @@ class LimitedCommandRunner:
 
     async def _run(self, command: Command, timeout_s: float | None, stop: asyncio.Event) -> CommandResult:
         started = time.monotonic()
+        seen_at: Path | None = None
         watch = DiskWatch((command.tree, command.scratch), self._settings.disk_mb * MB, stop)
         try:
             async with self._with_network(command) as (joined, told):
                 async with in_threads(self._sandbox.confined(joined)) as confined, watch.running():
+                    seen_at = confined.seen_at
                     ended = await run_launched(self._launch(joined, confined, timeout_s), stop)
                 if ended.exit_code != 0 and told:
                     ended = ended._replace(note="\n".join(filter(None, (ended.note, *told))))
@@ -140,6 +142,7 @@ class LimitedCommandRunner:
             output=_with_note(ended),
             limit=ended.limit,
             duration_s=round(time.monotonic() - started, 3),
+            seen_at=seen_at,
         )
 
     def _with_network(self, command: Command) -> AbstractAsyncContextManager[tuple[Command, list[str]]]:

@@ -1,6 +1,7 @@
 """SuiteRunner's half for `node --test`: only the report file and the expected names count, never what it prints."""
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -104,10 +105,10 @@ class NodeRunner:
                 *_patterns(only),
                 *([f"./{file}" for file in files] if files else _EVERY if options else ()),
             ]
-            access = Access(readable=(REPORTER, *packages.folders))
+            access = Access(readable=(REPORTER, *packages.folders), plain_path=True)
             result = await self._runner.run(argv, cwd=root, timeout_s=limit, scratch=scratch, access=access)
             cases, trouble = await asyncio.to_thread(read_report, report, NODE)
-            cases = cases and tuple(_without(case, str(root)) for case in cases)
+            cases = cases and tuple(_without(case, str(result.seen_at or root)) for case in cases)
         shown = judged(result, _those(only, cases), trouble, expected, runner=NODE, complete=(0,))
         return shown.model_copy(update={"ran_with": ("node: the tests import node:test",)})
 
@@ -127,13 +128,13 @@ class NodeRunner:
                 problem=RunProblem.MISSING_RUNNER,
                 output=f"`{tool.name}` is not among the packages ({tool.why}): add it to devDependencies",
             )
-        access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders))
+        access = Access(tree=root, readable=(MOCHA_REPORTER, *packages.folders), plain_path=True)
         env = {"NO_COLOR": "1", "FORCE_COLOR": "0", **tool.env}
         async with scratch_folder() as scratch:
             inner = [file.removeprefix(f"{tool.folder}/") if tool.folder else file for file in files]
             argv, cwd = command(tool, program, scratch, inner, only), root / tool.folder
             result = await self._runner.run(argv, cwd=cwd, env=env, timeout_s=limit, scratch=scratch, access=access)
-            cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", root)
+            cases, trouble = await asyncio.to_thread(_read_results, scratch / "report.json", result.seen_at or root)
         if cases is not None and files:  # a tool may find more by what its settings say
             cases = tuple(case for case in cases if case.file in files)
         shown = judged(result, _those(only, cases), trouble, expected, runner=tool.name, complete=(0,))
@@ -187,11 +188,11 @@ def _groups(root: Path, files: Sequence[str] | None) -> list[tuple[Tool | None, 
 
 
 def _program(root: Path, tool: Tool) -> str | None:
-    """The tool's own program, in the nearest `node_modules` from its folder upwards."""
+    """The tool's own program as seen from its folder, in the nearest `node_modules` upwards."""
     inner = root / tool.folder
     folders = [inner, *(parent for parent in inner.parents if parent.is_relative_to(root))]
     places = (folder / MODULES / ".bin" / tool.name for folder in folders)
-    return next((str(place) for place in places if place.exists()), None)
+    return next((f"./{os.path.relpath(place, inner)}" for place in places if place.exists()), None)
 
 
 def _read_results(report: Path, root: Path) -> tuple[tuple[ReportedCase, ...] | None, str]:

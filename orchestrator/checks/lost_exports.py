@@ -118,7 +118,7 @@ def check_lost(delivery: Delivery, lost: Sequence[Lost], texts: Mapping[str, str
     `texts` are other files of the project; what is delivered stands there as delivered. Tests are no users: the tester
     may change them, and a run says whether they still pass.
     """
-    after = {**texts, **{change.path: change.content for change in delivery.files}} if lost else {}
+    after: dict[str, str] = {**texts, **{change.path: change.content for change in delivery.files}} if lost else {}
     users = users_of(lost, {path: text for path, text in after.items() if not is_test_file(path)})
     findings: list[Finding] = []
     unused: dict[str, list[Lost]] = {}

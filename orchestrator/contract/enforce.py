@@ -38,7 +38,7 @@ def check_delivery(
     package that nothing declares and that no declared one of the `installed` packages requires.
     """
     findings = _seal(contract)
-    texts = {change.path: change.content for change in delivery.files}
+    texts: dict[str, str] = {change.path: change.content for change in delivery.files}
     world = World(contract, texts, removed=delivery.removed, installed=installed)
     own = contract.task_files.get(delivery.task_id, ())
 

@@ -50,6 +50,9 @@ class Access(Value):
     """The folder it may change, `.git` on top of it excepted; None: the folder that it runs in."""
     readable: tuple[Path, ...] = ()
     """Files and folders that it may read."""
+    plain_path: bool = False
+    """It sees its tree at a path without hidden folders, where the tier can: servers such as Express send no file from
+    below one, and trees lie below `.orchestrator`."""
     fetch: bool = False
     """It reaches the registries that its variables name and `environment.hosts`, by a proxy of ours and no other way.
 

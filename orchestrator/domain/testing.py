@@ -1,6 +1,7 @@
 """The tester's suite and what the test runner reported (spec 1 C)."""
 
 from enum import StrEnum
+from pathlib import Path
 
 from orchestrator.domain.base import AnswerValue, Value
 from orchestrator.domain.delivery import FileChange
@@ -172,6 +173,8 @@ class CommandResult(Value):
     """Paths of other files that it made or changed."""
     ignored: tuple[str, ...] = ()
     """Those of all these that git ignores."""
+    seen_at: Path | None = None
+    """Where the command saw its tree, when that was another path."""
 
     @property
     def ok(self) -> bool:

@@ -59,6 +59,23 @@ async def test_a_command_starts_in_a_folder_that_is_closed_to_others(tier: Tier,
     assert (result.exit_code, result.output) == (0, f"{inner}\nTrue\n")
 
 
+async def test_a_command_may_see_its_tree_at_a_path_without_hidden_folders(tmp_path: Path) -> None:
+    tree = tmp_path / ".state" / "US-1"
+    (tree / "inner").mkdir(parents=True)
+    (tree / ".git").write_text("gitdir: nowhere")
+    runner = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(Tier.NAMESPACES))
+    words = ["sh", "-c", "pwd; pwd -P; echo new > made; ! rm ../.git; ! echo x > ../.git"]
+    access = Access(tree=tree, plain_path=True)
+    result = await runner.run(words, cwd=tree / "inner", access=access)
+    assert result.ok, result.output
+    assert result.output.startswith("/project/inner\n/project/inner\n")
+    assert result.seen_at == Path("/project")
+    assert ((tree / "inner/made").read_text(), (tree / ".git").read_text()) == ("new\n", "gitdir: nowhere")
+    (tmp_path / "open").mkdir()
+    result = await runner.run(["pwd"], cwd=tmp_path / "open", access=Access(plain_path=True))
+    assert (result.output, result.seen_at) == (f"{tmp_path}/open\n", None)
+
+
 def test_what_a_killed_process_lent_comes_back_with_the_next_command(tmp_path: Path) -> None:
     (tmp_path / ".git").touch()
     tmp_path.chmod(0o755)

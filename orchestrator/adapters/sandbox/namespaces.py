@@ -23,6 +23,8 @@ _LOOK = "CAP_DAC_READ_SEARCH"
 """To read what root keeps from other users, among what the command can see at all."""
 _OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENV = "/usr/bin/env"
+_PROJECT = Path("/project")
+"""Where a command sees its tree that is not to see the hidden folders above it."""
 _START = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
 _START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
@@ -118,6 +120,7 @@ class NamespaceSandbox:
                 policy={"own_user": own is not None, "signals_as_codes": True},
                 fds=(*fds.values(), *door),
                 held=() if own is None else (own.lock_fd,),
+                seen_at=_PROJECT if _is_moved(command) else None,
             )
 
     def _options(self, command: Command, fds: dict[str, int], look: bool) -> list[str]:
@@ -132,7 +135,7 @@ class NamespaceSandbox:
             *("--seccomp", str(fds["filter"])),
             *self._little(command, fds),
             *self._own(command),
-            *("--chdir", str(command.tree if changes else command.cwd)),
+            *("--chdir", str(_seen(command, command.tree if changes else command.cwd))),
         ]
 
     def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
@@ -150,11 +153,22 @@ class NamespaceSandbox:
 
     def _own(self, command: Command) -> list[str]:
         git = command.tree / ".git"
+        trees = (command.tree, _PROJECT) if _is_moved(command) else (command.tree,)
         return [
             *_mounts("--bind", dict.fromkeys((command.tree, command.scratch))),
-            *(("--ro-bind", str(git), str(git)) if _guards(command.tree) else ()),
+            *(word for tree in trees[1:] for word in ("--bind", str(command.tree), str(tree))),
+            *(word for tree in trees if _guards(command.tree) for word in ("--ro-bind", str(git), str(tree / ".git"))),
             *("--remount-ro", "/"),
         ]
+
+
+def _is_moved(command: Command) -> bool:
+    return command.access.plain_path and any(part.startswith(".") for part in command.tree.parts)
+
+
+def _seen(command: Command, folder: Path) -> Path:
+    """A folder of the tree as the command sees it."""
+    return _PROJECT / folder.relative_to(command.tree) if _is_moved(command) else folder
 
 
 def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
@@ -165,7 +179,7 @@ def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
     variables = [f"{name}={value}" for name, value in command.env.items()]
     if own is None:
         return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
-    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(command.cwd), *command.argv)
+    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(_seen(command, command.cwd)), *command.argv)
     user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
     kept = ",+dac_read_search" if look else ""
     rights = (

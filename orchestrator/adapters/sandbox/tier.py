@@ -45,6 +45,8 @@ class Confined(NamedTuple):
     """Further words of the launcher's policy."""
     fds: tuple[int, ...] = ()
     """Descriptors that the program that `argv` begins with is given."""
+    seen_at: Path | None = None
+    """Where the command sees its tree, when that is another path."""
     held: tuple[int, ...] = ()
     """Descriptors that the launcher holds open, and nothing of the command."""
 
