@@ -14,7 +14,7 @@ help:
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
-	@echo "make soak      long kill and load runs"
+	@echo "make soak      long kill, load and property runs"
 	@echo "make contracts write contracts/*.schema.json from the types"
 	@echo "make findings  write docs/findings.md from the code"
 	@echo "make events    write docs/events.md from the code"
@@ -63,8 +63,9 @@ $(VENV)/.fuzz: $(VENV)/.dev
 fuzz: $(VENV)/.fuzz
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
+# Property tests draw 25 examples in `make test`; here as many as each names.
 soak: $(VENV)/.dev
-	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "soak or hypothesis" --timeout 1800 $(ARGS)
 
 findings: $(VENV)/.dev
 	$(BIN)/python -m tests.findings_tool
