@@ -7,16 +7,17 @@ import ast
 import io
 import re
 import tokenize
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("orchestrator", "tests")
-SMALL = 120
-"""Lines of a module that could be part of its only importer."""
+SMALL, LONG, LONG_FUNCTION = 120, 500, 60
+"""Lines of a module that could be part of its only importer; above which a module, and a function, should say why."""
 FOREIGN = re.compile(r"\b(?:DESIGN|STYLE|HOUSE|[Ss]pec)\s+(?:§\s*)?\d+\S*")
-"""Reference to a paper that is not in the repository, as `DESIGN 5.2` or `spec 1 B4`."""
+"""Reference to a paper that is not in the repository."""
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 LAYOUT = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
@@ -25,15 +26,11 @@ class Module:
     """One source file."""
 
     name: str
-    path: Path
+    package: str
+    """Dotted name of the folder it lies in."""
     text: str
     tree: ast.Module
     lines: int
-
-    @property
-    def package(self) -> str:
-        """Returns the dotted name of the folder it lies in."""
-        return ".".join(self.path.relative_to(ROOT).parent.parts)
 
 
 def read_modules(package: str) -> list[Module]:
@@ -41,8 +38,8 @@ def read_modules(package: str) -> list[Module]:
     found = []
     for path in sorted(path for path in (ROOT / package).rglob("*.py") if "corpus" not in path.parts):
         text = path.read_text(encoding="utf-8")
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        found.append(Module(name, path, text, ast.parse(text), len(text.splitlines())))
+        name, folder = (".".join(part.relative_to(ROOT).parts) for part in (path.with_suffix(""), path.parent))
+        found.append(Module(name.removesuffix(".__init__"), folder, text, ast.parse(text), len(text.splitlines())))
     return found
 
 
@@ -107,44 +104,45 @@ def find_cycles(imports: dict[str, set[str]]) -> list[list[str]]:
     return groups
 
 
-def public_definitions(modules: list[Module]) -> Counter[str]:
-    """Returns how often each public function or class is defined at the top of a module."""
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return Counter(
-        node.name for module in modules for node in module.tree.body if isinstance(node, kinds) and node.name[0] != "_"
-    )
+def count_long_functions(modules: list[Module]) -> int:
+    """Returns how many functions and methods are longer than advised."""
+    nodes = (node for module in modules for node in ast.walk(module.tree))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return sum((node.end_lineno or 0) - node.lineno >= LONG_FUNCTION for node in functions)
 
 
 def print_figures(package: str) -> None:
     """Prints the figures of one package."""
     modules = read_modules(package)
     imports = read_imports(modules)
-    importers: dict[str, set[str]] = defaultdict(set)
-    for name, wanted in imports.items():
-        for other in wanted:
-            importers[other].add(name)
+    importers = {name: {other for other, wanted in imports.items() if name in wanted} for name in imports}
     home = {module.name: module.package for module in modules}
-    alone = [m.name for m in modules if m.path.name != "__init__.py" and len(importers[m.name]) == 1]
-    small = [m for m in modules if m.name in alone and m.lines <= SMALL and home[min(importers[m.name])] == m.package]
+    plain = [module for module in modules if module.name != module.package]  # no `__init__.py`
+    alone = [module for module in plain if len(importers[module.name]) == 1]
+    small = [one for one in alone if one.lines <= SMALL and home[min(importers[one.name])] == one.package]
     counts = [count_code(module) for module in modules]
     lines, comments = sum(module.lines for module in modules), sum(comment for _, comment in counts)
-    folder, size = Counter(m.package for m in modules if m.path.name != "__init__.py").most_common(1)[0]
-    twice = {name: count for name, count in public_definitions(modules).items() if count > 1}
+    folder, size = Counter(module.package for module in plain).most_common(1)[0]
+    defined = (node for module in modules for node in module.tree.body if isinstance(node, DEFINITIONS))
+    names = Counter(node.name for node in defined if node.name[0] != "_")
+    twice = [count for count in names.values() if count > 1]
     cycles = find_cycles(imports)
     rows = {
         "modules": len(modules),
         "lines": lines,
         "lines of code": sum(code for code, _ in counts),
+        f"modules above {LONG}, functions above {LONG_FUNCTION} lines": f"{sum(m.lines > LONG for m in modules)}, "
+        f"{count_long_functions(modules)}",
         "one importer": len(alone),
         f"… in their package, at most {SMALL} lines": len(small),
         "largest folder (modules flat)": f"{size} ({folder})",
-        "public definitions named twice or more": f"{len(twice)} names, {sum(twice.values())} definitions",
+        "public definitions named twice or more": f"{len(twice)} names, {sum(twice)} definitions",
         "comments per 1,000 lines": f"{1000 * comments / lines:.1f}",
         "import cycles": f"{len(cycles)} {[len(cycle) for cycle in cycles] or ''}".strip(),
         "references to papers not here": sum(len(FOREIGN.findall(module.text)) for module in modules),
     }
     print(f"{package}/")
-    print("\n".join(f"  {name:<42} {value}" for name, value in rows.items()))
+    print("\n".join(f"  {name:<45} {value}" for name, value in rows.items()))
 
 
 if __name__ == "__main__":

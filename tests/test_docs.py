@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from benchmarks.figures import FOREIGN, read_modules
+
 ROOT = Path(__file__).parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
@@ -33,3 +35,11 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_the_code_cites_only_what_is_here() -> None:
+    """Comments may cite a decision as `decisions.md#anchor`, and no paper that is not in the repository."""
+    modules, known = read_modules("orchestrator") + read_modules("tests"), anchors(ROOT / "docs/development/decisions.md")
+    cited = {module.name: re.findall(r"decisions\.md#([a-z-]+)", module.text) for module in modules}
+    assert {name: found for name, found in cited.items() if not known.issuperset(found)} == {}
+    assert [module.name for module in modules if FOREIGN.search(module.text)] == []
