@@ -1,4 +1,4 @@
-"""What checks enforce and what personas are told agree (spec 1 E)."""
+"""What checks enforce and what personas are told agree."""
 
 import ast
 import re
