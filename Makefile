@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers fuzz soak contracts findings events clean
+.PHONY: help demo test check bench bench-answers figures fuzz soak contracts findings events clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -12,11 +12,12 @@ help:
 	@echo "make check     ruff and mypy"
 	@echo "make bench     benchmarks; ARGS=\"refusals CORPUS=DIR\": how much real work would be refused"
 	@echo "make bench-answers   how well answers are read, beside other readers; writes docs/answers.svg and docs/answers.md"
+	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
-	@echo "make soak      long kill and load runs"
-	@echo "make contracts write contracts/*.schema.json anew from the types"
-	@echo "make findings  write docs/findings.md anew from the code"
-	@echo "make events    write docs/events.md anew from the code"
+	@echo "make soak      long kill, load and property runs"
+	@echo "make contracts write contracts/*.schema.json from the types"
+	@echo "make findings  write docs/findings.md from the code"
+	@echo "make events    write docs/events.md from the code"
 
 # Stamps: an environment is made once per change of what it is made from.
 $(VENV)/.run: pyproject.toml constraints.txt
@@ -49,6 +50,9 @@ bench: $(VENV)/.dev
 bench-answers: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.answers $(ARGS)
 
+figures: $(VENV)/.run
+	@$(BIN)/python -m benchmarks.figures
+
 $(VENV)/.fuzz: $(VENV)/.dev
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]' || { \
 		echo "Nothing was fuzzed: atheris has no build for $$($(BIN)/python --version);" \
@@ -59,8 +63,9 @@ $(VENV)/.fuzz: $(VENV)/.dev
 fuzz: $(VENV)/.fuzz
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
+# Property tests draw 25 examples in `make test`; here as many as each names.
 soak: $(VENV)/.dev
-	$(BIN)/python -m pytest -m soak --timeout 1800 $(ARGS)
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "soak or hypothesis" --timeout 1800 $(ARGS)
 
 findings: $(VENV)/.dev
 	$(BIN)/python -m tests.findings_tool

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 MESSAGE_CAP = 500
-"""Characters of a foreign message that are kept (spec 3)."""
+"""Characters of a foreign message that are kept."""
 
 
 class OrchestratorError(Exception):
@@ -61,7 +61,7 @@ class SprintLocked(UserError):
 
 
 class FromProvider(OrchestratorError):
-    """What a call can end in, in one shape: no answer (ProviderError), or one that does not fit (spec 3).
+    """What a call can end in, in one shape: no answer (ProviderError), or one that does not fit.
 
     `original_message` is what the provider or the model said, verbatim but for its cap.
     """

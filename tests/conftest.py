@@ -11,13 +11,16 @@ import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
+from tests.effort import QUICK
 from tests.postgres import fresh_postgres, postgres, postgres_server
 from tests.zygote import zygote
 
 __all__ = ["fresh_postgres", "postgres", "postgres_server"]
 
-settings.register_profile("shared", deadline=None)  # a machine shared with others is slow at times, which is no failure
-settings.load_profile("shared")
+# No deadline: a machine shared with others is slow at times, which is no failure. `make soak` takes the other profile.
+settings.register_profile("quick", max_examples=QUICK, deadline=None)
+settings.register_profile("thorough", max_examples=100, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 for _name in list(os.environ):
     if _name.startswith(("GIT_", "ORCHESTRATOR_")):

@@ -135,7 +135,7 @@ MEANS = {
 }
 HEAD = """# Events
 
-Every fact that a run records, and what its `data` holds; in a [log line](../README.md#the-log-line) these keys follow
+Every fact that a run records, and what its `data` holds; in a [log line](logs.md) these keys follow
 `timestamp`, `level`, `message`, `event`, `sprint`, `story`, `task` and `persona`. Keys in brackets are there only where
 they apply.
 

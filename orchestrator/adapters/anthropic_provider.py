@@ -87,7 +87,7 @@ class AnthropicProvider(ModelProvider):
         self._client = anthropic.AsyncAnthropic(
             api_key=access.api_key,
             base_url=access.base_url or "https://api.anthropic.com",
-            max_retries=0,  # the transport policy retries (DESIGN 5.5); two policies would multiply
+            max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
         self._create = self._client.messages.with_raw_response.create

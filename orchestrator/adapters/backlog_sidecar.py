@@ -1,4 +1,4 @@
-"""The sidecar: cells that have no place in the backlog file, kept as JSON in the state folder (DESIGN 5.9)."""
+"""The sidecar: cells that have no place in the backlog file, kept as JSON in the state folder."""
 
 import fcntl
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The one task that writes a backlog file: stories that end together never lose each other's cells (DESIGN 5.9)."""
+"""The one task that writes a backlog file: stories that end together never lose each other's cells."""
 
 import asyncio
 import inspect

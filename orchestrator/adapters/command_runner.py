@@ -1,4 +1,4 @@
-"""Runs commands in limits, with an environment built from nothing, and leaves no process behind (DESIGN 5.10)."""
+"""Runs commands in limits, with an environment built from nothing, and leaves no process behind."""
 
 import asyncio
 import contextlib

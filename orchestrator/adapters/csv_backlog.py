@@ -1,4 +1,4 @@
-"""A CSV backlog: read into stories, and single cells written back without touching another byte (DESIGN 5.9)."""
+"""A CSV backlog: read into stories, and single cells written back without touching another byte."""
 
 import errno
 import fcntl

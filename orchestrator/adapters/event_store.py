@@ -1,4 +1,4 @@
-"""The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL (DESIGN 5.3).
+"""The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL.
 
 The log waits for its database: what is told while it restarts, or while the disk is full, is written when it is back.
 """

@@ -1,4 +1,4 @@
-"""Backlogs in YAML, JSON and Markdown: read and never written, what a run writes goes to the sidecar (spec 1 §0)."""
+"""Backlogs in YAML, JSON and Markdown: read and never written, what a run writes goes to the sidecar."""
 
 import os
 import re

@@ -98,7 +98,7 @@ class OpenAIProvider(ModelProvider):
         self._client = openai.AsyncOpenAI(
             api_key=access.api_key,
             base_url=access.base_url or "https://api.openai.com/v1",
-            max_retries=0,  # the transport policy retries (DESIGN 5.5); two policies would multiply
+            max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
             timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
         )
         self._create = self._client.chat.completions.with_raw_response.create

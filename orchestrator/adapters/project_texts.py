@@ -1,4 +1,4 @@
-"""The product's texts that personas are given: vision and wireframes; what is missing is a finding (spec 1 §0)."""
+"""The product's texts that personas are given: vision and wireframes; what is missing is a finding."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The proof that a green suite can fail where it ran (spec 1 C6).
+"""The proof that a green suite can fail where it ran.
 
 What runs in a test runner can report what it likes: a hook that calls every test good, code that patches the runner or
 its assertions, an object that equals everything, a report written beforehand. So a suite that came back green is run

@@ -1,4 +1,4 @@
-"""What the recorded tech stack says about the test runner, read strictly: rather nothing than a guess (spec 1 C3)."""
+"""What the recorded tech stack says about the test runner, read strictly: rather nothing than a guess."""
 
 import re
 from collections.abc import Iterable, Mapping

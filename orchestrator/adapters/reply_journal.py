@@ -1,4 +1,4 @@
-"""The reply journal: every ended call is written down before anything else happens (DESIGN 5.2).
+"""The reply journal: every ended call is written down before anything else happens (decisions.md#paid-replies).
 
 One file per ended call, `<folder>/<workflow>/<step>-<turn>.json`, written to a temporary name and renamed, without
 fsync: safe against kill -9, not against power loss. The writes are synchronous on purpose: an await between the
@@ -71,7 +71,7 @@ class WorkflowJournal:
         return self._beside + len(self._entries)
 
     def keep_prompt(self, step: int, prompt: Prompt) -> None:
-        """Keep the whole prompt beside its reply (spec 1 A8). Blocks: call it in a thread."""
+        """Keep the whole prompt beside its reply. Blocks: call it in a thread."""
         path = self._folder / f"{step}.prompt.md"
         with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
             file.write(prompt.text)

@@ -1,4 +1,4 @@
-"""What `--repo` means: the user's own repository, looked at and never touched (DESIGN 7, Repository)."""
+"""What `--repo` means: the user's own repository, looked at and never touched."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Which runner runs a suite (spec 1 C3): setting, recorded stack, manifests, name; never a default."""
+"""Which runner runs a suite: setting, recorded stack, manifests, name; never a default."""
 
 import re
 from collections.abc import Collection, Sequence

@@ -1,4 +1,4 @@
-"""The scripted team: replies read from JSON lines, a shipped double of the provider port (DESIGN 7)."""
+"""The scripted team: replies read from JSON lines, a shipped double of the provider port."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One process per sprint: a file lock that also outlives us in every child that inherited it (DESIGN 5.1c).
+"""One process per sprint: a file lock that also outlives us in every child that inherited it (decisions.md#processes).
 
 git processes and command launchers get the descriptor, so the lock stays held after a kill -9 until the last of them
 has ended; a new run waits for that instead of meeting a half-finished git command.

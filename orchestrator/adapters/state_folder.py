@@ -1,4 +1,4 @@
-"""The state folder `.orchestrator/`: where everything lies, and the sprint records in it (DESIGN 7)."""
+"""The state folder `.orchestrator/`: where everything lies, and the sprint records in it."""
 
 import hashlib
 import json

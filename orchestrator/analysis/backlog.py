@@ -1,4 +1,4 @@
-"""Tasks of an improvement plan → stories of a backlog that `run` takes as it is (spec 5, pure)."""
+"""Tasks of an improvement plan → stories of a backlog that `run` takes as it is (pure)."""
 
 import csv
 import io
@@ -81,7 +81,7 @@ def _clash(number: int, other: int, needs: Mapping[int, tuple[int, ...]]) -> str
 
 
 def _story(task: ImprovementTask, needs: Sequence[int], plan: ImprovementPlan) -> dict[str, Any]:
-    """Columns of spec 1 → cells; lists where a cell holds several things."""
+    """Columns of a backlog → cells; lists where a cell holds several things."""
     names = {stage.id: stage.name for stage in plan.stages}
     stages = [f"{names[one]} ({one})" if names.get(one, one) != one else one for one in (task.stage, *task.also)]
     notes = [f"Source stage: {', '.join(stages)}; task {task.number} of analysis {plan.analysis}"]

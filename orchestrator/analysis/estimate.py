@@ -1,4 +1,4 @@
-"""What an analysis would ask and could cost, told without asking anything (spec 5, pure)."""
+"""What an analysis would ask and could cost, told without asking anything (pure)."""
 
 from collections.abc import Sequence
 from typing import Any

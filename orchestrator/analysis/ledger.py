@@ -1,4 +1,4 @@
-"""A fold over the events of an analysis: what ended, what was picked, and what it cost (DESIGN 5.3)."""
+"""A fold over the events of an analysis: what ended, what was picked, and what it cost (decisions.md#event-log)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The stages of an analysis, side by side as far as they may (spec 5, engine-free)."""
+"""The stages of an analysis, side by side as far as they may (engine-free)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

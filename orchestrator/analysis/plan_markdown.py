@@ -1,4 +1,4 @@
-"""The improvement plan as Markdown, for people and for whoever carries it out (spec 5, pure)."""
+"""The improvement plan as Markdown, for people and for whoever carries it out (pure)."""
 
 import re
 from collections.abc import Iterator, Sequence

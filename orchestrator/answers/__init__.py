@@ -1,4 +1,4 @@
-"""Answers: from a model's text to a value that can be trusted, or an honest refusal (spec 6)."""
+"""Answers: from a model's text to a value that can be trusted, or an honest refusal."""
 
 from orchestrator.answers.extract import extract
 from orchestrator.answers.model import Extraction, Repair, Status

@@ -1,4 +1,4 @@
-"""An action plan in a model's or a person's text → its value, or why there is none (spec 2).
+"""An action plan in a model's or a person's text → its value, or why there is none.
 
 Read by the tokens of a CommonMark parser, in two stages: structure, then actions. What a careful reader is sure of is
 accepted with a minor finding; what would have to be guessed is refused.

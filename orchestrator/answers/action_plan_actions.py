@@ -1,4 +1,4 @@
-"""Stage 2 of reading a plan, second half: what stands below the headings becomes actions (spec 2)."""
+"""Stage 2 of reading a plan, second half: what stands below the headings becomes actions."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Stage 1 of reading a plan: closed fences, one title, the sections Rationale and Action Plan (spec 2)."""
+"""Stage 1 of reading a plan: closed fences, one title, the sections Rationale and Action Plan."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An action plan as an answer: the value it makes, beside the JSON that says the same (spec 2)."""
+"""An action plan as an answer: the value it makes, beside the JSON that says the same."""
 
 from itertools import accumulate
 from typing import Any

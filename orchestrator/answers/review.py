@@ -1,4 +1,4 @@
-"""A reviewer's text → what it says (spec 4). Read by the tokens of a CommonMark parser, never by words of praise.
+"""A reviewer's text → what it says. Read by the tokens of a CommonMark parser, never by words of praise.
 
 A model could be read as approving what it did not: so a Yes counts only as the last `Ready:` line, on a line of its
 own, at the margin or as an item of the verdict, with no other words beside it, in no code block, quotation, quoted

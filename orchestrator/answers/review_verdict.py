@@ -1,4 +1,4 @@
-"""The line `Ready: …`: what it says, read strictly. Whatever is not clearly a Yes is none (spec 4)."""
+"""The line `Ready: …`: what it says, read strictly. Whatever is not clearly a Yes is none."""
 
 import re
 from collections.abc import Iterable

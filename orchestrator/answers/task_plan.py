@@ -1,4 +1,4 @@
-"""A person's Markdown task plan → its value, by rules alone (spec 3). What would have to be guessed is told instead."""
+"""A person's Markdown task plan → its value, by rules alone. What would have to be guessed is told instead."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple

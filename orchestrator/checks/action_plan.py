@@ -1,4 +1,4 @@
-"""Stage 3 of an action plan: held against the files that are there, and applied to them (spec 2). Pure.
+"""Stage 3 of an action plan: held against the files that are there, and applied to them. Pure.
 
 Actions and pairs are walked through in their order, each against what the earlier ones left. Nothing is changed unless
 every check holds.

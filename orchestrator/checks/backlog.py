@@ -1,4 +1,4 @@
-"""What is wrong between the rows of a backlog: ids, titles, dependencies, cycles (spec 1 §0). Pure, any format."""
+"""What is wrong between the rows of a backlog: ids, titles, dependencies, cycles. Pure, any format."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

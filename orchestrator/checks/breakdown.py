@@ -1,4 +1,4 @@
-"""An architect's answer → Breakdown (spec 1 A2)."""
+"""An architect's answer → Breakdown."""
 
 from collections.abc import Collection, Mapping
 

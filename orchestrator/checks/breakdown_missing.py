@@ -1,4 +1,4 @@
-"""The tasks of a `breakdown_missing` answer joined to those that were there (spec 1 A4)."""
+"""The tasks of a `breakdown_missing` answer joined to those that were there."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""The rules a breakdown must satisfy: format, completeness, paths, packages (spec 1 A3-A5)."""
+"""The rules a breakdown must satisfy: format, completeness, paths, packages."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What is wrong with rows that are closed with other stories (spec 1 §0). Pure, any format."""
+"""What is wrong with rows that are closed with other stories. Pure, any format."""
 
 from collections.abc import Iterator, Sequence
 

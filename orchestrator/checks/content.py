@@ -1,4 +1,4 @@
-"""What delivered files hold, looked at before anything is written (spec 1 B2)."""
+"""What delivered files hold, looked at before anything is written."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename

@@ -1,4 +1,4 @@
-"""A developer's answer → Delivery (spec 1 B1), and the door to what its content is checked for (B2)."""
+"""A developer's answer → Delivery, and the door to what its content is checked for (B2)."""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""What a model read in a person's task plan, held against its text (spec 3).
+"""What a model read in a person's task plan, held against its text.
 
 What the rules read for certain stands. A model adds what they leave open, and only what stands in the plan: the goal,
 files and commands of tasks for which the rules found none, packages, tasks that another one waits for.

@@ -1,4 +1,4 @@
-"""An answer that is the prompt's own example, or has parts of it (spec 1 B1)."""
+"""An answer that is the prompt's own example, or has parts of it."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The analyst's answer → summary, recommendations and tasks, each as it may stand in a plan (spec 5)."""
+"""The analyst's answer → summary, recommendations and tasks, each as it may stand in a plan."""
 
 import json
 import re

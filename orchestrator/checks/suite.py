@@ -1,4 +1,4 @@
-"""A tester's answers → TestSuite and failure instructions (spec 1 C1, C2, C4, C6)."""
+"""A tester's answers → TestSuite and failure instructions."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A suite under the name of a file that is there already: older tests stay as they are (spec 1 C6)."""
+"""A suite under the name of a file that is there already: older tests stay as they are."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What a person's task plan must have (spec 3); the breakdown it comes to, judged by the rules of any breakdown."""
+"""What a person's task plan must have; the breakdown it comes to, judged by the rules of any breakdown."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

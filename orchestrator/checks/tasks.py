@@ -1,4 +1,4 @@
-"""Raw tasks of an answer → Task values (spec 1 A2)."""
+"""Raw tasks of an answer → Task values."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The analyst's choice of prompts, held against those that were offered (spec 5)."""
+"""The analyst's choice of prompts, held against those that were offered."""
 
 from collections.abc import Collection, Mapping
 

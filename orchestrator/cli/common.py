@@ -1,4 +1,4 @@
-"""Options, exit codes and error output that every command shares (DESIGN 7)."""
+"""Options, exit codes and error output that every command shares."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`extract`: the value inside a model's text, or why there is none (spec 6)."""
+"""`extract`: the value inside a model's text, or why there is none."""
 
 import sys
 from pathlib import Path

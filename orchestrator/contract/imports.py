@@ -1,4 +1,4 @@
-"""Imports of source files against the closed world (spec 1, "Beyond the original")."""
+"""Imports of source files against the closed world."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The action plan: code delivery as Markdown, once it is read (spec 2).
+"""The action plan: code delivery as Markdown, once it is read.
 
 Paths and resources are text here: whether they are safe, exist and may be touched is the checks' question, so that an
 unsafe one becomes a finding and no exception.

@@ -1,4 +1,4 @@
-"""An analysis of a repository and the improvement plan that comes of it (spec 5)."""
+"""An analysis of a repository and the improvement plan that comes of it."""
 
 import hashlib
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What people write into backlog cells, read without guessing: ids, dependencies, priorities, flags (spec 1 §0)."""
+"""What people write into backlog cells, read without guessing: ids, dependencies, priorities, flags."""
 
 import re
 from collections.abc import Iterable

@@ -10,6 +10,6 @@ class Value(BaseModel):
 
 
 class AnswerValue(BaseModel):
-    """A value that a persona writes: unknown extra keys are tolerated (they stay in the kept reply, DESIGN 7)."""
+    """A value that a persona writes: unknown extra keys are tolerated (they stay in the kept reply)."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)

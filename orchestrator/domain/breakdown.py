@@ -1,4 +1,4 @@
-"""The architect's answer once it is well-formed (spec 1 A)."""
+"""The architect's answer once it is well-formed."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rows that are done with another story (`closes`, spec 1 §0): which, and who waits for whom then. Pure."""
+"""Rows that are done with another story (`closes`): which, and who waits for whom then. Pure."""
 
 from collections.abc import Mapping, Sequence
 

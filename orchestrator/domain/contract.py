@@ -1,4 +1,4 @@
-"""The closed world of one story: what may be written and what may be depended on (spec 1)."""
+"""The closed world of one story: what may be written and what may be depended on."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Acceptance criteria as people write them in one cell → one text per criterion (spec 1 §0)."""
+"""Acceptance criteria as people write them in one cell → one text per criterion."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The developer's answer once it is well-formed (spec 1 B)."""
+"""The developer's answer once it is well-formed."""
 
 from orchestrator.domain.action_plan import Execute
 from orchestrator.domain.base import Value

@@ -1,4 +1,4 @@
-"""Events: facts that happened, each with a deterministic id, the only record of a run (DESIGN 5.3)."""
+"""Events: facts that happened, each with a deterministic id, the only record of a run (decisions.md#event-log)."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -7,7 +7,7 @@ from orchestrator.domain.base import Value
 
 
 class Purpose(StrEnum):
-    """Why a persona is asked (DESIGN 7)."""
+    """Why a persona is asked."""
 
     BREAKDOWN = "breakdown"
     BREAKDOWN_MISSING = "breakdown_missing"
@@ -53,7 +53,7 @@ class Prompt(Value):
 
     key: TurnKey
     turn: int = 0
-    """1-based once the engine has filled it in (DESIGN 7); 0 before."""
+    """1-based once the engine has filled it in; 0 before."""
     segments: tuple[Segment, ...]
     name: str = ""
     """Name of the prompt's file; "" for one that comes from no file."""

@@ -1,4 +1,4 @@
-"""The human gate: what a person is asked, what can be answered, and the one answer that counts (spec 3)."""
+"""The human gate: what a person is asked, what can be answered, and the one answer that counts."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Events as JSON log lines for collectors (DESIGN 7): one line each, capped, without secrets, safe to print."""
+"""Events as JSON log lines for collectors: one line each, capped, without secrets, safe to print."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What became of stories: recorded outcomes and the report folded from them (DESIGN 7, report.json)."""
+"""What became of stories: recorded outcomes and the report folded from them."""
 
 from pydantic import Field
 

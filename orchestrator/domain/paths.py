@@ -1,4 +1,4 @@
-"""`RepoPath`: a path that stays inside the repository because it cannot be built otherwise (spec 1 A5)."""
+"""`RepoPath`: a path that stays inside the repository because it cannot be built otherwise."""
 
 import re
 import unicodedata

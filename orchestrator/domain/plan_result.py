@@ -1,4 +1,4 @@
-"""What the checks say about a plan as a whole (spec 3)."""
+"""What the checks say about a plan as a whole."""
 
 from collections.abc import Iterable
 

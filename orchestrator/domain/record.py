@@ -1,4 +1,4 @@
-"""The architecture record: what the finished stories of a sprint have settled, and for whom it counts (spec 1 A, D)."""
+"""The architecture record: what the finished stories of a sprint have settled, and for whom it counts."""
 
 from collections.abc import Iterable
 

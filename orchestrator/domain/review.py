@@ -1,4 +1,4 @@
-"""A reviewer's judgement of one task's change: the words of its format, and its value once it is read (spec 4).
+"""A reviewer's judgement of one task's change: the words of its format, and its value once it is read.
 
 The format itself stands in `system_prompts/shared/review_format.md`; its headings and words stand here, once, for the
 reader and the writer.

@@ -1,4 +1,4 @@
-"""One line of a scripted team's file (DESIGN 7)."""
+"""One line of a scripted team's file."""
 
 from typing import Annotated, Any, Literal
 

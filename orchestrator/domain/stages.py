@@ -14,7 +14,7 @@ from orchestrator.domain.testing import FailureInstruction, TestReport, TestSuit
 
 
 class GivenPlan(Value):
-    """A plan that a person brought: it takes the architect's place, not that of the checks (spec 3)."""
+    """A plan that a person brought: it takes the architect's place, not that of the checks."""
 
     path: str
     """The file it came from."""

@@ -1,4 +1,4 @@
-"""One status enum per thing that has a life, one transition table, one error for breaking it (spec 1 C5)."""
+"""One status enum per thing that has a life, one transition table, one error for breaking it."""
 
 from enum import StrEnum
 

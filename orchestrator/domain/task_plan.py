@@ -1,4 +1,4 @@
-"""A person's task plan as it was read: a goal, tasks under their own numbers, packages (spec 3)."""
+"""A person's task plan as it was read: a goal, tasks under their own numbers, packages."""
 
 from orchestrator.domain.base import Value
 

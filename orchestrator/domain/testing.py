@@ -1,4 +1,4 @@
-"""The tester's suite and what the test runner reported (spec 1 C)."""
+"""The tester's suite and what the test runner reported."""
 
 from enum import StrEnum
 from pathlib import Path

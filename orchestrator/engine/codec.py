@@ -1,6 +1,6 @@
 """What steps return, as data the engine can store, and back.
 
-Exceptions lose their class when a durable step is replayed (DESIGN 6), so they are recorded as data.
+Exceptions lose their class when a durable step is replayed (decisions.md#errors), so they are recorded as data.
 """
 
 import base64

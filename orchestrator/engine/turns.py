@@ -1,4 +1,4 @@
-"""One persona turn: the journal first, then the provider under the transport policy (DESIGN 5.2, 5.5)."""
+"""One persona turn: the journal first, then the provider under the transport policy (decisions.md#paid-replies)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

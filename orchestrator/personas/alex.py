@@ -1,4 +1,4 @@
-"""Alex, the developer: task → files (spec 1 B)."""
+"""Alex, the developer: task → files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts (DESIGN 5.5)."""
+"""The answer loop: ask, extract, read, complete, judge; send back with findings while the budget lasts."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A person's task plan read by a model, and by rules alone where no model's reading can be used (spec 3)."""
+"""A person's task plan read by a model, and by rules alone where no model's reading can be used."""
 
 from collections.abc import Sequence
 

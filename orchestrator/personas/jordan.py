@@ -1,4 +1,4 @@
-"""Jordan, QA: the suite of a story, and what its failures mean (spec 1 C)."""
+"""Jordan, QA: the suite of a story, and what its failures mean."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial

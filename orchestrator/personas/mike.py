@@ -1,4 +1,4 @@
-"""Mike, the architect: story → breakdown (spec 1 A)."""
+"""Mike, the architect: story → breakdown."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The one repair request of an answer loop: what is sent, and what is made of the reply (spec 1 A7).
+"""The one repair request of an answer loop: what is sent, and what is made of the reply.
 
 A text within `context_tokens` is sent whole with the place shown, and the reply is a whole answer. A longer one is not
 sent: a model would shorten it, and the short form would pass for the whole. Asking anew costs as much as the first

@@ -1,4 +1,4 @@
-"""The reviewer: a task's diff → a verdict with comments (spec 4)."""
+"""The reviewer: a task's diff → a verdict with comments."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a developer has before its eyes while one task is delivered: the context of its action plans (spec 2)."""
+"""What a developer has before its eyes while one task is delivered: the context of its action plans."""
 
 from orchestrator.checks.action_plan import PlanWorld
 from orchestrator.domain.action_plan import ActionPlan, Edit, Prune, is_url

@@ -32,7 +32,7 @@ class EventSink(Protocol):
 
 
 class Step(Protocol):
-    """Durable execution of one story, as the product's loops see it (DESIGN 5.1).
+    """Durable execution of one story, as the product's loops see it (docs/development/decisions.md#engine).
 
     The same calls in the same order after a crash return the recorded results without doing the work again.
     """
@@ -83,7 +83,7 @@ class Step(Protocol):
 
 
 class TurnJournal(Protocol):
-    """The ended calls of one workflow, written down the moment they end (DESIGN 5.2)."""
+    """The ended calls of one workflow, written down the moment they end (decisions.md#paid-replies)."""
 
     @property
     def calls(self) -> int:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class CommandRunner(Protocol):
-    """Runs one hostile command in limits and leaves no process behind (DESIGN 5.10)."""
+    """Runs one hostile command in limits and leaves no process behind (decisions.md#hostile-commands)."""
 
     async def run(
         self,
@@ -39,7 +39,7 @@ class CommandRunner(Protocol):
 
 
 class SuiteRunner(Protocol):
-    """Runs tests of one tree and reads the runner's report file (spec 1 C3, C6)."""
+    """Runs tests of one tree and reads the runner's report file."""
 
     async def run(
         self,
@@ -106,7 +106,7 @@ class SuiteRunner(Protocol):
 
 
 class Workspace(Protocol):
-    """The git side of one sprint: branches, worktrees, commits, merges (DESIGN 5.8)."""
+    """The git side of one sprint: branches, worktrees, commits, merges (docs/development/decisions.md#git)."""
 
     async def open(self, story_id: str) -> Branch:
         """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
@@ -232,7 +232,7 @@ class Workspace(Protocol):
 
 
 class Backlog(Protocol):
-    """One backlog file: read, and written by one task only (DESIGN 5.9)."""
+    """One backlog file: read, and written by one task only (docs/development/decisions.md#backlog-writer)."""
 
     def read(self) -> BacklogContent:
         """Read and validate; problems are findings. Raises BacklogError when nothing can be read."""

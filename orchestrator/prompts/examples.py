@@ -1,4 +1,4 @@
-"""What a prompt shows as an example: texts that an answer must not give back as its own (spec 1 B1)."""
+"""What a prompt shows as an example: texts that an answer must not give back as its own."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Findings → the text that asks a persona to answer anew (spec 1 A7, spec 3)."""
+"""Findings → the text that asks a persona to answer anew."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,7 @@ def render_feedback(findings: Sequence[Finding], previous: str | None) -> str:
 
 
 def render_revision(findings: Sequence[Finding], previous: str | None) -> str:
-    """The plan revision section (spec 3): one bullet per issue with its fix; "" when there are no findings."""
+    """The plan revision section: one bullet per issue with its fix; "" when there are no findings."""
     return _render(
         "## Plan Revision Required",
         "Your last plan was checked and is not valid yet.",

@@ -1,4 +1,4 @@
-"""Rule ↔ finding code ↔ prompt: what checks enforce is what personas were told (spec 1 E)."""
+"""Rule ↔ finding code ↔ prompt: what checks enforce is what personas were told."""
 
 from orchestrator.domain.base import Value
 

@@ -1,4 +1,4 @@
-"""config.yaml + environment + --set → frozen Settings. The only reader of os.environ (DESIGN 7)."""
+"""config.yaml + environment + --set → frozen Settings. The only reader of os.environ."""
 
 import ctypes
 import os

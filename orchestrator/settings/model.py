@@ -68,7 +68,7 @@ class ProviderSettings(Section):
 
 
 class StrongerSettings(Section):
-    """The model that answers a persona where its usual one ran into the same failure again (spec 1 C7)."""
+    """The model that answers a persona where its usual one ran into the same failure again."""
 
     model: str
     provider: ProviderName | None = None
@@ -140,7 +140,7 @@ LONGEST_WAIT_S = 10 * 366 * 24 * 3600
 
 
 class GateSettings(Section):
-    """When a person is asked about a plan, and how long is waited for the answer (spec 3)."""
+    """When a person is asked about a plan, and how long is waited for the answer."""
 
     mode: Literal["auto", "escalations", "always"] = "auto"
     """auto: nobody is asked; escalations: about conflicts and plans that stay invalid; always: about each plan."""

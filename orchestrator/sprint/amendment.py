@@ -1,4 +1,4 @@
-"""Requests to extend a frozen contract, made when a file or a package that it forgot is first named (DESIGN 5.5)."""
+"""Requests to extend a frozen contract, made when a file or a package that it forgot is first named."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

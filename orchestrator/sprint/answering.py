@@ -1,4 +1,4 @@
-"""A person's answer to a story's question: which question stands, who may answer what, what was answered (spec 3)."""
+"""A person's answer to a story's question: which question stands, who may answer what, what was answered."""
 
 from collections.abc import Sequence
 from datetime import datetime

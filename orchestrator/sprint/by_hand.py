@@ -70,7 +70,7 @@ class Judged(NamedTuple):
     status: Status
     findings: tuple[Finding, ...]
     is_plan: bool = False
-    """Whether it is a story's plan, whose severity is counted (spec 3)."""
+    """Whether it is a story's plan, whose severity is counted."""
 
     @property
     def severity(self) -> Severity:

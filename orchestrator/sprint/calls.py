@@ -1,6 +1,6 @@
 """How many calls of models a story takes: when all goes well, and when every loop uses its whole budget. Pure.
 
-The one place where the nested budgets are multiplied (DESIGN 5.5). A call is one request that ended, with a reply or
+The one place where the nested budgets are multiplied. A call is one request that ended, with a reply or
 with an error; `budget.calls_per_story` counts the same.
 
     request   provider.max_attempts

@@ -1,4 +1,4 @@
-"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery (spec 2)."""
+"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""What a run would do and could cost, told without doing anything (DESIGN 7, Dry run). Pure."""
+"""What a run would do and could cost, told without doing anything. Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whether the suite notices the story: its tests on the tree without the story's change (spec 1 C6).
+"""Whether the suite notices the story: its tests on the tree without the story's change.
 
 A test that passes there as well says nothing about the change; SWE-bench calls the others FAIL_TO_PASS. Where the code
 under test is a new module or name, every test fails for want of it, whatever it asserts: that is not judged here, but

@@ -1,4 +1,4 @@
-"""The human gate of a story: when a person is asked, with what words, and what an answer means (spec 3)."""
+"""The human gate of a story: when a person is asked, with what words, and what an answer means."""
 
 from enum import StrEnum
 from typing import Any

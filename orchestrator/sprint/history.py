@@ -1,4 +1,4 @@
-"""Folds over the event log: what happened to each story of a sprint, in its current generation (DESIGN 5.3)."""
+"""Folds over the event log: what happened to each story of a sprint, in its current generation."""
 
 import json
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Merging a finished story: the contract on the whole diff, then the whole suite on the merged tree (DESIGN 5.8)."""
+"""Merging a finished story: the contract on the whole diff, then the whole suite on the merged tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from orchestrator.sprint.run_telling import failure_text, summary
 from orchestrator.sprint.runs import run_again
 
 REQUESTS = 1
-"""How often the developer is asked about a story's merge, unless a person wants it once more (DESIGN 5.5)."""
+"""How often the developer is asked about a story's merge, unless a person wants it once more (decisions.md#retries)."""
 
 
 @dataclass(frozen=True, kw_only=True)

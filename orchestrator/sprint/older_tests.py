@@ -1,4 +1,4 @@
-"""Tests that ran before a merge must run after it: one that vanished shows nothing any more (spec 1 C6)."""
+"""Tests that ran before a merge must run after it: one that vanished shows nothing any more."""
 
 from collections.abc import Collection, Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whom a red run concerns: which tasks are asked for again, with which instructions (spec 1 C4, pure)."""
+"""Whom a red run concerns: which tasks are asked for again, with which instructions (pure)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import takewhile

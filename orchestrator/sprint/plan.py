@@ -1,4 +1,4 @@
-"""The plan loop: plans judged, revised, mended, put to a person; then the contract (spec 1 A3-A6, spec 3)."""
+"""The plan loop: plans judged, revised, mended, put to a person; then the contract."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
@@ -259,7 +259,7 @@ def _overridden(stage: Stage) -> Finding:
 
 
 def _softened(finding: Finding) -> Finding:
-    """Tasks that did not come in spite of all revisions are told and missed no more (spec 1 A4)."""
+    """Tasks that did not come in spite of all revisions are told and missed no more."""
     return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == MISSING_TASKS else finding
 
 

@@ -1,4 +1,4 @@
-"""A plan as a text that a person edits, and the plan that comes back, judged as any other (spec 3). Pure."""
+"""A plan as a text that a person edits, and the plan that comes back, judged as any other. Pure."""
 
 import re
 import textwrap

@@ -1,4 +1,4 @@
-"""Which of a sprint's other stories the architect of one story is told of (DESIGN 5.7)."""
+"""Which of a sprint's other stories the architect of one story is told of (decisions.md#prompt-order)."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

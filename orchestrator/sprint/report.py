@@ -1,4 +1,4 @@
-"""report.json, folded from the record and the event log; counts come from recorded outcomes only (spec 1 C5)."""
+"""report.json, folded from the record and the event log; counts come from recorded outcomes only."""
 
 from collections.abc import Mapping, Sequence
 

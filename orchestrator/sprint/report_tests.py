@@ -1,4 +1,4 @@
-"""Both versions of the tests that were changed, for the report (spec 1 C6, pure)."""
+"""Both versions of the tests that were changed, for the report (pure)."""
 
 import difflib
 import re

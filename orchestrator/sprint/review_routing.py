@@ -1,4 +1,4 @@
-"""Where a task goes after its review: pure functions of what was said and what remains of the budget (spec 4)."""
+"""Where a task goes after its review: pure functions of what was said and what remains of the budget."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""Routing: pure functions of what was judged and what remains of the budget (spec 3)."""
+"""Routing: pure functions of what was judged and what remains of the budget."""
 
 from enum import StrEnum
 

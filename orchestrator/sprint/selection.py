@@ -1,4 +1,4 @@
-"""Which stories a run takes, under which sprint id, and what each waits for (spec 1 §0). Pure."""
+"""Which stories a run takes, under which sprint id, and what each waits for. Pure."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a red run failed with, without what differs from run to run (spec 1 C7, pure)."""
+"""What a red run failed with, without what differs from run to run (pure)."""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""How many stories work at once. A story that waits for a person holds no slot (spec 3)."""
+"""How many stories work at once. A story that waits for a person holds no slot."""
 
 import asyncio
 from collections import deque

@@ -1,4 +1,4 @@
-"""The story's suite: written once, committed, frozen (spec 1 C6)."""
+"""The story's suite: written once, committed, frozen."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

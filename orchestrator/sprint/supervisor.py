@@ -1,6 +1,6 @@
 """The sprint: starts each story when what it waits for is done, records outcomes, never lets one failure stop the rest.
 
-Not a workflow itself (starting stories as others finish is not deterministic, DESIGN 5.1b): everything it knows comes
+Not a workflow itself (starting stories as others finish is not deterministic: decisions.md#sprint): all it knows comes
 from the event log, so it can be started again at any time.
 """
 

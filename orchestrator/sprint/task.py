@@ -1,4 +1,4 @@
-"""One task: asked for, judged before a byte is written, its command run, committed once (spec 1 B)."""
+"""One task: asked for, judged before a byte is written, its command run, committed once."""
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -296,7 +296,7 @@ class TaskRun:
     async def _settle(
         self, order: Order, delivered: Delivered, before: dict[str, str]
     ) -> tuple[Delivery | None, TaskStatus]:
-        """What of the delivery is committed and what the task has become (spec 1 B4)."""
+        """What of the delivery is committed and what the task has become."""
         progress = self._progress
         if delivered.accepted and delivered.delivery is not None:
             progress.note_findings(delivered.findings)

@@ -1,4 +1,4 @@
-"""The frozen suite run, analysed, and the story mended for a bounded number of attempts (spec 1 C)."""
+"""The frozen suite run, analysed, and the story mended for a bounded number of attempts."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What is surely wrong in SQL, told so that it can be mended: brackets, commas, reserved words, CHECK (spec 1 B2)."""
+"""What is surely wrong in SQL, told so that it can be mended: brackets, commas, reserved words, CHECK."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

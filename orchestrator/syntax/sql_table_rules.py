@@ -1,4 +1,4 @@
-"""What is surely wrong between the brackets of CREATE TABLE, and in the constraints of ALTER TABLE (spec 1 B2)."""
+"""What is surely wrong between the brackets of CREATE TABLE, and in the constraints of ALTER TABLE."""
 
 from collections.abc import Iterator, Sequence
 

@@ -24,7 +24,7 @@ class Briefs:
     def __init__(self, chosen: Chosen, settings: Settings, environment: Environment, policies: Policies) -> None:
         rows = {story.id: story for story in chosen.content.stories}
         self._sprint, self._replans = chosen.record.sprint, chosen.record.replans
-        # What the others are told by (spec 1 A); whole rows would make every workflow's input as large as the backlog.
+        # What the others are told by; whole rows would make every workflow's input as large as the backlog.
         self._others = {
             story: Story(id=row.id, title=row.title, acceptance_criteria=row.acceptance_criteria)
             for story in chosen.record.story_ids

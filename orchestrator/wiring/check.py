@@ -29,7 +29,7 @@ PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery",
 
 @dataclass(frozen=True, kw_only=True)
 class CheckOptions:
-    """The options of `check`, as typed (DESIGN 7)."""
+    """The options of `check`, as typed."""
 
     story: str | None = None
     repo: Path | None = None

@@ -1,4 +1,4 @@
-"""Answering a story's question from any process, whether or not a run is alive; without the engine (DESIGN 5.1c)."""
+"""Answering a story's question from any process, whether or not a run is alive; without the engine."""
 
 import asyncio
 from dataclasses import dataclass

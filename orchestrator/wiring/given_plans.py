@@ -1,4 +1,4 @@
-"""Plans that people brought, read and judged before any story begins (spec 3)."""
+"""Plans that people brought, read and judged before any story begins."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -15,7 +15,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyseOptions(ModelOptions):
-    """The options of `analyse`, as typed (spec 5)."""
+    """The options of `analyse`, as typed."""
 
     repo: Path
     prd: Path | None = None
@@ -33,7 +33,7 @@ class AnalyseOptions(ModelOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(ModelOptions):
-    """The options of `run`, as typed (DESIGN 7)."""
+    """The options of `run`, as typed."""
 
     backlog: Path
     repo: Path | None = None

@@ -1,4 +1,4 @@
-"""What `status`, `show`, `logs` and `contract` read; never launches the engine (DESIGN 5.1c)."""
+"""What `status`, `show`, `logs` and `contract` read; never launches the engine (decisions.md#processes)."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Which sprint a command is about: continued, finished, or begun anew (DESIGN 7, Continuing)."""
+"""Which sprint a command is about: continued, finished, or begun anew."""
 
 import json
 from collections.abc import Callable, Collection, Mapping

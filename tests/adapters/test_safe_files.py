@@ -19,6 +19,7 @@ from orchestrator.adapters.beneath import openat2, walk
 from orchestrator.adapters.safe_files import open_root, write_all
 from orchestrator.errors import WorkspaceError
 from tests.adapters.git_samples import fill, snapshot
+from tests.effort import examples
 
 
 @pytest.fixture
@@ -201,7 +202,7 @@ NAMES = st.sampled_from(["a", "b", "a/a", "a/b", "b/a/c", "c", "c/d"])
 WRITES = st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.lists(st.tuples(NAMES, st.binary(max_size=3)), max_size=4), st.sets(NAMES, max_size=2)), max_size=5

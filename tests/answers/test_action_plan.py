@@ -12,6 +12,7 @@ from orchestrator.answers.model import Status
 from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
 from orchestrator.domain.paths import unsafe_reason
 from tests.answers import plans
+from tests.effort import examples
 
 SEEDS = 200
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.lists(
@@ -23,7 +24,7 @@ def codes(found: PlanExtraction) -> set[str]:
     return {finding.code for finding in found.findings}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(TEXTS, min_size=1, max_size=4), TEXTS)
 def test_contents_come_back_as_they_were_written(texts: list[str], command: str) -> None:
     plan = ActionPlan(
@@ -42,7 +43,7 @@ def test_contents_come_back_as_they_were_written(texts: list[str], command: str)
     assert plans.plain(found.plan) == plan
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), min_size=1, max_size=60))
 def test_paths_come_back_as_they_were_written(path: str) -> None:
     assume(unsafe_reason(path) is None)
@@ -280,7 +281,7 @@ def test_beginnings_of_plans_are_plans() -> None:
     assert is_plan(HEAD + A.replace("CREATE", "UPDATE"))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(st.lists(st.sampled_from((*plans.LINES, *HEAD.split("\n"), *A.split("\n"), *FIND.split("\n"))), max_size=40))
 def test_no_text_raises(lines: list[str]) -> None:
     text = "\n".join(lines)

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from orchestrator.answers import Status, extract
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer
 from tests.answers.cases import FOUND, PLAN, PLAN_TEXT, REFUSED, REPAIRED, TRUNCATED, delivery, files
+from tests.effort import examples
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 VALUES = st.recursive(SCALARS, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=6)
 OBJECTS = st.dictionaries(st.text(), VALUES, max_size=4)
-QUICK = settings(max_examples=60)
+SIXTY = settings(max_examples=examples(60))
 CODE = st.text(alphabet=st.sampled_from(list("ab{}[]:,'`$ \n\\/<>#.;(=")), max_size=60)
 HOSTILE = st.text(
     alphabet=st.sampled_from(list("{}[]\"'`:,\\ \n/*#.+-1eE<>think“”tasksfiles…&quot;\ufeff")), max_size=200
@@ -115,7 +116,7 @@ def test_half_of_a_character_is_a_loss_and_no_obstacle() -> None:
     assert extract("{\"a\": '\udc80\n'}").model_dump_json(exclude={"value"})
 
 
-@QUICK
+@SIXTY
 @given(OBJECTS | st.lists(VALUES), st.sampled_from([None, 2]), st.booleans())
 def test_valid_json_comes_out_identical(value: Any, indent: int | None, ascii_only: bool) -> None:
     found = extract(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
@@ -132,7 +133,7 @@ def test_valid_json_in_prose_comes_out_identical(value: Any, before: str, after:
     assert (found.value, found.status) == ({**value, "a": 1}, Status.OK)
 
 
-@QUICK
+@SIXTY
 @given(OBJECTS, st.data())
 def test_a_truncated_answer_is_never_ok_and_never_wrong(value: Any, data: st.DataObject) -> None:
     text = json.dumps(value)
@@ -171,7 +172,7 @@ def test_no_part_of_an_object_is_taken_for_it(inner: Any, around: Any, data: st.
     assert nothing or any(key in found.value for key in ("last", "first", "inner")), found
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(HOSTILE, st.sampled_from([None, DeliveryAnswer, BreakdownAnswer]))
 def test_nothing_raises(text: str, contract: Any) -> None:
     found = extract(text, contract)

@@ -22,6 +22,7 @@ from tests.answers.reviews import (
     YES_LINES,
     Case,
 )
+from tests.effort import examples
 
 
 def told(review: Review) -> tuple[tuple[object, ...], ...]:
@@ -215,13 +216,13 @@ def a_review(draw: st.DrawFn, verdict: Verdict | None = None) -> Review:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(a_review())
 def test_what_is_written_is_what_is_read(review: Review) -> None:
     assert parse_review(render_review(review))[0] == review
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(a_review(Verdict.YES), st.data())
 def test_a_review_that_ends_before_its_verdict_approves_nothing(review: Review, data: st.DataObject) -> None:
     text = render_review(review)
@@ -243,7 +244,7 @@ PIECES = st.sampled_from(
 TEXTS = st.text(max_size=300) | st.lists(PIECES | st.text(max_size=20), max_size=12).map("\n".join)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600))
 @given(TEXTS, st.booleans())
 @example("1.\n\n## Verdict\n-\n\nx", False)
 def test_no_text_breaks_the_reader_and_none_without_a_clear_line_approves(text: str, cut_off: bool) -> None:
@@ -257,14 +258,14 @@ def test_no_text_breaks_the_reader_and_none_without_a_clear_line_approves(text: 
     assert Review.model_validate_json(review.model_dump_json()) == review
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(TEXTS)
 def test_nothing_before_a_whole_review_makes_it_approve_beside_a_critical_issue(text: str) -> None:
     """Whatever stands before it: an issue under Critical and a last `Ready: No` never approve."""
     assert not parse_review(f"{text}\n\n{CLEAN}\n\nReady: No\n")[0].approved
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(LINE, max_size=10).map("\n".join))
 def test_words_of_praise_change_no_verdict(text: str) -> None:
     assert not parse_review(reviews.ended(text))[0].approved

@@ -13,6 +13,7 @@ from orchestrator.answers.reader import Reader
 from orchestrator.answers.shape import ANYTHING, Shape, shape_of
 from orchestrator.answers.swift import swift_reading
 from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from tests.effort import examples
 
 CONTRACTS: dict[str, type[BaseModel]] = {"breakdown": BreakdownAnswer, "delivery": DeliveryAnswer, "suite": SuiteAnswer}
 PIECES = [
@@ -72,7 +73,7 @@ def test_slips_that_need_no_decision_are_read_swiftly(text: str) -> None:
     assert same_or_none(f"So: {text}\n```\nIt's done.", ANYTHING)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(SLOPPY, st.lists(st.tuples(st.integers(0, 80), st.integers(0, 6), st.sampled_from(PIECES)), max_size=3))
 def test_sloppy_texts_and_damaged_ones(text: str, edits: list[tuple[int, int, str]]) -> None:
     for at, gone, piece in edits:

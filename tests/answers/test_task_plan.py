@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.domain.task_plan import PlannedTask
 from tests.answers.task_plans import WRITTEN, Facts, plans
+from tests.effort import examples
 
 
 def task_of(body: str) -> PlannedTask:
@@ -45,7 +46,7 @@ def test_a_plan_as_people_write_it() -> None:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(plans())
 def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[Facts]]) -> None:
     text, facts = drawn
@@ -55,7 +56,7 @@ def test_what_was_written_is_read_however_it_is_dressed(drawn: tuple[str, list[F
     assert findings == ()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.lists(
         st.sampled_from(

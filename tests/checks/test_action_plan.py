@@ -21,6 +21,7 @@ from orchestrator.domain.action_plan import (
     Prune,
     Read,
 )
+from tests.effort import examples
 
 FILES = {
     "a.py": "def f():\n    return 1\n\n\ndef g():\n    return 1\n",
@@ -211,7 +212,7 @@ def put(files: Mapping[str, str], changes: Mapping[str, str | None]) -> dict[str
     return {path: text for path, text in {**files, **changes}.items() if text is not None}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500))
 @given(st.dictionaries(NAMES, TEXTS), ACTIONS)
 def test_a_plan_applies_whole_or_not_at_all_and_can_be_taken_back(files: dict[str, str], actions: list[Action]) -> None:
     before = PlanWorld(paths=frozenset(files), texts=files)
@@ -229,7 +230,7 @@ def test_a_plan_applies_whole_or_not_at_all_and_can_be_taken_back(files: dict[st
             assert put(put(files, part.changes), rest.changes) == after
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500))
 @given(TEXTS, BLOCKS, BLOCKS)
 def test_a_pair_changes_only_the_one_place_it_found(text: str, find: str, replace: str) -> None:
     done = apply_plan(

@@ -1,4 +1,4 @@
-"""Log lines: the fields DESIGN 7 names, texts capped, secrets gone."""
+"""Log lines: their fields, texts capped, secrets gone."""
 
 import json
 from datetime import UTC, datetime

@@ -16,6 +16,7 @@ from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, S
 from orchestrator.personas.ask import Asked, Judge, ask
 from orchestrator.personas.desk import Request
 from orchestrator.settings import Policies
+from tests.effort import examples
 from tests.personas.desks import Bench, bench
 
 GOOD = json.dumps({"failure_analysis": [{"file": "a.py", "issue": "wrong sum", "fix": "add them"}]})
@@ -133,7 +134,7 @@ async def test_the_judge_sees_structured_values_only_and_its_findings_go_back() 
     assert GOOD in at.segment(2, "feedback")
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(texts=st.lists(st.sampled_from([GOOD, REFUSED, INVALID, CUT]), min_size=5, max_size=5), budget=st.integers(1, 5))
 async def test_no_sequence_of_answers_exceeds_the_budgets(texts: list[str], budget: int) -> None:
     at = said(*texts)

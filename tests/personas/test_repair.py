@@ -20,6 +20,7 @@ from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
 from orchestrator.personas.repair import UNREADABLE, RepairRequest, repair_request
 from orchestrator.settings import Policies
+from tests.effort import examples
 from tests.personas.desks import STORY, SURFACE, Bench, babble, bench, brief
 from tests.support import breakdown, delivery, suite, suite_text, task
 
@@ -197,7 +198,7 @@ async def analyse(at: Bench) -> None:
     await Jordan(at.desk, brief()).analyse(FailureBrief(suite=test, report=report, files={}, task_files={}))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     loop=st.sampled_from([plan, deliver, write, analyse]),
     replies=st.lists(st.tuples(SAID, STOPS), min_size=1, max_size=8),

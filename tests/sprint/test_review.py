@@ -1,4 +1,4 @@
-"""The review loop of a task: judged, sent back with the comments, counted, and where it goes in the end (spec 4)."""
+"""The review loop of a task: judged, sent back with the comments, counted, and where it goes in the end."""
 
 from pathlib import Path
 from typing import Any

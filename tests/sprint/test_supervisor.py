@@ -21,6 +21,7 @@ from orchestrator.sprint.pause import failed_in_a_row, rests
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.supervisor import Supervisor
 from orchestrator.wiring.control import given_event
+from tests.effort import examples
 from tests.sprint.test_history import START
 
 DONE, FAILED = StoryStatus.DONE, StoryStatus.FAILED
@@ -461,7 +462,7 @@ def sprints(draw: Callable[[Any], Any]) -> tuple[dict[str, list[str]], dict[str,
     return needs, ends, draw(st.integers(1, 4))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(sprint=sprints())
 async def test_every_story_ends_as_its_needs_allow(
     sprint: tuple[dict[str, list[str]], dict[str, StoryStatus], int],

@@ -1,4 +1,4 @@
-"""Every sound file of the corpus passes, every broken one is found where it was broken (spec 1 B2)."""
+"""Every sound file of the corpus passes, every broken one is found where it was broken."""
 
 import re
 from collections.abc import Iterator

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.syntax.check import CHECKED_SUFFIXES, check_syntax
 from orchestrator.syntax.languages import language_of
 from orchestrator.syntax.target import Target
+from tests.effort import examples
 from tests.syntax.corpus_files import SOUND, text_of
 
 NAMES = [f"a{suffix}" for suffix in CHECKED_SUFFIXES]
@@ -110,7 +111,7 @@ LARGE = {
 
 @pytest.mark.parametrize("name", ONE_EACH)
 @given(pieces=st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 def test_no_text_makes_a_parser_raise(name: str, pieces: list[str]) -> None:
     text = "".join(pieces)
     for target in (Target(), Target(python=(3, 9)), Target(python=(3, 30))):

@@ -1,0 +1,46 @@
+"""The README stays short, and every link in the documentation leads somewhere."""
+
+import re
+from pathlib import Path
+
+from benchmarks.figures import FOREIGN, read_modules
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+FENCED = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
+"""Links in examples of plans are not ours."""
+
+
+def anchors(page: Path) -> set[str]:
+    """Returns what a page can be entered at: its headings as hosting platforms name them, and its own marks."""
+    text = page.read_text(encoding="utf-8")
+    headings = (re.sub(r"[^\w\- ]", "", line).strip().lower() for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+    return {*(line.replace(" ", "-") for line in headings), *re.findall(r'id="([^"]+)"', text)}
+
+
+def dead_links(page: Path) -> list[str]:
+    text = re.sub(r"`[^`\n]+`", "", FENCED.sub("", page.read_text(encoding="utf-8")))
+    found = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        file, _, anchor = link.partition("#")
+        target = page.parent / file if file else page
+        if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+            found.append(f"{page.relative_to(ROOT)}: {link}")
+    return found
+
+
+def test_every_link_leads_somewhere() -> None:
+    assert [link for page in PAGES for link in dead_links(page)] == []
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 200
+
+
+def test_the_code_cites_only_what_is_here() -> None:
+    """Comments may cite a section of decisions.md, and no paper that is not in the repository."""
+    modules = read_modules("orchestrator") + read_modules("tests")
+    known = anchors(ROOT / "docs/development/decisions.md")
+    cited = {module.name: re.findall(r"decisions\.md#([a-z-]+)", module.text) for module in modules}
+    assert {name: found for name, found in cited.items() if not known.issuperset(found)} == {}
+    assert [module.name for module in modules if FOREIGN.search(module.text)] == []
