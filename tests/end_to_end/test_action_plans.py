@@ -131,7 +131,7 @@ def test_the_report_says_which_form_was_read_how_well(played: Played) -> None:
     assert isinstance(told, list)
     forms = {form["form"]: form for form in told}
     assert forms["json"]["answers"] == forms["json"]["whole"] == 2
-    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (15, 0)
+    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (18, 0)
     assert played.status("PLAIN") == "done"
 
 
