@@ -9,6 +9,7 @@ import ast
 import json
 import random
 import re
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
@@ -133,7 +134,9 @@ def _lose_dependency(project: Project, path: str, text: str) -> str | None:
         manifest = json.loads(text)
         for name in sorted(manifest.get("dependencies", {})):
             others = (manifest.get(group, {}) for group in ("peerDependencies", "devDependencies"))
-            if any(name in group for group in others) or not _imports(project, rf"from ['\"]{re.escape(name)}['\"]"):
+            if any(name in group for group in others) or not _imports(
+                project, rf"(from |require\()['\"]{re.escape(name)}['\"]"
+            ):
                 continue
             del manifest["dependencies"][name]
             return json.dumps(manifest, indent=2) + "\n"
@@ -147,8 +150,12 @@ def _lose_dependency(project: Project, path: str, text: str) -> str | None:
 
 
 def _imports(project: Project, pattern: str) -> bool:
-    found = project.git("grep", "-lE", pattern, "--", "src", "lib", project.name, "*/__init__.py", ":!*test*")
-    return bool(found.strip())
+    try:
+        return bool(
+            project.git("grep", "-lE", pattern, "--", "*.py", "*.js", "*.ts", ":!*test*", ":!docs", ":!examples")
+        )
+    except subprocess.CalledProcessError:  # nothing found
+        return False
 
 
 def _break_manifest(_: Project, path: str, text: str) -> str | None:
@@ -214,7 +221,7 @@ def _of_fault(project: Project, fault: Fault, paths: list[str], files: int) -> I
         text = project.text(path)
         try:
             broken = fault.seed(project, path, text) if text and text.strip() else None
-        except Exception:  # noqa: BLE001 - a grep without a hit, a manifest that is none: the file takes no part
+        except ValueError:  # a manifest that is none
             continue
         if broken is None or broken == text or _judge(project, fault, path, text or "").refused:
             continue
