@@ -8,11 +8,11 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks import backlog, daemon, demo, engine, environments, refusals, sandbox, sql, stories, syntax
+from benchmarks import backlog, daemon, demo, engine, environments, recall, refusals, sandbox, sql, stories, syntax
 from benchmarks.measure import Result, machine
 
 OFFLINE = ("engine", "git", "backlog", "daemon", "demo", "sandbox", "sql", "syntax")
-NAMES = (*OFFLINE, "environments", "refusals")
+NAMES = (*OFFLINE, "environments", "refusals", "recall")
 
 
 def _options() -> argparse.Namespace:
@@ -47,6 +47,7 @@ def _benchmarks(options: argparse.Namespace) -> dict[str, Callable[[], Result]]:
         "syntax": syntax.run,
         "environments": environments.run,
         "refusals": partial(refusals.run, options.given),
+        "recall": partial(recall.run, options.given),
     }
 
 

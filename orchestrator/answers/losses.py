@@ -6,34 +6,17 @@ from typing import Any
 
 from orchestrator.answers.code import PATH_OF, path_of
 from orchestrator.answers.model import excerpt
+from orchestrator.syntax.elision import stands_for_code
 
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
-_OPENS = r"[ \t]*(?:\{[ \t]*)?(?://+|\#+|/\*+|<!--+|--+)[ \t]*"
-_CLOSES = r"[ \t.]*(?:\*+/|-->)?[ \t]*\}?[ \t]*"
-_DOTS = r"(?:\.{3}|…)[ \t]*"
-_THING = (
-    r"(?:[\w-]+ ){0,2}(?:code|files?|contents?|implementations?|methods?|functions?|imports?|exports?|routes?|handlers?"
-    r"|logic|styles?|rules|markup|html|css|jsx|tests?|components?|fields?|definitions?|class|classes|sections?|page"
-    r"|module)"
+_COMMENT = re.compile(
+    r"^[ \t]*(?:\{[ \t]*)?(?://+|#+|/\*+|<!--+|--+)(?P<said>.*?)(?:\*+/|-->)?[ \t]*\}?[ \t]*$", re.MULTILINE
 )
-_OLD = rf"\(?(?:existing|previous|original|remaining|unchanged|other) {_THING}\)?"
-_REST = rf"\(?(?:the )?(?:rest|remainder)(?: of (?:the |this |your )?{_THING})?\)?"
-_STAYS = (
-    r"(?:(?:is|are|remains?|stays?) )?(?:the same|unchanged|omitted(?: for brevity)?|as before|as is|(?:goes )?here)"
-)
-_ELIDED = re.compile(
-    rf"^{_OPENS}(?:{_DOTS}(?:\(?(?:keep )?(?:{_OLD}|{_REST})(?: {_STAYS})?\)?|{_STAYS})|\({_OLD}\)"
-    rf"|\[(?:{_OLD}|{_REST})[^\]\n]*\]|(?:{_OLD}|{_REST}) ?(?:{_DOTS}|{_STAYS}))(?:[ \t]*{_DOTS})?{_CLOSES}$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A line that is only a comment, and the comment stands for code: `// ... existing code ...`, `# rest unchanged`.
-
-A heading such as `// Other routes` is none: the dots, or the word that the code stays as it is, make the difference.
-"""
+"""A line that is only a comment: what stands behind code may well be about that code."""
 _WORDS = ("...", "…", "unchanged", "omitted", "same", " here", "before", "existing", "remaining", "rest of", "Rest of")
-"""One of them is in all that _ELIDED can match."""
+"""One of them is in nearly all comments that stand for code: most contents need no closer look."""
 
 
 def may_have_lost(text: str) -> bool:
@@ -98,5 +81,6 @@ def _elision(code: str, field: str, siblings: dict[str, Any]) -> str:
     """The first line of code that stands for others, "" without one: prose tells of code that its reader has."""
     if field not in PATH_OF or (path_of(field, siblings) or "").lower().endswith((".md", ".mdx", ".rst", ".txt")):
         return ""
-    found = _ELIDED.search(code) if any(word in code for word in _WORDS) else None
+    comments = _COMMENT.finditer(code) if any(word in code for word in _WORDS) else ()
+    found = next((comment for comment in comments if stands_for_code(comment["said"])), None)
     return excerpt(found.group().strip()) if found else ""

@@ -9,37 +9,8 @@ from posixpath import splitext
 
 from orchestrator.domain.findings import Finding, Where, major, minor
 from orchestrator.syntax import python_source
+from orchestrator.syntax.elision import OLD, THING, stands_for_code
 
-_THING = (
-    r"(?:code|file|functions?|class|classes|methods?|module|implementations?|imports?|logic|routes?|styles?|html|css"
-    r"|jsx"
-    r"|script|tests?|handlers?|components?|fields?|config|configuration|definitions?|page|schema|template|content"
-    r"|document"
-    r"|body|markup|layout|migrations?|queries|statements?|settings|sections?|properties|endpoints?|exports?|models?"
-    r"|views?"
-    r"|services?|dependencies|variables|constants|types|tables|columns|rules|dockerfile|program|elements?|steps|jobs)"
-)
-_OLD = r"(?:existing|previous|original|remaining|unchanged|omitted|other)"
-_SAME = (
-    r"(?:unchanged|omitted"
-    r"|(?:stays?|remains?|is|are) (?:exactly )?(?:the same|unchanged|as (?:is|before|it (?:is|was))))"
-)
-# Each form is the whole comment, or has a mark that people do not write about code that is there: measured on the
-# comments of some hundred projects.
-_OMISSION = re.compile(
-    rf"^\W*(?:(?:keep|add|include|insert|and|continue with) )?(?:the )?(?:rest|remainder) of (?:\w+ ){{0,3}}{_THING}"
-    rf"(?: (?:{_SAME}|as (?:before|above)|goes here|here))?\W*$"
-    rf"|^\W*(?:the )?(?:rest|everything else|all (?:the )?(?:rest|other \w+)) {_SAME}"
-    r"|(?:\.\.\.|…)\s*(?:the )?(?:existing|previous|other|remaining|rest|same|unchanged|omitted|truncated)\b"
-    rf"|^\W*(?:keep )?(?:the |all )?{_OLD} (?:\w+ )?{_THING}"
-    rf"\s*(?:\.\.\.|…|as is|here|{_SAME}|as (?:before|above))\W*$"
-    r"|^\W*(?:code|implementation|methods|functions|imports|routes) (?:unchanged|omitted|continues)\W*$"
-    r"|\b(?:omitted|truncated|shortened|abbreviated|skipped) for brevity\b"
-    r"|^\W*same (?:implementation|code|logic) as before\W*$|^\W*\(?(?:code|file) continues\)?\W*$"
-    rf"|^\W*[(\[<{{]\W*(?:(?:the )?(?:rest|remainder) of|{_OLD}) (?:\w+ ){{0,2}}{_THING}\W*[)\]>}}]\W*$"
-    r"|^\W*(?:-{2,}|={2,}|\.{3}|…)\s*unchanged\b\W*$|^\W*no changes? (?:(?:to|in) the rest\b|below\b)",
-    re.IGNORECASE,
-)
 _ELSEWHERE = re.compile(
     r"(?:其余|其他|剩余|原有|现有|之前)的?(?:代码|内容|部分|逻辑|函数|方法|样式)|(?:代码|内容)?保持不变|此处省略|代码省略|省略.{0,4}代码"
     r"|(?:残り|既存)の(?:コード|部分|内容)|(?:コード|以下|以降)は?省略|変更なし"
@@ -58,8 +29,8 @@ _ELSEWHERE = re.compile(
 _UNDONE = re.compile(
     r"\b(?:TODO|FIXME)\b[:\s(-]*implement\b|^\W*(?:to be )?implement(?:ed)?(?: (?:this|it|me))? (?:later|here)\W*$"
     r"|^\W*implementation (?:here|later|pending)\W*$|^\W*(?:to be|not(?: yet)?) implemented(?: yet)?\W*$"
-    rf"|^\W*(?:add |put |write )?your (?:\w+ )?{_THING} (?:goes |comes )?here\W*$"
-    rf"|\b{_THING}(?: [\w ]{{1,40}})? goes here\W*$"
+    rf"|^\W*(?:add |put |write )?your (?:\w+ )?{THING} (?:goes |comes )?here\W*$"
+    rf"|\b{THING}(?: [\w ]{{1,40}})? goes here\W*$"
     r"|\bin a real(?:-world)? (?:app|application|implementation|system|project|world)\b,? .{0,40}\b(?:would|should)\b",
     re.IGNORECASE,
 )
@@ -70,9 +41,9 @@ _THROWN = re.compile(
 )
 """Code that only says that it is not written."""
 _BARE = re.compile(
-    rf"^\s*(?:(?:\.\.\.|…)\s*(?:the )?(?:{_OLD}|rest|same)\b[^,;(){{}}]*?\b{_THING}\b[^,;(){{}}]*"
-    rf"|(?:\.\.\.|…)\s+(?:{_OLD}|rest|same)\b[^,;(){{}}]*|\[(?:{_OLD}|rest of"
-    rf"|same)\b[^\]=]{{0,30}}\b{_THING}\b[^\]=]{{0,30}}\])\s*$",
+    rf"^\s*(?:(?:\.\.\.|…)\s*(?:the )?(?:{OLD}|rest|same)\b[^,;(){{}}]*?\b{THING}\b[^,;(){{}}]*"
+    rf"|(?:\.\.\.|…)\s+(?:{OLD}|rest|same)\b[^,;(){{}}]*|\[(?:{OLD}|rest of"
+    rf"|same)\b[^\]=]{{0,30}}\b{THING}\b[^\]=]{{0,30}}\])\s*$",
     re.IGNORECASE,
 )
 """A line that is no comment and stands for code all the same; `...rest,` is code itself."""
@@ -99,7 +70,7 @@ def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
         where, said = Where(file=path, line=number), comment.strip()[:120]
         if line.strip() in old:
             continue
-        if _OMISSION.search(comment) or _ELSEWHERE.search(comment):
+        if stands_for_code(comment) or _ELSEWHERE.search(comment):
             message = f"`{said}` stands for code that is not there"
             findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
         elif _UNDONE.search(comment):
@@ -128,7 +99,7 @@ def _not_written(path: str, text: str, old: set[str]) -> Iterator[Finding]:
 
 
 def _tells(comment: str) -> bool:
-    return any(pattern.search(comment) for pattern in (_OMISSION, _ELSEWHERE, _UNDONE))
+    return stands_for_code(comment) or any(pattern.search(comment) for pattern in (_ELSEWHERE, _UNDONE))
 
 
 def _says_nothing(statement: ast.stmt) -> bool:

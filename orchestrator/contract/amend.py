@@ -18,8 +18,8 @@ from orchestrator.syntax import import_names
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
-MAX_FILES = MAX_PACKAGES = 5
-"""Most of either kind that one amendment may bring: more is another plan."""
+MAX_NAMES = 40
+"""Files and packages that one request may be about: an architect still weighs each of them, more is another plan."""
 _LEFT_OUT = "If the story cannot end well without it, have it planned anew: `replan` with a comment that says so."
 _VERSION = re.compile(r"^[\^~<>=!v\d][\w.*+!<>=~^, -]*$")
 _PACKAGE = re.compile(r"^(@[a-z0-9~][\w.~-]*/)?[A-Za-z0-9_][\w.-]*$")
@@ -63,9 +63,8 @@ def grantable(contract: ArchitectureContract, asked: Wanted) -> tuple[Wanted, di
     never |= dict.fromkeys((name for name in asked.packages if not _PACKAGE.match(name)), "it names no package")
     files = [path for path in asked.files if path not in never]
     packages = [name for name in asked.packages if name not in never]
-    if len(files) > MAX_FILES or len(packages) > MAX_PACKAGES:
-        never |= dict.fromkeys((*files, *packages), f"more than {MAX_FILES} at once is another plan")
-        return Wanted(), never
+    if len(files) + len(packages) > MAX_NAMES:
+        return Wanted(), never | dict.fromkeys((*files, *packages), f"more than {MAX_NAMES} at once is another plan")
     return Wanted(files=tuple(files), packages=tuple(packages)), never
 
 

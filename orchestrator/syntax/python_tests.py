@@ -75,7 +75,7 @@ def may_be_collected(tree: ast.Module) -> bool:
         names: list[str] = []
         if isinstance(node, Function | ast.ClassDef):
             names = [node.name]
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        elif isinstance(node, ast.ImportFrom):  # `import pytest` has "test" in its name, and a module is no test
             names = [alias.asname or alias.name for alias in node.names]
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names = [node.id]

@@ -119,6 +119,7 @@ for (const n of [1, 2]) test(`number ${{n}}`, () => assert.ok(n));
 PROVEN = [
     ("def f(:\n", "syntax"),
     ("def helper():\n    assert f()\n", "no_tests"),
+    ("import pytest\n\n\ndef checks_sum():\n    assert f()\n", "no_tests"),
     ("def test_a():\n    assert f() == 1\ndef test_a():\n    assert f() == 2\n", "duplicate_test"),
     ("class TestA:\n    def test_a(self): pass\n    def test_a(self): pass\n", "duplicate_test"),
 ]

@@ -64,6 +64,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     check = Execute(command="python -c 'import runs' && python -c 'import runs; assert runs.value() == 1'")
     says(team, "RUNS", Create(path="runs.py", content="def value():\n    return 2\n"), check)
     says(team, "RUNS", Create(path="runs.py", content=WHOLE), Execute(command="false", allow_failure=True), check)
+    team.plan("INSTALLS", ["installs.py"])
+    for _ in range(3):
+        says(team, "INSTALLS", Create(path="installs.py", content=WHOLE), Execute(command="pip install evil-pkg"))
+    nothing = {"files": [], "dependencies": {}, "reason": "the story needs no package"}
+    team.say("mike", "INSTALLS", "amendment", nothing)
     team.plan("TAKES", ["takes.py"])
     says(team, "TAKES", Read(resource="kept.py"))
     for _ in range(2):
@@ -71,7 +76,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     team.good("PLAIN")
     for story in ("EDITS", "MOVES", "MENDS", "RUNS"):
         suite_of(team, story)
-    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "TAKES", "PLAIN")
+    backlog = write_backlog(folder / "backlog.csv", "EDITS", "MOVES", "MENDS", "RUNS", "INSTALLS", "TAKES", "PLAIN")
     return play(folder, team, backlog, repo=make_repo(folder / "repo", BASE))
 
 
@@ -108,6 +113,13 @@ def test_a_command_of_the_plan_is_run_and_its_failing_step_is_a_lesson(played: P
     assert [("(may fail)" in message) for message in finished] == [False, True, False]
 
 
+def test_a_command_that_installs_what_the_plan_does_not_name_is_never_run(played: Played) -> None:
+    assert played.status("INSTALLS") == "failed"
+    assert played.asked("INSTALLS") == ["breakdown 1", "delivery 1", "amendment 1", "delivery 2", "delivery 3"]
+    assert "contract.dependency" in played.codes("INSTALLS")
+    assert played.told_of("INSTALLS", "command_finished") == []
+
+
 def test_the_closed_world_holds_for_plans(played: Played) -> None:
     assert played.status("TAKES") == "failed"
     assert played.codes("TAKES") >= {"contract.deletion"}
@@ -119,7 +131,7 @@ def test_the_report_says_which_form_was_read_how_well(played: Played) -> None:
     assert isinstance(told, list)
     forms = {form["form"]: form for form in told}
     assert forms["json"]["answers"] == forms["json"]["whole"] == 2
-    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (15, 0)
+    assert (forms["plan"]["answers"], forms["plan"]["unreadable"]) == (18, 0)
     assert played.status("PLAIN") == "done"
 
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from orchestrator.answers.review import parse_review
-from orchestrator.answers.review_text import render_review
 from orchestrator.domain.findings import Severity
 from orchestrator.domain.review import (
     CHOICES,
@@ -30,6 +29,7 @@ from orchestrator.domain.review import (
 from orchestrator.prompts.includes import fenced, without_examples
 from orchestrator.prompts.render import PROMPT_SLOTS
 from orchestrator.prompts.review import MAX_COMMENTS, render_comments, render_diff, render_issues
+from tests.answers.review_text import render_review
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 
 FILES, TEXTS = packaged_files(), packaged_texts()
