@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from orchestrator.cli.analysis_summary import tell_written
 from orchestrator.cli.common import Exit, say
 from orchestrator.cli.through import named_daemon
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisView, AnalysisStatus
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import AnalyseOptions
@@ -64,7 +64,7 @@ def analyse_there(
     return tell_written(written, say if as_json else print, as_json=as_json, there=True)
 
 
-def _asked(options: AnalyseOptions, *, triage: bool) -> AnalysisAsked:
+def _asked(options: AnalyseOptions, *, triage: bool) -> AnalysisRequest:
     """The same with texts in place of files. Raises ConfigError."""
     try:
         prd = options.prd.read_text(encoding="utf-8-sig") if options.prd is not None else None
@@ -80,12 +80,12 @@ def _asked(options: AnalyseOptions, *, triage: bool) -> AnalysisAsked:
         "backlog": backlog, "analysis": options.analysis,
     }  # fmt: skip
     try:
-        return AnalysisAsked.model_validate(asked)
+        return AnalysisRequest.model_validate(asked)
     except ValueError as error:
         raise ConfigError("a prompt's file name, the PRD or an id is longer or other than a daemon takes") from error
 
 
-def _begun(daemon: Remote, asked: AnalysisAsked) -> str:
+def _begun(daemon: Remote, asked: AnalysisRequest) -> str:
     """Its id."""
     if asked.analysis is not None:
         try:
@@ -98,7 +98,7 @@ def _begun(daemon: Remote, asked: AnalysisAsked) -> str:
     return state.analysis
 
 
-def _awaited(daemon: Remote, name: str) -> AnalysisShown:
+def _awaited(daemon: Remote, name: str) -> AnalysisView:
     told: set[str] = set()
     away = False
     while True:

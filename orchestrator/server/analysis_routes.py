@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisState
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisView, AnalysisState
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.server.bodies import body_of
 from orchestrator.server.models import Id
@@ -17,12 +17,12 @@ from orchestrator.wiring.analysis_jobs import Jobs
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 AnalysisId = Annotated[Id, Path(description="An analysis's id")]
-Asked = Annotated[AnalysisAsked, Depends(body_of(AnalysisAsked))]
+Asked = Annotated[AnalysisRequest, Depends(body_of(AnalysisRequest))]
 
 
 @router.post(
     "", operation_id="analyse", summary="Begin an analysis of the daemon's repository",
-    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisAsked),
+    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisRequest),
     responses={202: {"model": AnalysisState}, **refusals(*WRITES)},
 )  # fmt: skip
 async def analyse(body: Asked, service: ServiceDep) -> Response:
@@ -46,7 +46,7 @@ async def analyses(service: ServiceDep) -> Response:
 
 @router.get(
     "/{analysis}", operation_id="analysis", summary="An analysis, and what it has come to",
-    responses={200: {"model": AnalysisShown}, **refusals(*READS)},
+    responses={200: {"model": AnalysisView}, **refusals(*READS)},
 )  # fmt: skip
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     """How it stands, where its files are, and their texts up to 4 MB each."""

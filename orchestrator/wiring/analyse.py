@@ -12,8 +12,8 @@ from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.analysis.estimate import AnalysisEstimate, estimate
-from orchestrator.analysis.ledger import Ledger, fold
-from orchestrator.analysis.loop import run_stages
+from orchestrator.analysis.stages import Ledger, fold
+from orchestrator.analysis.stages import run_stages
 from orchestrator.domain.analysis import (
     AnalysisRecord,
     Packed,

@@ -16,7 +16,7 @@ from orchestrator.adapters.mirror import Mirror
 from orchestrator.adapters.owned_process import OwnedProcess
 from orchestrator.adapters.repository import expect_there, open_repository
 from orchestrator.adapters.sprint_lock import holder
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
 from orchestrator.domain.events import Level
 from orchestrator.errors import ConfigError, OrchestratorError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import Environment, Settings
@@ -68,7 +68,7 @@ class Analyses:
         self._at_work = ""
         self._task = asyncio.create_task(self._carry_on(), name="analyses")
 
-    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
         """Begin an analysis, or go on with one. Raises ConfigError for what cannot be, SprintLocked while another is at
         work, WorkspaceError when the disk takes nothing; nothing is kept then.
         """
@@ -123,7 +123,7 @@ class Analyses:
         self._task.cancel()  # what it still wants to tell may find no log
         await asyncio.wait({self._task})
 
-    def _accepted(self, asked: AnalysisAsked) -> Job:
+    def _accepted(self, asked: AnalysisRequest) -> Job:
         """What is kept of it. Blocks."""
         known = self._jobs.job(asked.analysis) if asked.analysis is not None else None
         if known is not None:
@@ -141,10 +141,10 @@ class Analyses:
             raise
         return job
 
-    def _again(self, known: Job, asked: AnalysisAsked) -> Job:
+    def _again(self, known: Job, asked: AnalysisRequest) -> Job:
         if self._jobs.is_pruned(known.analysis):
             raise ConfigError(f"analysis {known.analysis} was pruned; leave the id out to begin another one")
-        if asked.model_copy(update={"analysis": None}) not in (known.asked, AnalysisAsked()):
+        if asked.model_copy(update={"analysis": None}) not in (known.asked, AnalysisRequest()):
             raise ConfigError(
                 f"analysis {known.analysis} was asked for with something else; give another id, or only it"
             )

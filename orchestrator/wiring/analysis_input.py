@@ -10,8 +10,8 @@ from pathlib import Path
 from orchestrator.adapters.codebase import list_files, read_text
 from orchestrator.adapters.stage_prompts import load_stage_prompts
 from orchestrator.analysis.backlog import FORMATS
-from orchestrator.analysis.choice import Chosen, Library, choose, offered
-from orchestrator.analysis.ticks import is_plan
+from orchestrator.analysis.stages import Chosen, Library, choose, offered
+from orchestrator.analysis.plan_file import is_plan
 from orchestrator.domain.analysis import Packed, StagePrompt
 from orchestrator.domain.masking import Masks
 from orchestrator.errors import ConfigError, RepositoryError

@@ -13,9 +13,9 @@ from orchestrator.adapters.event_store import EventReader
 from orchestrator.adapters.private_files import private
 from orchestrator.adapters.sprint_lock import holder
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.analysis.ledger import fold
+from orchestrator.analysis.stages import fold
 from orchestrator.domain.analysis import AnalysisRecord, ImprovementPlan
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisState, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisView, AnalysisState, AnalysisStatus
 from orchestrator.domain.base import Value
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.settings import Environment
@@ -36,7 +36,7 @@ class Job(Value):
     """An analysis that the daemon was asked for."""
 
     analysis: str
-    asked: AnalysisAsked
+    asked: AnalysisRequest
     repo: str
     """As people are told of it."""
     status: AnalysisStatus = AnalysisStatus.RUNNING
@@ -100,7 +100,7 @@ class Jobs:
         with suppress(ConfigError):
             job = self.job(analysis)
             if job is not None:
-                self.save(job.model_copy(update={"asked": AnalysisAsked()}))
+                self.save(job.model_copy(update={"asked": AnalysisRequest()}))
 
     def record(self, analysis: str) -> AnalysisRecord | None:
         """Of an analysis that has really begun."""
@@ -138,7 +138,7 @@ class Jobs:
             files=tuple(sorted(path.name for path in place.glob("[!.]*"))),
         )
 
-    def shown(self, analysis: str) -> AnalysisShown:
+    def shown(self, analysis: str) -> AnalysisView:
         """One with what it has come to. Raises UnknownName, and ConfigError for what cannot be read."""
         job, record = self.job(analysis), self.record(analysis)
         if job is not None:
@@ -155,7 +155,7 @@ class Jobs:
             "backlog": next((texts[name] for name in BACKLOGS.values() if name in texts), ""),
             "too_long": too_long,
         }
-        return AnalysisShown.model_validate({**state.model_dump(), **told})
+        return AnalysisView.model_validate({**state.model_dump(), **told})
 
     def _texts(self, state: AnalysisState) -> tuple[dict[str, str], tuple[str, ...]]:
         paths = [Path(state.folder) / name for name in state.files]

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.adapters.atomic_file import replace_content
-from orchestrator.analysis.aggregate import aggregate
+from orchestrator.analysis.tasks import aggregate
 from orchestrator.analysis.backlog import backlog_text
-from orchestrator.analysis.evidence import World
-from orchestrator.analysis.ledger import Ledger
-from orchestrator.analysis.plan_markdown import render_plan
-from orchestrator.analysis.prd import prd_summary
-from orchestrator.analysis.ticks import holds_tasks, ticked_titles, ticks_left
+from orchestrator.analysis.tasks import World
+from orchestrator.analysis.stages import Ledger
+from orchestrator.analysis.plan_file import render_plan
+from orchestrator.analysis.plan_file import prd_summary
+from orchestrator.analysis.plan_file import holds_tasks, ticked_titles, ticks_left
 from orchestrator.domain.analysis import (
     AnalysisRecord,
     Codebase,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.analysis.aggregate import aggregate
-from orchestrator.analysis.evidence import World
+from orchestrator.analysis.tasks import aggregate
+from orchestrator.analysis.tasks import World
 from orchestrator.domain.analysis import ImprovementTask, Mark
 from orchestrator.domain.titles import same_title
 from tests.analysis.samples import WORLD, stage, task

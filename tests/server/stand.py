@@ -14,7 +14,7 @@ import httpx2
 
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
 from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.events import Event, Level
@@ -41,13 +41,13 @@ class Desk:
     def __init__(self, stand: "Stand") -> None:
         self.jobs = Jobs(stand.environment)
 
-    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
         return await asyncio.to_thread(self._begin, asked)
 
     async def cancel(self, analysis: str) -> AnalysisState:
         return await asyncio.to_thread(self._cancel, analysis)
 
-    def _begin(self, asked: AnalysisAsked) -> AnalysisState:
+    def _begin(self, asked: AnalysisRequest) -> AnalysisState:
         if asked.profile == "nix":
             raise ConfigError("there is no profile nix")
         if self.jobs.unfinished():

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.adapters.owned_process import OwnedProcess
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisStatus
 from orchestrator.errors import ConfigError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import load
 from orchestrator.wiring import analyses as analyses_module
@@ -68,16 +68,16 @@ def place(tmp_path: Path) -> Place:
 
 async def test_a_process_of_its_own_carries_it_out(place: Place) -> None:
     analyses = await asyncio.to_thread(place.analyses)
-    for wrong in (AnalysisAsked(profile="nix"), AnalysisAsked(stages=("nix",)), AnalysisAsked(prd=" ")):
+    for wrong in (AnalysisRequest(profile="nix"), AnalysisRequest(stages=("nix",)), AnalysisRequest(prd=" ")):
         with pytest.raises(ConfigError):
             await analyses.begin(wrong)
     with pytest.raises(UnknownName):
         await analyses.cancel("AN-001")
     assert await asyncio.to_thread(place.jobs.states) == []
-    asked = AnalysisAsked(stages=("testing",), prd="# Shelf", backlog="yaml")
+    asked = AnalysisRequest(stages=("testing",), prd="# Shelf", backlog="yaml")
     state = await analyses.begin(asked)
     with pytest.raises(SprintLocked, match="AN-001 is at work"):
-        await analyses.begin(AnalysisAsked())
+        await analyses.begin(AnalysisRequest())
     await place.until(lambda: place.told)
     assert place.told == [("analysis_ended", {"level": "info", "analysis": "AN-001", "status": "done"})]
     shown = await asyncio.to_thread(place.jobs.shown, state.analysis)
@@ -86,9 +86,9 @@ async def test_a_process_of_its_own_carries_it_out(place: Place) -> None:
     assert [task.title for task in shown.plan.tasks] == ["Test it"]
     assert (shown.files, "IMP-001" in shown.backlog) == (("backlog.yaml", "mvp_improvement_plan.md", "plan.json"), True)
     with pytest.raises(ConfigError, match="is done"):
-        await analyses.begin(AnalysisAsked(analysis="AN-001"))
+        await analyses.begin(AnalysisRequest(analysis="AN-001"))
     with pytest.raises(ConfigError, match="something else"):
-        await analyses.begin(AnalysisAsked(analysis="AN-001", triage=True))
+        await analyses.begin(AnalysisRequest(analysis="AN-001", triage=True))
 
 
 async def cancelled(analyses: Analyses, name: str) -> AnalysisStatus:
@@ -104,7 +104,7 @@ async def test_the_first_of_two_that_a_daemon_goes_on_with_is_ended_alone(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There are two where the disk took nothing when one ended."""
-    asked, names = AnalysisAsked(stages=("testing",)), {"AN-001", "AN-002"}
+    asked, names = AnalysisRequest(stages=("testing",)), {"AN-001", "AN-002"}
     for name in names:
         job = Job(analysis=name, asked=asked, repo="", begun_at=datetime.now(UTC))
         await asyncio.to_thread(place.jobs.save, job)
@@ -128,12 +128,12 @@ async def test_one_that_is_cancelled_before_it_has_begun_does_not_stand_in_the_w
         return begin_task(work, name=name)
 
     monkeypatch.setattr(asyncio, "create_task", behind_a_request)
-    await analyses.begin(AnalysisAsked(stages=("testing",)))
+    await analyses.begin(AnalysisRequest(stages=("testing",)))
     monkeypatch.undo()
     [told] = await asyncio.gather(*early, return_exceptions=True)
     assert isinstance(told, SprintLocked)
     assert await cancelled(analyses, "AN-001") is AnalysisStatus.CANCELLED
-    await analyses.begin(AnalysisAsked(analysis="AN-001"))
+    await analyses.begin(AnalysisRequest(analysis="AN-001"))
     await analyses.end(0, asyncio.Event())
 
 
@@ -150,8 +150,8 @@ async def test_how_it_has_ended_is_kept_once_the_disk_takes_it(place: Place, mon
     monkeypatch.setattr(analyses_module, "LOOK_S", 0)
     monkeypatch.setattr(Jobs, "save", full)
     with pytest.raises(WorkspaceError, match="No space left"):
-        await analyses.begin(AnalysisAsked(stages=("testing",)))
-    await analyses.begin(AnalysisAsked(stages=("testing",)))
+        await analyses.begin(AnalysisRequest(stages=("testing",)))
+    await analyses.begin(AnalysisRequest(stages=("testing",)))
     assert await cancelled(analyses, "AN-001") is AnalysisStatus.CANCELLED
     assert tried == ["running", "running", "cancelled", "cancelled"]
 
