@@ -1,7 +1,6 @@
-"""What an analysis would ask and could cost, told without asking anything (spec 5, pure)."""
+"""What an analysis would ask and could cost, known without asking anything (pure)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from orchestrator.domain.analysis import Packed, StagePrompt
 from orchestrator.domain.base import Value
@@ -33,7 +32,7 @@ class TokenEstimate(Value):
 
 
 class AnalysisEstimate(Value):
-    """`as_json()` is the object that `analyse --dry-run --json` prints."""
+    """The object that `analyse --dry-run --json` prints."""
 
     profile: str
     stages: tuple[str, ...]
@@ -47,10 +46,6 @@ class AnalysisEstimate(Value):
     tokens: TokenEstimate
     cost_usd: float | None = None
     """Of the expected calls without a cache; None when the model's price is not configured."""
-
-    def as_json(self) -> dict[str, Any]:
-        """JSON-able."""
-        return self.model_dump(mode="json")
 
 
 def estimate(
@@ -88,7 +83,6 @@ def estimate(
 
 
 def stage_calls(settings: Settings) -> int:
-    """Calls one stage can make at most: (1 + answer.repair_requests + answer.max_attempts) x provider.max_attempts,
-    never more than budget.calls_per_story."""
+    """The most calls of one stage: its replies and repairs times `provider.max_attempts`, within the story's budget."""
     answer = 1 + settings.answer.repair_requests + settings.answer.max_attempts
     return min(answer * settings.provider.max_attempts, settings.budget.calls_per_story)

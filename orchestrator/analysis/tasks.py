@@ -1,7 +1,7 @@
 """Tasks of all stages as one list: each title once, by priority, marked where nothing supports a task (pure)."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz, process
 
@@ -67,8 +67,8 @@ def _said(task: ImprovementTask, stages: Sequence[StageResult], world: World) ->
     return any(fuzz.token_set_ratio(about, same_title(text)) >= _ABOUT and world.shown_in(text) for text in texts)
 
 
-def aggregate(stages: Sequence[StageResult], world: World, ticked: Collection[str] = ()) -> tuple[ImprovementTask, ...]:
-    """The tasks of a plan, numbered; `ticked` are titles that a person ticked, as `same_title` has them.
+def aggregate(stages: Sequence[StageResult], world: World) -> tuple[ImprovementTask, ...]:
+    """The tasks of a plan, numbered.
 
     Of tasks with the same title the first stands, with the higher priority and what only a later one has.
     """
@@ -79,9 +79,9 @@ def aggregate(stages: Sequence[StageResult], world: World, ticked: Collection[st
     ordered = sorted(merged.items(), key=lambda item: item[1].priority.rank)
     numbered = [
         task.model_copy(
-            update={"number": number, "done": known in ticked, "marks": marks_of(task, stages, world)},
+            update={"number": number, "marks": marks_of(task, stages, world)},
         )
-        for number, (known, task) in enumerate(ordered, start=1)
+        for number, (_, task) in enumerate(ordered, start=1)
     ]
     near = _near([known for known, _ in ordered])
     return tuple(

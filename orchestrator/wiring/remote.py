@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisView, AnalysisState
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.daemon import Submitted
 from orchestrator.domain.doctor import DoctorRow

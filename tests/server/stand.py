@@ -26,7 +26,7 @@ from orchestrator.server.connection import Patience
 from orchestrator.server.listen import Address, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
-from orchestrator.wiring.analysis_jobs import Job, Jobs
+from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore
 from orchestrator.wiring.retention import prune
 from tests.support import plain_environment
 
@@ -39,7 +39,7 @@ class Desk:
     """Takes analyses in, and leaves them there."""
 
     def __init__(self, stand: "Stand") -> None:
-        self.jobs = Jobs(stand.environment)
+        self.jobs = AnalysisStore(stand.environment)
 
     async def begin(self, asked: AnalysisRequest) -> AnalysisState:
         return await asyncio.to_thread(self._begin, asked)
@@ -52,7 +52,7 @@ class Desk:
             raise ConfigError("there is no profile nix")
         if self.jobs.unfinished():
             raise SprintLocked("an analysis is at work: one at a time", pid=1)
-        self.jobs.save(Job(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
+        self.jobs.save(AnalysisJob(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
         return self.jobs.state(self.jobs.unfinished()[0])
 
     def _cancel(self, analysis: str) -> AnalysisState:

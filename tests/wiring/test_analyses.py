@@ -15,15 +15,15 @@ from typing import Any, cast
 from urllib.request import Request, urlopen
 
 import pytest
-
 from orchestrator.adapters.owned_process import OwnedProcess
+from orchestrator.wiring.analysis_jobs import Job, Jobs
+
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.analysis import AnalysisRequest, AnalysisStatus
 from orchestrator.errors import ConfigError, SprintLocked, UnknownName, WorkspaceError
 from orchestrator.settings import load
 from orchestrator.wiring import analyses as analyses_module
 from orchestrator.wiring.analyses import Analyses, Host
-from orchestrator.wiring.analysis_jobs import Job, Jobs
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.repositories import SharedRepository
 from tests.end_to_end.analysing import answer, application, team_of
