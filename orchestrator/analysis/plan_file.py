@@ -35,8 +35,9 @@ _NOT_ANSWERED = {
 }
 _BACKTICKS = re.compile(r"`+")
 MAX_SUMMARY = 700
-_PRD_HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
-_PRD_SKIPPED = re.compile(r"^\s*(```|~~~|---|\*\*\*|___|\||!\[|<)")
+_PRD_FENCE = re.compile(r"^[ \t]*(`{3}|~{3}).*?(?:^[ \t]*\1.*?$|\Z)", re.MULTILINE | re.DOTALL)
+_PRD_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")
 
 
 def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
@@ -149,29 +150,15 @@ def _code(text: str) -> str:
 
 
 def prd_summary(prd: str) -> str:
-    """The first heading and the first paragraphs behind it, as many as fit; the last one is cut at a sentence."""
-    title = ""
-    paragraphs: list[list[str]] = [[]]
-    fenced = False
-    for line in prd.strip().splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        heading = _PRD_HEADING.match(line)
-        if heading is not None and not fenced:
-            title = title or heading[1]
-            paragraphs.append([])
-        elif fenced or _PRD_SKIPPED.match(line) or not line.strip():
-            paragraphs.append([])
-        else:
-            paragraphs[-1].append(line.strip())
-    text = "\n\n".join(" ".join(part) for part in paragraphs if part)
-    whole = f"{title}: {text}" if title and text else title or text
-    return whole if len(whole) <= MAX_SUMMARY else _cut_at_sentence(whole)
-
-
-def _cut_at_sentence(text: str) -> str:
-    """At the end of a sentence where there is one, else of a word."""
-    short = text[:MAX_SUMMARY]
+    """How a PRD begins, in its own words: the first heading and the paragraphs behind it, to a sentence's end."""
+    text = _PRD_FENCE.sub("\n\n", prd.strip())
+    headings = _PRD_HEADING.findall(text)
+    lines = ["" if _PRD_HEADING.match(line) or _PRD_SKIPPED.match(line) else line.strip() for line in text.splitlines()]
+    paragraphs = [" ".join(part.split()) for part in "\n".join(lines).split("\n\n") if part.strip()]
+    whole = ": ".join(part for part in (headings[0] if headings else "", "\n\n".join(paragraphs)) if part)
+    if len(whole) <= MAX_SUMMARY:
+        return whole
+    short = whole[:MAX_SUMMARY]
     end = max(short.rfind(mark) for mark in (". ", ".\n", "? ", "! "))
     return short[: end + 1] if end > MAX_SUMMARY // 3 else f"{short.rsplit(' ', 1)[0]} …"
 

@@ -39,7 +39,7 @@ from orchestrator.wiring.reach import HERE
 from orchestrator.wiring.remote import Remote
 
 if TYPE_CHECKING:
-    from orchestrator.analysis.estimate import AnalysisEstimate
+    from orchestrator.analysis.stages import AnalysisEstimate
     from orchestrator.wiring.analysis_files import Written
 
 POLL_S = 1.0

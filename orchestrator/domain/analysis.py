@@ -106,28 +106,40 @@ class StageReading(Value):
     tasks: tuple[ImprovementTask, ...] = ()
 
 
-class StageResult(Value):
-    """How one stage ended and what it gave."""
+class _Stage(Value):
+    """What a stage's result and its part of the plan share."""
 
     id: str
     goal: str = ""
     status: StageStatus
     summary: str = ""
     recommendations: tuple[str, ...] = ()
-    tasks: tuple[ImprovementTask, ...] = ()
     findings: tuple[Finding, ...] = ()
-    stop: bool = False
-    """Whether what failed concerns every stage (a refused key)."""
 
     @property
     def name(self) -> str:
         """How the stage is called in a plan."""
         return self.goal or self.id
 
+
+class StageResult(_Stage):
+    """How one stage ended and what it gave."""
+
+    tasks: tuple[ImprovementTask, ...] = ()
+    stop: bool = False
+    """Whether what failed concerns every stage (a refused key)."""
+
     @property
     def failed(self) -> bool:
         """Whether it counts for stopping the analysis."""
         return self.status is StageStatus.FAILED
+
+
+class StageReport(_Stage):
+    """One stage in an improvement plan."""
+
+    tasks: int = 0
+    """Tasks it gave, duplicates included."""
 
 
 class Triaged(Value):
@@ -205,24 +217,6 @@ class AnalysisRecord(Value):
             return self.prompts
         known = {prompt.id: prompt for prompt in self.prompts}
         return tuple(known[name] for name in self.picked or ())
-
-
-class StageReport(Value):
-    """One stage in an improvement plan."""
-
-    id: str
-    goal: str = ""
-    status: StageStatus
-    summary: str = ""
-    recommendations: tuple[str, ...] = ()
-    tasks: int = 0
-    """Tasks it gave, duplicates included."""
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """How the stage is called in a plan."""
-        return self.goal or self.id
 
 
 class Codebase(Value):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from orchestrator.adapters.clock import SystemClock
 from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.analysis.estimate import AnalysisEstimate, estimate
+from orchestrator.analysis.stages import AnalysisEstimate, estimate
 from orchestrator.domain.analysis import AnalysisRecord, Packed
 from orchestrator.domain.events import Event
 from orchestrator.domain.masking import Masks
