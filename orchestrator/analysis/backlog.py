@@ -1,4 +1,4 @@
-"""Tasks of an improvement plan → stories of a backlog that `run` takes as it is (spec 5, pure)."""
+"""Tasks of an improvement plan → stories of a backlog that `run` takes as it is (pure)."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The analyst: a repository and what one stage asks → findings as tasks; and which stages are worth asking (spec 5)."""
+"""The analyst: a repository and what one stage asks → findings as tasks; and which stages are worth asking."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""A repository as text within a token budget: what tells most goes in first, what is cut is said (spec 5)."""
+"""A repository as text within a token budget: what tells most goes in first, what is cut is said."""
 
 import re
 from collections import Counter

@@ -21,7 +21,7 @@ PROFILES: dict[str, tuple[str, ...]] = {
 
 
 class AnalysisSettings(Section):
-    """The analysis of a repository that ends in an improvement plan (spec 5)."""
+    """The analysis of a repository that ends in an improvement plan."""
 
     profile: str = "full_review"
     """The profile when none is named."""

@@ -15,7 +15,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AnalyseOptions(ModelOptions):
-    """The options of `analyse`, as typed (spec 5)."""
+    """The options of `analyse`, as typed."""
 
     repo: Path
     prd: Path | None = None

@@ -219,7 +219,6 @@ def test_an_ended_analysis_goes_too_and_one_that_may_go_on_stays(place: Path) ->
     assert (folder.packed("AN-001"), (folder.replies / "AN-001").exists()) == (None, False)
     job, shown = jobs.job("AN-001"), jobs.view("AN-001")
     assert (job and job.asked, shown.begun_by, shown.files) == (AnalysisRequest(), "serve", ())
-    assert (jobs.is_pruned("AN-001"), jobs.is_pruned("AN-002")) == (True, False)
     assert (folder.packed("AN-002"), (folder.replies / "AN-002").exists()) == (Packed(text="x"), True)
     assert rows(folder.event_database, "SELECT id FROM orchestrator_events WHERE sprint = 'AN-001'") == [
         ("AN-001:analysis_pruned",)
