@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -22,40 +23,48 @@ MAX_CHARS = 200_000
 
 
 def load_stage_prompts(folder: Path) -> dict[str, StagePrompt]:
-    """Id → prompt, for every Markdown file below `folder` that is no README or the like, in the order of the paths,
-    2 before 10.
-
-    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
-    findings where it speaks of them. Raises ConfigError for a folder or file that cannot be read, an empty prompt, and
-    an id that stands twice.
-    """
+    """`stage_prompts` of the Markdown files below `folder`. Raises ConfigError for what cannot be read, too."""
     if not folder.is_dir():
         raise ConfigError(f"the prompt folder {folder} does not exist")
-    found: dict[str, StagePrompt] = {}
-    for path in sorted(folder.rglob("*"), key=_natural):
-        if path.suffix.lower() not in {".md", ".markdown"} or not path.is_file() or _passed_over(path, folder):
-            continue
-        prompt = _prompt(path, path.relative_to(folder))
-        if prompt.id in found:
-            raise ConfigError(f"{path} and {found[prompt.id].file} are both the prompt {prompt.id}; rename one")
-        found[prompt.id] = prompt
+    paths = [path for path in folder.rglob("*") if path.suffix.lower() in {".md", ".markdown"} and path.is_file()]
+    found = stage_prompts({path: _read(path) for path in paths if not _is_aside(path.relative_to(folder))}, folder)
     if not found:
         raise ConfigError(f"the prompt folder {folder} holds no prompts (*.md)")
     return found
 
 
-def _passed_over(path: Path, folder: Path) -> bool:
-    parts = path.relative_to(folder).parts
-    return any(part.startswith((".", "_")) for part in parts) or path.stem.lower() in _NO_PROMPTS
+def stage_prompts(texts: Mapping[Path, str], folder: Path = Path()) -> dict[str, StagePrompt]:
+    """Id → prompt, for every text that is no README or the like, in the order of the paths, 2 before 10.
+
+    Without front matter a file's id is its name, with a hash where letters of it fit no id, and it is told earlier
+    findings where it speaks of them. Raises ConfigError for an empty prompt and an id that stands twice.
+    """
+    found: dict[str, StagePrompt] = {}
+    for path in sorted(texts, key=_natural):
+        relative = path.relative_to(folder)
+        if _is_aside(relative):
+            continue
+        prompt = _prompt(texts[path], path, relative)
+        if prompt.id in found:
+            raise ConfigError(f"{path} and {found[prompt.id].file} are both the prompt {prompt.id}; rename one")
+        found[prompt.id] = prompt
+    return found
 
 
-def _prompt(path: Path, relative: Path) -> StagePrompt:
+def _is_aside(relative: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in relative.parts) or relative.stem.lower() in _NO_PROMPTS
+
+
+def _read(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigError(f"cannot read the prompt {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"the prompt {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+def _prompt(text: str, path: Path, relative: Path) -> StagePrompt:
     front, body = _split(text.replace("\r\n", "\n"), path)
     if not body.strip():
         raise ConfigError(f"the prompt {path} is empty")

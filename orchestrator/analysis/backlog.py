@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator.analysis.plan_markdown import MARKS
+from orchestrator.analysis.plan_file import MARKS
 from orchestrator.domain.analysis import ImprovementPlan, ImprovementTask
 from orchestrator.domain.criteria_text import parse_criteria
 from orchestrator.domain.findings import Finding, Where, minor

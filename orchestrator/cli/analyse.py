@@ -1,13 +1,13 @@
-"""`analyse`: a repository read stage by stage, an improvement plan, a backlog."""
+"""`analyse`: a repository read stage by stage, an improvement plan, a backlog; here, or where a daemon is."""
 
-from collections.abc import Iterator
+import shlex
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.analyse_there import analyse_there, goes_there
-from orchestrator.cli.analysis_summary import tell_written
 from orchestrator.cli.common import (
     ConfigOption,
     Exit,
@@ -19,16 +19,31 @@ from orchestrator.cli.common import (
     say,
     told,
 )
-from orchestrator.cli.console import EventPrinter, printer_for
-from orchestrator.cli.early import ends_with_stdin
+from orchestrator.cli.console import printer_for
 from orchestrator.cli.logline import safe
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
+from orchestrator.cli.through import named_daemon
+from orchestrator.domain.analysis import (
+    AnalysisRequest,
+    AnalysisStatus,
+    AnalysisView,
+    ImprovementPlan,
+    StageStatus,
+    TaskPriority,
+)
 from orchestrator.domain.words import counted
+from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import AnalyseOptions
+from orchestrator.wiring.reach import HERE
+from orchestrator.wiring.remote import Remote
 
 if TYPE_CHECKING:
-    from orchestrator.analysis.estimate import AnalysisEstimate
+    from orchestrator.analysis.stages import AnalysisEstimate
+    from orchestrator.wiring.analysis_files import Written
+
+POLL_S = 1.0
+_FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
 
 RepoArgument = Annotated[
     Path | None, typer.Argument(metavar="REPO", help="The folder to be read, not changed; default: this one.")
@@ -44,9 +59,6 @@ ReplaceOption = Annotated[bool, typer.Option("--replace", help="Write over a bac
 IdOption = Annotated[str | None, typer.Option("--id", metavar="ID", help="Name of the analysis; default: AN-001 …")]
 TheirUrlOption = Annotated[
     str | None, typer.Option("--url", metavar="URL", help="A daemon, for its repository; default: ORCHESTRATOR_URL.")
-]
-OwnedOption = Annotated[
-    bool, typer.Option("--owned", hidden=True, help="End when stdin does.", callback=ends_with_stdin)
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
@@ -69,7 +81,6 @@ def analyse_command(
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
     url: TheirUrlOption = None,
-    owned: OwnedOption = False,
     config: ConfigOption = None,
     overrides: SetOption = None,
     as_json: JsonOption = False,
@@ -81,50 +92,35 @@ def analyse_command(
     Example: orchestrator analyse ./app --prd PRD.md --profile full_review --to-backlog backlog.yaml
     """
     settings, environment = configured(config, [*(overrides or ()), *(["analysis.triage=true"] if triage else [])])
-    options = AnalyseOptions(
-        repo=repo or Path(), prd=prd, profile=profile, stages=_names(stages), prompts=prompts, out=out,
-        to_backlog=to_backlog, replace=replace, analysis=analysis, provider=provider, script=script, call_log=call_log,
-    )  # fmt: skip
-    if goes_there(environment, url, here={"REPO": repo is not None, "--dry-run": dry_run}, options=options):
-        raise typer.Exit(analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
-    if dry_run:
-        raise typer.Exit(_dry_run(options, settings, environment, as_json=as_json))
-    printer = printer_for(settings, as_json=as_json, log_format=log_format)
-    raise typer.Exit(_execute(options, settings, environment, printer, as_json=as_json))
-
-
-def _names(stages: str | None) -> tuple[str, ...]:
     chosen = tuple(name.strip() for name in (stages or "").split(",") if name.strip())
     if stages is not None and not chosen:
         fail("--stages names no prompt: name some, or leave it out")
-    return chosen
+    options = AnalyseOptions(
+        repo=repo or Path(), prd=prd, profile=profile, stages=chosen, prompts=prompts, out=out,
+        to_backlog=to_backlog, replace=replace, analysis=analysis, provider=provider, script=script, call_log=call_log,
+    )  # fmt: skip
+    here = {"REPO": repo, "--dry-run": dry_run or None, "--provider": provider, "--script": script}
+    if _is_for_daemon(environment, url, {**here, "--call-log": call_log}):
+        raise typer.Exit(_analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
 
-
-def _dry_run(options: AnalyseOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
     # Imported here: the engine takes a second to import, and --help must not.
     from orchestrator.wiring.analyse import Analysis
 
-    planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
-    if as_json:
-        print_json(planned.as_json())
-    else:
-        for line in _estimate_lines(planned):
+    if dry_run:
+        planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
+        if as_json:
+            print_json(planned.model_dump(mode="json"))
+        for line in () if as_json else _estimate_lines(planned):
             print(safe(line))
-    return Exit.GOOD
-
-
-def _execute(
-    options: AnalyseOptions, settings: Settings, environment: Environment, printer: EventPrinter, *, as_json: bool
-) -> int:
-    from orchestrator.wiring.analyse import Analysis
-
+        return
+    printer = printer_for(settings, as_json=as_json, log_format=log_format)
     tell = say if as_json else printer.say
     with printer:
         written = interruptible(Analysis(options, settings, environment, tell=tell, listen=printer.event).go())
     if written is None:
         say("interrupted; the same command goes on where this one stopped")
-        return Exit.INTERRUPTED
-    return tell_written(written, tell, as_json=as_json)
+        raise typer.Exit(Exit.INTERRUPTED)
+    raise typer.Exit(_report(written, tell, as_json=as_json))
 
 
 def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
@@ -137,4 +133,141 @@ def _estimate_lines(planned: "AnalysisEstimate") -> Iterator[str]:
     yield (
         f"tokens: about {tokens.input} in ({tokens.shared} of each call are the same), about {tokens.output} out"
         + (f"; {planned.cost_usd:.2f} USD without a cache" if planned.cost_usd is not None else "")
+    )
+
+
+def _is_for_daemon(environment: Environment, url: str | None, here: Mapping[str, object]) -> bool:
+    """Whether a daemon that is named reads its repository; `here`: what says that this machine is meant.
+
+    Raises ConfigError when the same command line says both.
+    """
+    if (url or environment.url) in {None, HERE}:
+        return False
+    mine = [name for name, value in here.items() if value is not None]
+    if mine and url is not None:
+        raise ConfigError(f"a daemon reads its own repository, in its own way: {mine[0]} goes with --url {HERE}")
+    return not mine
+
+
+def _analyse_there(
+    options: AnalyseOptions,
+    settings: Settings,
+    environment: Environment,
+    url: str | None,
+    *,
+    triage: bool,
+    as_json: bool,
+) -> int:
+    """Begin it, or find the one of this id at work; wait for its end and write its files; the exit code."""
+    # Imported here: they bring git, locks and databases, and --help needs none of them.
+    from orchestrator.wiring.analysis_files import Outputs, write_plan
+    from orchestrator.wiring.team import prompt_library
+
+    daemon, outputs = named_daemon(environment, url), Outputs.of(options)
+    assert daemon is not None
+    outputs.check()
+    name = _begin(daemon, _request(options, triage=triage))
+    try:
+        shown = _wait(daemon, name)
+    except KeyboardInterrupt:
+        say(f"it goes on there; the same command with --id {name} waits for it")
+        return Exit.INTERRUPTED
+    if shown.plan is None:
+        why = shown.why or (f"it is too long: {', '.join(shown.too_long)}" if shown.too_long else str(shown.status))
+        raise ConfigError(f"analysis {name} of {daemon.url} has no plan: {why}")
+    written = write_plan(outputs, shown.plan, settings, prompt_library(settings, environment))
+    return _report(written, say if as_json else print, as_json=as_json, there=True)
+
+
+def _request(options: AnalyseOptions, *, triage: bool) -> AnalysisRequest:
+    """The same with texts in place of files. Raises ConfigError."""
+    try:
+        prd = options.prd.read_text(encoding="utf-8-sig") if options.prd is not None else None
+        files = sorted(options.prompts.glob("*.md")) if options.prompts is not None else []
+        prompts = {path.name: path.read_text(encoding="utf-8-sig") for path in files}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"what the daemon is to be given cannot be read: {error}") from error
+    if options.prompts is not None and not prompts:
+        raise ConfigError(f"there is no prompt in {options.prompts}: a prompt is a Markdown file")
+    backlog = _FORMS.get(options.to_backlog.suffix.lower()) if options.to_backlog is not None else None
+    asked = {
+        "profile": options.profile, "stages": options.stages, "triage": triage or None, "prd": prd, "prompts": prompts,
+        "backlog": backlog, "analysis": options.analysis,
+    }  # fmt: skip
+    try:
+        return AnalysisRequest.model_validate(asked)
+    except ValueError as error:
+        raise ConfigError("a prompt's file name, the PRD or an id is longer or other than a daemon takes") from error
+
+
+def _begin(daemon: Remote, request: AnalysisRequest) -> str:
+    """Returns its id."""
+    if request.analysis is not None:
+        try:
+            if daemon.analysis(request.analysis).status is AnalysisStatus.RUNNING:
+                return request.analysis
+        except UnknownName:
+            pass
+    state = daemon.analyse(request)
+    say(f"analysis {state.analysis} of {state.repo} begins at {daemon.url}")
+    return state.analysis
+
+
+def _wait(daemon: Remote, name: str) -> AnalysisView:
+    known: set[str] = set()
+    away = False
+    while True:
+        shown = daemon.analysis_while_there(name)
+        if shown is None and not away:
+            say(f"the daemon at {daemon.url} cannot be reached; waiting for it")
+        away = shown is None
+        if shown is not None:
+            for stage in [stage for stage in shown.stages if stage not in known]:
+                say(f"{stage}: {shown.stages[stage].replace('_', ' ')}")
+                known.add(stage)
+            if shown.status is not AnalysisStatus.RUNNING:
+                return shown
+        time.sleep(POLL_S)
+
+
+def _report(written: "Written", tell: Callable[[str], None], *, as_json: bool, there: bool = False) -> int:
+    """Say what it came to, and with `as_json` print plan.json; the exit code. `there`: a daemon has made it."""
+    from orchestrator.wiring.analysis_files import is_whole
+
+    if as_json:
+        print_json(written.plan.model_dump(mode="json"))
+    for line in _summary(written, there):
+        tell(line)
+    return Exit.GOOD if is_whole(written.plan) else Exit.NOT_DONE
+
+
+def _summary(written: "Written", there: bool) -> Iterator[str]:
+    plan = written.plan
+    yield ""
+    yield f"Analysis {plan.analysis}, {plan.profile}"
+    for stage in plan.stages:
+        how = counted(stage.tasks, "task") if stage.status is StageStatus.ANSWERED else stage.status.replace("_", " ")
+        yield f"  {stage.id:<20} {how}"
+        for finding in stage.findings:
+            if finding.severity.blocks:
+                yield f"      {finding.code}: {finding.message}; {finding.fix}"
+    for finding in plan.findings:
+        yield f"{'error' if finding.severity.blocks else 'note'}: {finding}; {finding.fix}"
+    yield _totals(plan)
+    yield f"Plan: {written.plan_path} (and plan.json beside it)"
+    if written.backlog_path is not None:
+        words = ["submit", "--dry-run"] if there else ["run", "--repo", plan.repo, "--dry-run"]
+        command = shlex.join(["orchestrator", words[0], str(written.backlog_path), *words[1:]])
+        yield f"Backlog: {written.backlog_path}; `{command}` shows what it comes to"
+
+
+def _totals(plan: ImprovementPlan) -> str:
+    counts = {priority: sum(task.priority is priority for task in plan.tasks) for priority in TaskPriority}
+    by_priority = ", ".join(f"{count} {priority}" for priority, count in counts.items() if count)
+    marked = sum(bool(task.marks) for task in plan.tasks)
+    cost = f"{plan.cost_usd:.2f} USD" if plan.cost_usd is not None else "cost unknown"
+    return (
+        f"{counted(len(plan.tasks), 'task')}{f' ({by_priority})' if by_priority else ''}"
+        f"{f', {marked} to be looked at first' if marked else ''}; {counted(plan.calls, 'call')}, "
+        f"{plan.tokens.input} tokens in ({plan.tokens.cached} cached), {plan.tokens.output} out, {cost}"
     )

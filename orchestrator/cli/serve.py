@@ -67,7 +67,7 @@ def serve_command(
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(
         backlogs=tuple(backlog or ()), provider=provider, script=script, call_log=call_log,
-        config=config, overrides=tuple(words), no_auth=no_auth,
+        no_auth=no_auth,
     )  # fmt: skip
 
     def again() -> Settings:

@@ -1,8 +1,11 @@
-"""An analysis of a repository and the improvement plan that comes of it."""
+"""An analysis of a repository: what is requested, its stages, its improvement plan, and its state."""
 
 import hashlib
 from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
 
 from orchestrator.domain.base import Value
 from orchestrator.domain.findings import Finding
@@ -103,28 +106,40 @@ class StageReading(Value):
     tasks: tuple[ImprovementTask, ...] = ()
 
 
-class StageResult(Value):
-    """How one stage ended and what it gave."""
+class _Stage(Value):
+    """What a stage's result and its part of the plan share."""
 
     id: str
     goal: str = ""
     status: StageStatus
     summary: str = ""
     recommendations: tuple[str, ...] = ()
-    tasks: tuple[ImprovementTask, ...] = ()
     findings: tuple[Finding, ...] = ()
-    stop: bool = False
-    """Whether what failed concerns every stage (a refused key)."""
 
     @property
     def name(self) -> str:
         """How the stage is called in a plan."""
         return self.goal or self.id
 
+
+class StageResult(_Stage):
+    """How one stage ended and what it gave."""
+
+    tasks: tuple[ImprovementTask, ...] = ()
+    stop: bool = False
+    """Whether what failed concerns every stage (a refused key)."""
+
     @property
     def failed(self) -> bool:
         """Whether it counts for stopping the analysis."""
         return self.status is StageStatus.FAILED
+
+
+class StageReport(_Stage):
+    """One stage in an improvement plan."""
+
+    tasks: int = 0
+    """Tasks it gave, duplicates included."""
 
 
 class Triaged(Value):
@@ -204,24 +219,6 @@ class AnalysisRecord(Value):
         return tuple(known[name] for name in self.picked or ())
 
 
-class StageReport(Value):
-    """One stage in an improvement plan."""
-
-    id: str
-    goal: str = ""
-    status: StageStatus
-    summary: str = ""
-    recommendations: tuple[str, ...] = ()
-    tasks: int = 0
-    """Tasks it gave, duplicates included."""
-    findings: tuple[Finding, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """How the stage is called in a plan."""
-        return self.goal or self.id
-
-
 class Codebase(Value):
     """What of the repository the stages were shown."""
 
@@ -254,3 +251,74 @@ class ImprovementPlan(Value):
     tokens: Tokens = Tokens()
     cost_usd: float | None = 0.0
     """None when the price of a call is unknown."""
+
+
+MOST_PRD = 1_000_000
+"""Characters."""
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+_File = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}\.md$")]
+_Name = Annotated[str, Field(max_length=200)]
+
+
+class AnalysisRequest(Value):
+    """What an analysis of the daemon's repository is to be; what is left out is as the daemon's settings say."""
+
+    profile: _Name | None = None
+    """Of `analysis.profiles`."""
+    stages: Annotated[tuple[_Name, ...], Field(max_length=200)] = ()
+    """Prompts by their ids, in place of a profile."""
+    triage: bool | None = None
+    """Whether a model picks the prompts."""
+    prd: Annotated[str, Field(max_length=MOST_PRD)] | None = None
+    """The requirements themselves; else `project.vision` where the daemon is."""
+    prompts: Annotated[dict[_File, str], Field(max_length=200)] = {}
+    """Prompts of one's own: file name → Markdown."""
+    backlog: Literal["csv", "yaml"] | None = None
+    """Whether the tasks are written as a backlog too, and as what."""
+    analysis: Id | None = None
+    """Its id, else the next free one; with that of one that has ended before it was done, that one goes on."""
+
+
+class AnalysisStatus(StrEnum):
+    """How an analysis stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    PARTIAL = "partial"
+    """It has its plan; a stage failed, was cut off or answered in prose, or there is no task."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    OPEN = "open"
+    """A command's, at which nobody works now."""
+
+
+class AnalysisState(Value):
+    """One analysis of a state folder."""
+
+    analysis: str
+    status: AnalysisStatus
+    why: str = ""
+    """Why it failed."""
+    begun_by: Literal["serve", "analyse"]
+    repo: str
+    begun_at: datetime
+    ended_at: datetime | None = None
+    folder: str = ""
+    """Where its files are, on the daemon's machine; "" for a command's."""
+    files: tuple[str, ...] = ()
+    """Their names there."""
+
+
+class AnalysisView(AnalysisState):
+    """The same with what it has come to."""
+
+    stages: dict[str, str] = {}
+    """Stage → how it ended, as far as they have."""
+    plan: ImprovementPlan | None = None
+    """plan.json."""
+    markdown: str = ""
+    """mvp_improvement_plan.md."""
+    backlog: str = ""
+    """The backlog that was asked for, as a text."""
+    too_long: tuple[str, ...] = ()
+    """Files that are too long to be told here."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Protocol
@@ -25,6 +25,7 @@ APPLICATION_VERSION = "1"
 """Constant on purpose: the default is a hash of the source, and a new one orphans whatever is pending."""
 WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME = "story.v1", "plan.v1", "analysis.v1"
 """A deployed body is never edited; a changed one gets a new name beside this one."""
+WORKFLOW_NAMES = (WORKFLOW_NAME, PLAN_WORKFLOW_NAME, ANALYSIS_WORKFLOW_NAME)
 
 
 class Journals(Protocol):
@@ -35,25 +36,8 @@ class Journals(Protocol):
         ...
 
 
-StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
-"""The product's loop over one story: (step, frozen input) → outcome. Deterministic between its steps."""
-PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
-"""Reads a person's plan: (step, frozen input) → what stands in it. Deterministic between its steps."""
-
-AnalysisBody = Callable[[Step, dict[str, Any]], Awaitable[Value]]
-"""Asks one thing about a repository: (step, frozen input) → what came. Deterministic between its steps."""
-
-
-async def _no_stories(_step: Step, _payload: dict[str, Any]) -> StoryOutcome:
-    raise RuntimeError("this engine runs no stories")
-
-
-async def _no_plans(_step: Step, _payload: dict[str, Any]) -> GivenPlan:
-    raise RuntimeError("this engine reads no plans")
-
-
-async def _no_analysis(_step: Step, _payload: dict[str, Any]) -> Value:
-    raise RuntimeError("this engine asks nothing about repositories")
+Body = Callable[[Step, dict[str, Any]], Awaitable[Value]]
+"""What a workflow does: (step, frozen input) → its result. Deterministic between its steps."""
 
 
 class DurableEngine:
@@ -64,7 +48,7 @@ class DurableEngine:
         *,
         url: str,
         executor_id: str,
-        body: StoryBody = _no_stories,
+        bodies: Mapping[str, Body],
         turns: TurnTaker,
         journals: Journals,
         gates: GateKeeper,
@@ -73,16 +57,17 @@ class DurableEngine:
         is_current: Callable[[str], Awaitable[bool]],
         tickets: Tickets = open_tickets,
         is_full: IsFull = never,
-        plan_body: PlanBody = _no_plans,
-        analysis_body: AnalysisBody = _no_analysis,
     ) -> None:
+        """`bodies` are by the names of their workflows."""
         self._url, self._executor_id = url, executor_id
-        self._body, self._plan_body, self._analysis_body = body, plan_body, analysis_body
+        self._named_bodies = bodies
         self._turns, self._journals = turns, journals
         self._gates, self._sink, self._clock = gates, sink, clock
         self._is_current, self._tickets, self._is_full = is_current, tickets, is_full
         self._workflows: dict[str, Callable[[dict[str, Any]], Any]] = {}
         self._bodies: dict[asyncio.Task[Any], str] = {}
+        self._unfinished: set[str] = set()
+        """Analyses' workflows that were asked for here and have no result yet."""
         self._closing = False
         self._database: EngineDatabase | None = None
 
@@ -93,18 +78,15 @@ class DurableEngine:
         self._database = await asyncio.to_thread(EngineDatabase, self._url)
         DBOS(config=self._config(self._database))
 
-        async def story(payload: dict[str, Any]) -> dict[str, Any]:
-            # dbos marks the function it registers, which a bound method does not allow.
-            return await self._run(self._body, payload)
+        def workflow_of(body: Body) -> Callable[[dict[str, Any]], Any]:
+            async def workflow(payload: dict[str, Any]) -> dict[str, Any]:
+                # dbos marks the function it registers, which a bound method does not allow.
+                return await self._run(body, payload)
 
-        async def plan(payload: dict[str, Any]) -> dict[str, Any]:
-            return await self._run(self._plan_body, payload)
+            return workflow
 
-        async def analysis(payload: dict[str, Any]) -> dict[str, Any]:
-            return await self._run(self._analysis_body, payload)
-
-        bodies = ((WORKFLOW_NAME, story), (PLAN_WORKFLOW_NAME, plan), (ANALYSIS_WORKFLOW_NAME, analysis))
-        for name, workflow in bodies:
+        for name, body in self._named_bodies.items():
+            workflow = workflow_of(body)
             self._workflows[name] = DBOS.workflow(name=name, max_recovery_attempts=None)(workflow)
         # Launched on the loop itself: that is how dbos learns which loop recovered workflows belong to.
         DBOS.launch()
@@ -153,20 +135,36 @@ class DurableEngine:
         return GivenPlan.model_validate(await self._result(PLAN_WORKFLOW_NAME, workflow_id, payload))
 
     async def run_analysis(self, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Like `run_story`, for one thing asked about a repository: what the body's value is as JSON."""
-        return await self._result(ANALYSIS_WORKFLOW_NAME, workflow_id, payload)
+        """Like `run_story`, for one question about a repository; returns the body's value as JSON.
+
+        One that was cut here before resumes behind its last recorded step.
+        """
+        # Analyses had an engine of their own each, up to 0.1, also those that a daemon began.
+        await self._take_over(workflow_id, f"{APPLICATION_VERSION}/analyse-{payload['sprint']}")
+        if (
+            workflow_id in self._unfinished
+            and workflow_id not in self._bodies.values()
+            and await DBOS.get_workflow_status_async(workflow_id) is not None
+        ):
+            await DBOS.resume_workflow_async(workflow_id)
+        self._unfinished.add(workflow_id)
+        result = await self._result(ANALYSIS_WORKFLOW_NAME, workflow_id, payload)
+        self._unfinished.discard(workflow_id)
+        return result
 
     async def _result(self, name: str, workflow_id: str, payload: dict[str, Any]) -> dict[str, Any]:
-        await self._take_over(workflow_id)
+        await self._take_over(workflow_id, APPLICATION_VERSION)
         with SetWorkflowID(workflow_id):
             handle = await DBOS.start_workflow_async(self._workflows[name], storable(payload))
         return restored(await handle.get_result())
 
-    async def _take_over(self, workflow_id: str) -> None:
-        # What was begun before versions named an executor has one that no engine looks for any more. Whoever asks for
-        # it works on its sprint alone.
+    async def _take_over(self, workflow_id: str, since: str) -> None:
+        # What was begun under another version has an executor that no engine looks for any more. Whoever asks for it
+        # works on its sprint alone.
         assert self._database is not None
-        words = (workflow_id, APPLICATION_VERSION, self._version, self._executor_id)
+        if since == self._version:
+            return
+        words = (workflow_id, since, self._version, self._executor_id)
         if await asyncio.to_thread(self._database.take_over, *words):
             await DBOS.resume_workflow_async(workflow_id)
 
@@ -191,7 +189,7 @@ class DurableEngine:
             "notification_listener_polling_interval_sec": 0.2,
         }
 
-    async def _run(self, body: StoryBody | PlanBody | AnalysisBody, payload: dict[str, Any]) -> dict[str, Any]:
+    async def _run(self, body: Body, payload: dict[str, Any]) -> dict[str, Any]:
         payload = restored(payload)
         workflow_id = str(DBOS.workflow_id)
         task = asyncio.current_task()

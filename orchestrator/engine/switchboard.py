@@ -95,9 +95,10 @@ class Switchboard:
     async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
         """Until the story may take its next step, without a slot."""
         while self.why_not(sprint, story, paid=paid):
-            # Reading a person's plan takes no slot.
-            slotless = nullcontext() if PLAN_READING in workflow_id else self._give_back(workflow_id)
-            async with slotless:
+            board = self._boards.get(sprint)
+            # Reading a person's plan takes no slot, nor does a stage of an analysis.
+            has_slot = PLAN_READING not in workflow_id and (board is None or board.takes_slots)
+            async with self._give_back(workflow_id) if has_slot else nullcontext():
                 while self.why_not(sprint, story, paid=paid):
                     board = self._boards.get(sprint)
                     await (board.moved(board.version) if board is not None else self._followed.wait())

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.answers import Status
-from orchestrator.checks.stage_answer import read_stage, storable
-from orchestrator.checks.triage_answer import read_triage
+from orchestrator.checks.stage_answer import read_stage, read_triage, storable
 from orchestrator.domain.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
 from orchestrator.domain.events import Level
 from orchestrator.domain.exchange import Purpose

@@ -6,27 +6,27 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisState
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.server.bodies import body_of
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import GUARDED, READS, WRITES, refusals, takes
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
-from orchestrator.wiring.analysis_jobs import Jobs
+from orchestrator.wiring.analysis_store import AnalysisStore
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 AnalysisId = Annotated[Id, Path(description="An analysis's id")]
-Asked = Annotated[AnalysisAsked, Depends(body_of(AnalysisAsked))]
+Asked = Annotated[AnalysisRequest, Depends(body_of(AnalysisRequest))]
 
 
 @router.post(
     "", operation_id="analyse", summary="Begin an analysis of the daemon's repository",
-    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisAsked),
+    status_code=HTTPStatus.ACCEPTED, openapi_extra=takes(AnalysisRequest),
     responses={202: {"model": AnalysisState}, **refusals(*WRITES)},
 )  # fmt: skip
 async def analyse(body: Asked, service: ServiceDep) -> Response:
-    """It is kept first, then carried out by a process of its own, also over restarts. 409: another one is at work."""
+    """It is kept first, then carried out beside the sprints, also over restarts. 409: another one is at work."""
     try:
         state = await service.served.analyses.begin(body)
     except ConfigError as error:
@@ -40,18 +40,18 @@ async def analyse(body: Asked, service: ServiceDep) -> Response:
 )  # fmt: skip
 async def analyses(service: ServiceDep) -> Response:
     """Those that the daemon was asked for, and those of the command."""
-    jobs = Jobs(service.environment)
+    jobs = AnalysisStore(service.environment)
     return await service.answer(lambda: [state.model_dump(mode="json") for state in jobs.states()])
 
 
 @router.get(
     "/{analysis}", operation_id="analysis", summary="An analysis, and what it has come to",
-    responses={200: {"model": AnalysisShown}, **refusals(*READS)},
+    responses={200: {"model": AnalysisView}, **refusals(*READS)},
 )  # fmt: skip
 async def analysis_route(analysis: AnalysisId, service: ServiceDep) -> Response:
     """How it stands, where its files are, and their texts up to 4 MB each."""
-    jobs = Jobs(service.environment)
-    return await service.answer(lambda: jobs.shown(analysis).model_dump(mode="json"))
+    jobs = AnalysisStore(service.environment)
+    return await service.answer(lambda: jobs.view(analysis).model_dump(mode="json"))
 
 
 @router.delete(

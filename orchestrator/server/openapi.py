@@ -9,12 +9,12 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from orchestrator import __version__
-from orchestrator.domain.analysis_order import AnalysisAsked
+from orchestrator.domain.analysis import AnalysisRequest
 from orchestrator.server.models import AnswerBody, CheckBody, ExtractBody, OrderBody, PruneBody, ReplanBody
 from orchestrator.server.problems import Problem
 
 BODIES: tuple[type[BaseModel], ...] = (
-    AnalysisAsked,
+    AnalysisRequest,
     AnswerBody,
     CheckBody,
     ExtractBody,

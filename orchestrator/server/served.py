@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState
 from orchestrator.domain.daemon import DaemonState, Submitted
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.retention import Pruned
@@ -13,7 +13,7 @@ from orchestrator.settings import Environment, Settings
 class Analysing(Protocol):
     """Who carries analyses out. Both raise SprintLocked for what cannot be while another one, or none, is at work."""
 
-    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
         """Keep what is asked, begin it. Raises ConfigError for what cannot be used, WorkspaceError when the disk takes
         nothing; nothing is kept then.
         """

@@ -15,9 +15,10 @@ def _nothing() -> str:
 class Board:
     """The orders of one sprint: what they hold, and those that nobody has carried out yet."""
 
-    def __init__(self, sprint: str, over_budget: Callable[[], str] = _nothing) -> None:
-        """`over_budget` says why no further call may be paid for, "" when it may."""
-        self.sprint = sprint
+    def __init__(self, sprint: str, over_budget: Callable[[], str] = _nothing, *, takes_slots: bool = True) -> None:
+        """`over_budget` says why no further call may be paid for, "" when it may. `takes_slots`: whether each of its
+        workflows holds one of `concurrency.stories`."""
+        self.sprint, self.takes_slots = sprint, takes_slots
         self._over = over_budget
         self._pause: Order | None = None
         self._held: dict[str, Order] = {}

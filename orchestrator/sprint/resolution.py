@@ -1,6 +1,7 @@
 """One answer of the developer to a merge that was refused: both sides shown, judged, taken into the story's branch."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from orchestrator.sprint.merge import Tried
 from orchestrator.sprint.record import recorded_stack
 from orchestrator.sprint.scan import build_surface, database_paths, scan_paths
 
+_CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
 """What stands at git's markers instead of two commits."""
 
@@ -80,6 +82,11 @@ class Resolution:
         conflicts = tuple(one for one in sides.conflicts if one.path not in self._locks)
         self._sides = sides.model_copy(update={"conflicts": conflicts})
         self._paths = [one.path for one in conflicts]
+        theirs = _CHANGED.findall(sides.result_diff) if refused.red else []
+        theirs = [path for path in theirs if not is_test_file(path) and not is_lock(path)]
+        named = [path for path in theirs if path.rpartition("/")[2] in refused.red]
+        self._theirs = named or theirs
+        """Files of stories merged meanwhile that a red run may be about: shown, and open to the answer."""
 
     async def ask(self, said: Sequence[Finding]) -> Asked:
         """Ask, judge, and take what was accepted into the branch with the result that it was made for."""
@@ -91,12 +98,14 @@ class Resolution:
             await self._take_in(task, nothing)
             self._progress.surface = await self._scan(self._sides.onto)
             return Asked(contract=contract)
-        own = sorted({*contract.declared_files, *self._paths} & set(files))
+        own = sorted({*contract.declared_files, *self._paths, *self._theirs} & set(files))
         texts = await self._texts(own)
         brief = await self._brief(task, files, texts, contract, said)
 
         async def judge(delivery: Delivery) -> Sequence[Finding]:
-            return await self._judge(delivery, widened(contract, task.task_id, self._paths), texts, files, said)
+            return await self._judge(
+                delivery, widened(contract, task.task_id, [*self._paths, *self._theirs]), texts, files, said
+            )
 
         delivered = await self._stage.developer.merge(brief, judge)
         if not delivered.accepted or delivered.delivery is None:

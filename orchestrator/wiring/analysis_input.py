@@ -1,90 +1,98 @@
-"""What an analysis starts from: prompts, PRD, repository, and where results go. Nothing is asked or written."""
+"""What an analysis starts from: prompts, requirements and repository. Nothing is asked or written."""
 
 import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from functools import partial
 from pathlib import Path
 
 from orchestrator.adapters.codebase import list_files, read_text
-from orchestrator.adapters.stage_prompts import load_stage_prompts
-from orchestrator.analysis.backlog import FORMATS
-from orchestrator.analysis.choice import Chosen, Library, choose, offered
-from orchestrator.analysis.ticks import is_plan
-from orchestrator.domain.analysis import Packed, StagePrompt
+from orchestrator.adapters.stage_prompts import load_stage_prompts, stage_prompts
+from orchestrator.analysis.stages import Library, choose, offered
+from orchestrator.domain.analysis import AnalysisRequest, Packed, StagePrompt
+from orchestrator.domain.base import Value
 from orchestrator.domain.masking import Masks
 from orchestrator.errors import ConfigError, RepositoryError
 from orchestrator.prompts.codebase import Source, pack
 from orchestrator.settings import Environment, Settings, packaged
 from orchestrator.wiring.options import AnalyseOptions
 
-PLAN, PLAN_JSON = "mvp_improvement_plan.md", "plan.json"
 LIBRARY = "library"
 PRD_SHARE = 4
-"""A quarter of the budget at most is the PRD's."""
+"""The PRD gets at most a quarter of the budget."""
 MAX_PRD = 1_000_000
 SHOWN_BY = {"context_tokens", "ignore", "response_contract", "triage"}
-"""Settings that say what prompts show: who changes one, to keep a folder out or to fit a smaller model, begins anew."""
+"""Settings that say what prompts show: changing one, to keep a folder out or to fit a smaller model, starts over."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class AnalysisInput:
-    """One command's input, checked."""
+class AnalysisInput(Value):
+    """What a command line or a request gives, checked."""
 
-    repo: Path
     prd: str
     """As it was read: secrets are still in it."""
     prd_file: str
-    chosen: Chosen
-    """The profile's stages; with triage those that count when it picks none."""
+    profile: str
     prompts: tuple[StagePrompt, ...]
-    """The stages, or all that triage may pick."""
-    asked: str
-    """Equal for commands that ask for the same."""
+    """The stages; with triage all that may be picked."""
+    fallback: tuple[str, ...]
+    """Ids of the profile's stages, which count when triage picks none."""
+
+    def key(self, repo: Path, settings: Settings) -> str:
+        """Equal for inputs that ask for the same."""
+        held = settings.analysis.model_dump_json(include=SHOWN_BY)
+        prompts = (prompt.model_dump_json(exclude={"file"}) for prompt in self.prompts)
+        parts = [str(repo), self.prd, self.profile, held, *prompts]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def analysis_input(options: AnalyseOptions, settings: Settings, environment: Environment) -> AnalysisInput:
-    """Read and check everything a command names. Raises ConfigError, RepositoryError. Blocks."""
-    repo = options.repo.resolve()
+def read_options(options: AnalyseOptions, settings: Settings, environment: Environment) -> AnalysisInput:
+    """Read and check what a command names. Raises ConfigError, RepositoryError. Blocks."""
+    repo = options.repo
     if not repo.is_dir():
-        raise RepositoryError(f"there is no folder {options.repo}")
+        raise RepositoryError(f"there is no folder {repo}")
     if all((repo / name).exists() for name in ("HEAD", "objects", "refs")):
-        raise RepositoryError(f"{options.repo} is the inside of a repository: name a folder with its files checked out")
-    prd_path = _prd_path(options, settings, environment)
-    prd = _prd(prd_path) if prd_path is not None else ""
-    library, chosen = _choice(options, settings, environment)
-    prompts = offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts
-    held = settings.analysis.model_dump_json(include=SHOWN_BY)
-    said = [str(repo), prd, chosen.profile, held, *(prompt.model_dump_json(exclude={"file"}) for prompt in prompts)]
-    return AnalysisInput(
-        repo=repo,
-        prd=prd,
-        prd_file=str(prd_path or ""),
-        chosen=chosen,
-        prompts=prompts,
-        asked=hashlib.sha256("\0".join(said).encode("utf-8", "surrogatepass")).hexdigest(),
-    )
-
-
-def check_choice(options: AnalyseOptions, settings: Settings, environment: Environment) -> str:
-    """What `analysis_input` says of all but the repository: the profile, or raises ConfigError. Blocks."""
-    prd_path = _prd_path(options, settings, environment)
-    if prd_path is not None:
-        _prd(prd_path)
-    return _choice(options, settings, environment)[1].profile
-
-
-def _choice(options: AnalyseOptions, settings: Settings, environment: Environment) -> tuple[Library, Chosen]:
-    own = _own_folder(options, settings, environment)
-    library = Library(
-        packaged=_packaged_prompts(settings, environment),
-        own=load_stage_prompts(own) if own is not None else {},
-        own_name=own.resolve().name if own is not None else "",
-    )
+        raise RepositoryError(f"{repo} is the inside of a repository: name a folder with its files checked out")
     if options.profile is not None and options.stages:
         raise ConfigError("--profile and --stages both say which prompts are asked; give one of them")
-    return library, choose(library, settings.analysis, profile=options.profile, stages=options.stages)
+    request = AnalysisRequest.model_construct(profile=options.profile, stages=options.stages)
+    own = load_stage_prompts(options.prompts) if options.prompts is not None else None
+    own_name = options.prompts.resolve().name if options.prompts is not None else ""
+    return _input(request, options.prd, own, own_name, settings, environment)
+
+
+def read_request(request: AnalysisRequest, settings: Settings, environment: Environment) -> AnalysisInput:
+    """Check what a daemon is asked for. Raises ConfigError. Blocks."""
+    if request.profile is not None and request.stages:
+        raise ConfigError("`profile` and `stages` both say which prompts are asked; give one of them")
+    own = stage_prompts({Path(name): text for name, text in request.prompts.items()}) if request.prompts else None
+    return _input(request, None, own, "prompts", settings, environment)
+
+
+def _input(
+    request: AnalysisRequest,
+    prd_path: Path | None,
+    own: Mapping[str, StagePrompt] | None,
+    own_name: str,
+    settings: Settings,
+    environment: Environment,
+) -> AnalysisInput:
+    base, configured = environment.base_dir, settings.analysis.prompts
+    if own is None and configured:
+        own, own_name = load_stage_prompts(base / configured), (base / configured).resolve().name
+    if request.prd is not None:
+        prd, prd_file = _checked_prd(request.prd, "that was sent"), "PRD.md"
+    else:
+        if prd_path is None and settings.project.vision:
+            prd_path = base / settings.project.vision
+        prd, prd_file = (_read_prd(prd_path), str(prd_path)) if prd_path is not None else ("", "")
+    library = Library(_packaged_prompts(settings, environment), own or {}, own_name if own else "")
+    chosen = choose(library, settings.analysis, profile=request.profile, stages=request.stages)
+    return AnalysisInput(
+        prd=prd,
+        prd_file=prd_file,
+        profile=chosen.profile,
+        prompts=offered(library, settings.analysis) if settings.analysis.triage else chosen.prompts,
+        fallback=tuple(prompt.id for prompt in chosen.prompts),
+    )
 
 
 def _packaged_prompts(settings: Settings, environment: Environment) -> dict[str, StagePrompt]:
@@ -95,82 +103,25 @@ def _packaged_prompts(settings: Settings, environment: Environment) -> dict[str,
 
 
 def packed_repository(
-    given: AnalysisInput, options: AnalyseOptions, settings: Settings, environment: Environment, masks: Masks
+    repo: Path, prd: str, settings: Settings, environment: Environment, masks: Masks, excluded: Collection[Path] = ()
 ) -> Packed:
-    """The repository within the budget that the PRD leaves, without secrets. Raises ConfigError. Blocks."""
-    ours = {options.out.resolve() / PLAN, options.out.resolve() / PLAN_JSON}
-    ours |= {path.resolve() for path in (options.to_backlog, options.script, options.call_log) if path is not None}
-    home = environment.home.resolve()
-    apart = home not in given.repo.parents  # else it is a checkout that the daemon has made there to be read
+    """Its files, without secrets and `excluded`, in the budget that the PRD leaves. Blocks. Raises ConfigError."""
+    repo, home = repo.resolve(), environment.home.resolve()
+    own = {path.resolve() for path in excluded}
+    is_checkout = home in repo.parents  # which the daemon has made to be read
     sources = [
         Source(*seen)
-        for seen in list_files(given.repo, settings.analysis.ignore)
-        if (given.repo / seen.path) not in ours and not (apart and home in (given.repo / seen.path).parents)
+        for seen in list_files(repo, settings.analysis.ignore)
+        if (path := repo / seen.path) not in own and (is_checkout or home not in path.parents)
     ]
     if not sources:
-        raise ConfigError(f"{given.repo} holds no file that an analysis could read")
+        raise ConfigError(f"{repo} holds no file that an analysis could read")
     budget = settings.analysis.context_tokens
-    room = max(budget - min(len(given.prd) // 4, budget // PRD_SHARE), 500)
-    read = partial(read_text, given.repo)
-    return pack(sources, read, lambda text: masks.masked(text).text, budget_tokens=room, prd=given.prd)
+    left = max(budget - min(len(prd) // 4, budget // PRD_SHARE), 500)
+    return pack(sources, partial(read_text, repo), lambda text: masks.masked(text).text, budget_tokens=left, prd=prd)
 
 
-def content_hash(data: bytes) -> str:
-    """Of a file."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def check_outputs(options: AnalyseOptions, wrote: Mapping[str, str] | None = None) -> None:
-    """Raises ConfigError for what could not be written in the end, or would be written over.
-
-    `wrote`: what the same analysis has written already, by path, with its hash.
-    """
-    if options.out.exists() and not options.out.is_dir():
-        raise ConfigError(f"--out {options.out} is no folder")
-    for path, is_ours in ((options.out / PLAN, is_plan), (options.out / PLAN_JSON, _is_plan_json)):
-        if path.exists() and not is_ours(_there(path)):
-            raise ConfigError(f"{path} is there and is no improvement plan; move it, or name another folder with --out")
-    backlog = options.to_backlog
-    if backlog is None:
-        return
-    if backlog.suffix.lower() not in FORMATS:
-        raise ConfigError(f"--to-backlog {backlog}: its name ends with .csv, .yaml or .yml")
-    if not backlog.absolute().parent.is_dir():
-        raise ConfigError(f"--to-backlog {backlog}: there is no folder {backlog.parent}")
-    ours = (wrote or {}).get(str(backlog.absolute()))
-    if backlog.exists() and not options.replace and _hash_of(backlog) != ours:
-        raise ConfigError(f"the backlog {backlog} is there already; add --replace to write over it")
-
-
-def _hash_of(path: Path) -> str:
-    try:
-        return content_hash(path.read_bytes())
-    except OSError:
-        return ""
-
-
-def _there(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        return ""
-
-
-def _is_plan_json(text: str) -> bool:
-    try:
-        held = json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(held, dict) and {"analysis", "profile", "tasks"} <= held.keys()
-
-
-def _prd_path(options: AnalyseOptions, settings: Settings, environment: Environment) -> Path | None:
-    if options.prd is not None:
-        return options.prd
-    return environment.base_dir / settings.project.vision if settings.project.vision else None
-
-
-def _prd(path: Path) -> str:
+def _read_prd(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -178,15 +129,12 @@ def _prd(path: Path) -> str:
     if len(data) > MAX_PRD:
         raise ConfigError(f"the PRD {path} is longer than {MAX_PRD} bytes")
     try:
-        text = data.decode("utf-8-sig")
+        return _checked_prd(data.decode("utf-8-sig"), str(path))
     except UnicodeDecodeError as error:
         raise ConfigError(f"the PRD {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+def _checked_prd(text: str, which: str) -> str:
     if not text.strip():
-        raise ConfigError(f"the PRD {path} is empty")
+        raise ConfigError(f"the PRD {which} is empty")
     return text
-
-
-def _own_folder(options: AnalyseOptions, settings: Settings, environment: Environment) -> Path | None:
-    if options.prompts is not None:
-        return options.prompts
-    return environment.base_dir / settings.analysis.prompts if settings.analysis.prompts else None

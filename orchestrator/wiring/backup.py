@@ -26,7 +26,7 @@ from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.backup import BackedUp, BackupHeader, SprintKept
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
-from orchestrator.wiring.analysis_jobs import JOB_FILES
+from orchestrator.wiring.analysis_store import JOB_FILES
 from orchestrator.wiring.moment import ENGINE, EVENTS, Moment, moment
 from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.sprints import finished

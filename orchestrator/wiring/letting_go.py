@@ -20,7 +20,7 @@ from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus
 from orchestrator.ports import Clock
 from orchestrator.settings import Environment
-from orchestrator.wiring.analysis_jobs import JOB, Jobs
+from orchestrator.wiring.analysis_store import JOB, AnalysisStore
 from orchestrator.wiring.sprints import ended_at, event_url, histories_of
 
 KEPT = frozenset({"sprint.json", "analysis.json", JOB, "lock", ".trash"})
@@ -174,7 +174,7 @@ class LettingGo:
         for place in (self._folder.replies / past.name, self._folder.edits(past.name)):
             discard(place, past.place / ".trash")
         if past.kind == "analysis":
-            Jobs(self._environment).strip(past.name)
+            AnalysisStore(self._environment).strip(past.name)
         sweep_folder(past.place, KEPT)
 
     def _drop_trees(self, past: Past) -> None:

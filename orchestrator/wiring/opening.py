@@ -19,6 +19,7 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.redaction import secrets_of
 from orchestrator.domain.sandbox import Tier
 from orchestrator.errors import ConfigError
+from orchestrator.personas.analyst import NAME
 from orchestrator.settings import Environment, Settings, forget_secrets
 from orchestrator.wiring.options import ServeOptions, default_repository
 from orchestrator.wiring.providers import open_providers
@@ -58,7 +59,7 @@ async def open_daemon(
         listen(folder_event(warning))
     await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
     repository = await asyncio.to_thread(shared_repository, settings, environment)
-    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock())
+    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock(), also=NAME)
     stack.push_async_callback(provider.close)
     forget_secrets()
     await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))

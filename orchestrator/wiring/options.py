@@ -51,10 +51,6 @@ class ServeOptions(ModelOptions):
 
     backlogs: tuple[Path, ...] = ()
     """Files and folders, beside those of the settings and those that are handed in."""
-    config: Path | None = None
-    """`--config` …"""
-    overrides: tuple[str, ...] = ()
-    """… and every `--set`, for what the daemon begins in a process of its own."""
     no_auth: bool = False
     """Whether direct requests of this machine need no token."""
 

@@ -29,9 +29,16 @@ NO_KEY = "none"
 
 
 def open_providers(
-    options: ModelOptions, settings: Settings, environment: Environment, clock: Clock, *, alone: str | None = None
+    options: ModelOptions,
+    settings: Settings,
+    environment: Environment,
+    clock: Clock,
+    *,
+    alone: str | None = None,
+    also: str | None = None,
 ) -> RoutedProvider:
     """The providers in use: a sprint's, or that of the persona that works `alone`. Blocks, for seconds with a real one.
+    `also` is a persona beside the sprint's that has a seat where its key is there (see `require_seat`).
 
     Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
     """
@@ -40,6 +47,11 @@ def open_providers(
     if alone is not None:
         seats, strong = {alone: _seat(settings, alone, default, options.provider)}, {}
     used = {*seats.values(), *strong.values()}
+    if also is not None:
+        seat = seats[also] = _seat(settings, also, default, options.provider)
+        script = options.script or settings.provider.script
+        if script if seat.provider == "scripted" else not key_problem(seat, environment):
+            used.add(seat)
     if options.script is not None and all(seat.provider != "scripted" for seat in used):
         raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
     log = CallLog(options.call_log, clock) if options.call_log else None
@@ -161,6 +173,13 @@ def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
 def key_variable(provider: str) -> str:
     """Name of the environment variable that holds a provider's key."""
     return f"{provider.upper()}_API_KEY"
+
+
+def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:
+    """Raises ConfigError when the provider of `persona` lacks a model, a key or a usable address."""
+    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
+    if seat.provider != "scripted" and (problem := key_problem(seat, environment)):
+        raise ConfigError(problem)
 
 
 def key_problem(seat: Seat, environment: Environment) -> str:

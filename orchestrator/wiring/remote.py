@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import ValidationError
 
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisState
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisView
 from orchestrator.domain.control import Settled, Verb
 from orchestrator.domain.daemon import Submitted
 from orchestrator.domain.doctor import DoctorRow
@@ -21,7 +21,7 @@ from orchestrator.wiring.gates import Asked
 if TYPE_CHECKING:
     from orchestrator.adapters.daemon_client import DaemonClient
 
-V = TypeVar("V", Settled, Submitted, Pruned, DoctorRow, DryRun, AnalysisState, AnalysisShown)
+V = TypeVar("V", Settled, Submitted, Pruned, DoctorRow, DryRun, AnalysisState, AnalysisView)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LONG_S = 900.0
 """A look at a large state folder, or at every tier of a machine, may take so long."""
@@ -126,16 +126,16 @@ class Remote:
         """What a run of the backlog would do there. Raises ConfigError with the findings when it cannot be read."""
         return self._value(DryRun, self._client.post_file("/dry-run", content, format=form, name=_part(name)))
 
-    def analyse(self, asked: AnalysisAsked) -> AnalysisState:
+    def analyse(self, asked: AnalysisRequest) -> AnalysisState:
         """Begin an analysis of its repository."""
         said = asked.model_dump(mode="json", exclude_defaults=True)
         return self._value(AnalysisState, self._client.post("/analyses", said))
 
-    def analysis(self, name: str) -> AnalysisShown:
+    def analysis(self, name: str) -> AnalysisView:
         """How an analysis stands, and what it has come to."""
-        return self._value(AnalysisShown, self._client.get(f"/analyses/{_part(name)}"))
+        return self._value(AnalysisView, self._client.get(f"/analyses/{_part(name)}"))
 
-    def analysis_while_there(self, name: str) -> AnalysisShown | None:
+    def analysis_while_there(self, name: str) -> AnalysisView | None:
         """The same, or None when the daemon is away."""
         from orchestrator.adapters.daemon_client import DaemonAway
 

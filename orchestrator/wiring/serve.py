@@ -18,6 +18,7 @@ from orchestrator.domain.events import Event, Level
 from orchestrator.domain.retention import Pruned
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.errors import UserError
+from orchestrator.personas.analyst import NAME
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.analyses import Analyses
 from orchestrator.wiring.doctor import rows_of
@@ -72,12 +73,12 @@ class Daemon:
         self._replaced = Replaced()
         self._thrift = Thrift()
         self._planner = Planner(options, environment, self._folder, self._clock)
-        self.analyses = Analyses(self, options)
+        self.analyses = Analyses(self)
         self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
 
     repository: SharedRepository
     _provider: RoutedProvider
-    _equipment: Equipment
+    equipment: Equipment
     works: Works
 
     async def __aenter__(self) -> "Daemon":
@@ -85,11 +86,11 @@ class Daemon:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_providers)
             opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
-            self.repository, self._provider, self._equipment = opened.repository, opened.provider, opened.equipment
+            self.repository, self._provider, self.equipment = opened.repository, opened.provider, opened.equipment
             self.works = opened.equipment.works
             self._planner.executor_id = executor_id = opened.executor_id
             stack.push_async_callback(self._fleet.end)
-            stack.push_async_callback(self.analyses.end, 0, self._hurry)
+            stack.push_async_callback(self.analyses.close)
             self._stack = stack.pop_all()
         self._phase = "ready"
         self._opened.set()
@@ -105,7 +106,7 @@ class Daemon:
 
     async def run(self) -> None:
         """Work until `stop`; then nothing new begins and what is at work gets its grace."""
-        self.analyses.carry_on()
+        self.analyses.resume()
         keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
         try:
             while not self._stopping.is_set():
@@ -121,7 +122,8 @@ class Daemon:
         at_work = self.works.switchboard.at_work
         told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
         await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
-        cut, _ = await asyncio.gather(self.works.drain(grace, self._hurry), self.analyses.end(grace, self._hurry))
+        cut = await self.works.drain(grace, self._hurry)
+        await self.analyses.close()
         # What sprints leave behind in order is waited for, unless they could tell nobody of it.
         await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
         await self.works.halt()
@@ -188,7 +190,7 @@ class Daemon:
         if content is None:
             await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
         elif self._fleet.is_free(record.sprint):
-            self._fleet.begin(record, content, self._equipment, self.settings, self.repository)
+            self._fleet.begin(record, content, self.equipment, self.settings, self.repository)
 
     async def _tell_waiting(self, what: str, reason: str) -> None:
         await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
@@ -267,7 +269,9 @@ class Daemon:
         try:
             settings = await asyncio.to_thread(self._load)
             repository = await asyncio.to_thread(shared_repository, settings, self.environment)
-            provider = await asyncio.to_thread(open_providers, self._options, settings, self.environment, self._clock)
+            provider = await asyncio.to_thread(
+                open_providers, self._options, settings, self.environment, self._clock, also=NAME
+            )
         except UserError as error:
             told = f"the settings are refused, those before stay: {error.message}"
             await self.emit("settings_refused", told, level=Level.ERROR)
@@ -281,7 +285,7 @@ class Daemon:
 
     def _take(self, settings: Settings, provider: RoutedProvider) -> None:
         replaced, self.settings, self._provider = self._provider, settings, provider
-        self._equipment = replace(self._equipment, provider_told=str(provider))
+        self.equipment = replace(self.equipment, provider_told=str(provider))
         self.works.change(settings, provider)
         self._replaced.add(replaced)
         self._configure(settings)

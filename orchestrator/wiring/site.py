@@ -13,6 +13,7 @@ from orchestrator.domain.events import Event
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.stages import GivenPlan
 from orchestrator.domain.story import Story
+from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
 from orchestrator.ports import Backlog, SuiteRunner
 from orchestrator.prompts.render import PromptLibrary
 from orchestrator.settings import Environment, Settings
@@ -53,8 +54,10 @@ class Site:
         self._settings, self._environment, self._provider = settings, environment, provider
         masks = masks_of(works.folder, secrets)
         older = OlderTests()
-        self.story_body = story_body(library, workspace, runner, masks, older)
-        self.plan_body = plan_body(library, masks)
+        self.bodies: dict[str, Body] = {
+            WORKFLOW_NAME: story_body(library, workspace, runner, masks, older),
+            PLAN_WORKFLOW_NAME: plan_body(library, masks),
+        }
         self._base = SprintBase(works, chosen.record.sprint, workspace, runner, older)
         self.plans: dict[str, GivenPlan] = {}
         self._spending = Spending()

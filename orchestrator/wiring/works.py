@@ -1,9 +1,9 @@
-"""What all sprints of one process share: the event log, the slots, the engine, and who is asked."""
+"""What all sprints and analyses of one process share: the event log, the slots, the engine, the providers."""
 
 import asyncio
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,9 @@ from orchestrator.adapters.event_store import FOREVER, EventStore, sqlite_url
 from orchestrator.adapters.free_disk import is_full
 from orchestrator.adapters.reply_journal import ReplyJournal
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.base import Value
 from orchestrator.domain.events import Event, Level
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import GivenPlan
-from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.lanes import Lanes
 from orchestrator.engine.switchboard import Switchboard
@@ -28,14 +27,15 @@ from orchestrator.settings import Environment, Settings
 from orchestrator.sprint.slots import Slots
 from orchestrator.wiring.routed_provider import RoutedProvider
 from orchestrator.wiring.sprints import event_url
-from orchestrator.wiring.team import PlanBody, StoryBody
 
 
 class Place(Protocol):
-    """A sprint's own part: what the workflows of its stories are run by."""
+    """The own part of a sprint or an analysis."""
 
-    story_body: StoryBody
-    plan_body: PlanBody
+    @property
+    def bodies(self) -> Mapping[str, Body]:
+        """What its workflows do, by the workflows' names."""
+        ...
 
     async def is_current(self, workflow_id: str) -> bool:
         """Whether the workflow is to go on."""
@@ -140,11 +140,8 @@ class Works:
         # Shielded: whoever is cancelled while waiting must not cancel it for the others.
         return await asyncio.shield(self._place(sprint))
 
-    async def _story(self, step: Step, payload: dict[str, Any]) -> StoryOutcome:
-        return await (await self._of(payload["sprint"])).story_body(step, payload)
-
-    async def _plan(self, step: Step, payload: dict[str, Any]) -> GivenPlan:
-        return await (await self._of(payload["sprint"])).plan_body(step, payload)
+    async def _body(self, name: str, step: Step, payload: dict[str, Any]) -> Value:
+        return await (await self._of(payload["sprint"])).bodies[name](step, payload)
 
     async def _is_current(self, workflow_id: str) -> bool:
         return await (await self._of(workflow_id.partition("/")[0])).is_current(workflow_id)
@@ -179,8 +176,7 @@ class Works:
         return DurableEngine(
             url=self._environment.database_url or sqlite_url(self.folder.engine_database),
             executor_id=self._executor_id,
-            body=self._story,
-            plan_body=self._plan,
+            bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
             turns=self.turns,
             journals=ReplyJournal(self.folder.replies),
             gates=self.gates,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.stage_prompts import load_stage_prompts
-from orchestrator.analysis.choice import Library, choose, offered
+from orchestrator.analysis.stages import Library, choose, offered
 from orchestrator.domain.analysis import StagePrompt
 from orchestrator.errors import ConfigError
 from orchestrator.settings import AnalysisSettings, packaged

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from orchestrator.analysis.evidence import World
+from orchestrator.analysis.tasks import World
 from orchestrator.domain.analysis import (
     Codebase,
     ImprovementPlan,

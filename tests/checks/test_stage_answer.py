@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.answers import extract
-from orchestrator.checks.stage_answer import read_stage
-from orchestrator.checks.triage_answer import read_triage
+from orchestrator.checks.stage_answer import read_stage, read_triage
 from orchestrator.domain.analysis import ImprovementTask, StageReading, TaskPriority
 from orchestrator.domain.findings import Finding, blocking
 from orchestrator.domain.paths import unsafe_reason

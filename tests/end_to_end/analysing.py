@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.domain.events import Event
 from orchestrator.settings import load
 from orchestrator.wiring.analyse import Analysis
-from orchestrator.wiring.analysis_output import Written
+from orchestrator.wiring.analysis_files import Written, is_whole
 from orchestrator.wiring.options import AnalyseOptions
 from tests.events_tool import untrue
 from tests.support import Team, make_repo, plain_environment
@@ -58,6 +58,11 @@ class Analysed:
     def statuses(self) -> dict[str, str]:
         """Stage → how it ended."""
         return {stage.id: stage.status.value for stage in self.written.plan.stages}
+
+    @property
+    def whole(self) -> bool:
+        """Whether every stage answered as asked."""
+        return is_whole(self.written.plan)
 
     @property
     def titles(self) -> list[str]:

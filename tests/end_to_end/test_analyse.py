@@ -15,6 +15,7 @@ from orchestrator.domain.analysis import Mark
 from orchestrator.errors import ConfigError, RepositoryError, UserError
 from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
+from orchestrator.wiring.analysis_files import is_whole
 from orchestrator.wiring.backlogs import read_backlog
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
@@ -28,7 +29,7 @@ PROSE = "I looked at everything.\n\n# It is fine\n- [x] [HIGH] Nothing\n"
 def test_full_review_of_this_project(tmp_path: Path) -> None:
     done = analyse(tmp_path, None, repo=ROOT, script=RECORDED, profile="full_review", to_backlog=tmp_path / "b.csv")
     plan = done.written.plan
-    assert done.written.whole
+    assert done.whole
     assert len(plan.stages) == 15
     assert len(done.calls) == len(set(done.asked)) == 16, "one stage answered in prose first"
     ranks = [task.priority.rank for task in plan.tasks]
@@ -124,7 +125,7 @@ def test_prose_is_asked_again_and_becomes_the_summary_and_no_task(tmp_path: Path
     assert report.summary == PROSE.strip()
     assert [finding.code for finding in report.findings] == ["stage.prose"]
     assert done.titles == ["Test it"]
-    assert not done.written.whole
+    assert not done.whole
     text = done.written.plan_path.read_text()
     assert "> # It is fine" in text
     assert "\n- [x]" not in text
@@ -285,7 +286,7 @@ def test_costs_and_the_repository_is_as_it_was(tmp_path: Path) -> None:
 
 def test_a_dry_run_tells_calls_and_tokens_and_writes_nothing(tmp_path: Path) -> None:
     work, _, _ = analysis(tmp_path, None, "answer.max_attempts=1", "provider.max_attempts=2", profile="quick_review")
-    planned = work.dry_run().as_json()
+    planned = work.dry_run().model_dump(mode="json")
     assert planned["stages"] == ["code_quality", "security", "testing", "plan_summary"]
     assert planned["calls"] == {"expected": 4, "maximal": 4 * (1 + 1 + 1) * 2}
     assert planned["tokens"]["input"] > 4 * planned["tokens"]["shared"] > 0
@@ -373,7 +374,7 @@ def test_two_processes_do_not_work_on_one_analysis(tmp_path: Path) -> None:
 
     refused, written = asyncio.run(both())
     assert isinstance(refused, UserError)
-    assert written.whole
+    assert is_whole(written.plan)
 
 
 def test_a_repository_that_is_a_file_or_bare(tmp_path: Path) -> None:

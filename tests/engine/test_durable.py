@@ -19,7 +19,7 @@ from orchestrator.domain.findings import Finding, major
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.status import StoryStatus
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.durable import DurableEngine
+from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
 from orchestrator.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
@@ -87,7 +87,7 @@ class House:
             DurableEngine(
                 url=address(self.folder, "engine"),
                 executor_id="run-SP-001",
-                body=body,
+                bodies={WORKFLOW_NAME: body},
                 turns=TurnTaker(self.provider, settings, asyncio.Semaphore(8)),
                 journals=ReplyJournal(self.folder / "replies"),
                 gates=gates,

@@ -14,7 +14,7 @@ import httpx2
 
 from orchestrator.adapters.event_store import EventStore, sqlite_url
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisState, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
 from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.events import Event, Level
@@ -26,7 +26,7 @@ from orchestrator.server.connection import Patience
 from orchestrator.server.listen import Address, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
-from orchestrator.wiring.analysis_jobs import Job, Jobs
+from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore
 from orchestrator.wiring.retention import prune
 from tests.support import plain_environment
 
@@ -39,20 +39,20 @@ class Desk:
     """Takes analyses in, and leaves them there."""
 
     def __init__(self, stand: "Stand") -> None:
-        self.jobs = Jobs(stand.environment)
+        self.jobs = AnalysisStore(stand.environment)
 
-    async def begin(self, asked: AnalysisAsked) -> AnalysisState:
+    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
         return await asyncio.to_thread(self._begin, asked)
 
     async def cancel(self, analysis: str) -> AnalysisState:
         return await asyncio.to_thread(self._cancel, analysis)
 
-    def _begin(self, asked: AnalysisAsked) -> AnalysisState:
+    def _begin(self, asked: AnalysisRequest) -> AnalysisState:
         if asked.profile == "nix":
             raise ConfigError("there is no profile nix")
         if self.jobs.unfinished():
             raise SprintLocked("an analysis is at work: one at a time", pid=1)
-        self.jobs.save(Job(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
+        self.jobs.save(AnalysisJob(analysis="AN-001", asked=asked, repo="/r", begun_at=NOON))
         return self.jobs.state(self.jobs.unfinished()[0])
 
     def _cancel(self, analysis: str) -> AnalysisState:

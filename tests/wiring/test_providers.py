@@ -14,7 +14,7 @@ from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKe
 from orchestrator.errors import ConfigError, PermanentProviderError
 from orchestrator.settings import load
 from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import formats_of, open_providers, seats_of
+from orchestrator.wiring.providers import formats_of, open_providers, require_seat, seats_of
 from orchestrator.wiring.routed_provider import Replaced, RoutedProvider, Seat
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.support import plain_environment
@@ -86,6 +86,9 @@ def test_the_analyst_has_a_seat_that_no_sprint_needs(tmp_path: Path) -> None:
     assert str(open_providers(RunOptions(backlog=tmp_path), settings, environment, clock)) == "scripted"
     with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
         open_providers(RunOptions(backlog=tmp_path), settings, environment, clock, alone="analyst")
+    open_providers(RunOptions(backlog=tmp_path), settings, environment, clock, also="analyst")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY"):
+        require_seat(settings, environment, "analyst", None)
     taken, _ = load(None, ["review.reviewers=[analyst]"], plain_environment(), tmp_path)
     with pytest.raises(ConfigError, match="another persona"):
         seats_of(taken)

@@ -15,11 +15,10 @@ import pytest
 
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis import AnalysisRecord, Packed
-from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisStatus
+from orchestrator.domain.analysis import AnalysisRecord, AnalysisRequest, AnalysisStatus, Packed
 from orchestrator.domain.retention import Pruned, Why
 from orchestrator.settings import load
-from orchestrator.wiring.analysis_jobs import Job, Jobs
+from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore
 from orchestrator.wiring.retention import prune
 from tests.support import Team, cells, git, plain_environment, play, run_cli, write_backlog
 from tests.zygote import zygote
@@ -209,16 +208,17 @@ def test_an_ended_analysis_goes_too_and_one_that_may_go_on_stays(place: Path) ->
         folder.save_analysis(record)
         folder.save_packed(name, Packed(text="x"))
         (folder.replies / name / "stage").mkdir(parents=True)
-    jobs = Jobs(load(None, (), plain_environment(ORCHESTRATOR_HOME=str(place / "state")), place)[1])
-    asked = AnalysisAsked(prd="# Shelf")
-    jobs.save(Job(analysis="AN-001", asked=asked, repo="/x", status=AnalysisStatus.DONE, begun_at=datetime.now(UTC)))
+    jobs = AnalysisStore(load(None, (), plain_environment(ORCHESTRATOR_HOME=str(place / "state")), place)[1])
+    asked = AnalysisRequest(prd="# Shelf")
+    jobs.save(
+        AnalysisJob(analysis="AN-001", asked=asked, repo="/x", status=AnalysisStatus.DONE, begun_at=datetime.now(UTC))
+    )
     assert [(one.name, one.kind) for one in look(place).gone] == [("S1", "sprint"), ("AN-001", "analysis")]
     kept, going_on = folder.analyses()
     assert (kept.pruned is not None and kept.pruned.done, going_on.pruned) == (True, None)
     assert (folder.packed("AN-001"), (folder.replies / "AN-001").exists()) == (None, False)
-    job, shown = jobs.job("AN-001"), jobs.shown("AN-001")
-    assert (job and job.asked, shown.begun_by, shown.files) == (AnalysisAsked(), "serve", ())
-    assert (jobs.is_pruned("AN-001"), jobs.is_pruned("AN-002")) == (True, False)
+    job, shown = jobs.job("AN-001"), jobs.view("AN-001")
+    assert (job and job.asked, shown.begun_by, shown.files) == (AnalysisRequest(), "serve", ())
     assert (folder.packed("AN-002"), (folder.replies / "AN-002").exists()) == (Packed(text="x"), True)
     assert rows(folder.event_database, "SELECT id FROM orchestrator_events WHERE sprint = 'AN-001'") == [
         ("AN-001:analysis_pruned",)

@@ -1,13 +1,17 @@
-"""What a task rests on: the file it names, and what its stage says that stands in the repository or the PRD (pure)."""
+"""Tasks of all stages as one list: each title once, by priority, marked where nothing supports a task (pure)."""
 
 import re
 from collections.abc import Iterable, Sequence
 
-from rapidfuzz import fuzz
+from rapidfuzz import fuzz, process
 
 from orchestrator.domain.analysis import ImprovementTask, Mark, StageResult
 from orchestrator.domain.titles import same_title
 
+NEAR = 86.0
+"""How alike two titles are, of 100, that are shown as nearly the same."""
+MAX_COMPARED = 3000
+"""Tasks up to which each is compared with each."""
 _PATH = re.compile(r"[\w@.+-]+(?:/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z][\w]{0,9}")
 _QUOTED = re.compile(r"`([^`\n]{3,120})`|\"([^\"\n]{4,120})\"|\u201c([^\u201d\n]{4,120})\u201d")
 _NAME = re.compile(r"\b(?:[A-Za-z]\w*_\w+|[a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w+)\b|\b[A-Za-z_]\w{2,}(?=\()")
@@ -61,3 +65,56 @@ def _said(task: ImprovementTask, stages: Sequence[StageResult], world: World) ->
     texts = (text for stage in stages for text in (*stage.recommendations, *re.split(r"(?<=[.!?])\s", stage.summary)))
     about = same_title(task.title)
     return any(fuzz.token_set_ratio(about, same_title(text)) >= _ABOUT and world.shown_in(text) for text in texts)
+
+
+def aggregate(stages: Sequence[StageResult], world: World) -> tuple[ImprovementTask, ...]:
+    """The tasks of a plan, numbered.
+
+    Of tasks with the same title the first stands, with the higher priority and what only a later one has.
+    """
+    merged: dict[str, ImprovementTask] = {}
+    for task in (task for stage in stages for task in stage.tasks):
+        known = same_title(task.title)
+        merged[known] = _joined(merged[known], task) if known in merged else task
+    ordered = sorted(merged.items(), key=lambda item: item[1].priority.rank)
+    numbered = [
+        task.model_copy(
+            update={"number": number, "marks": marks_of(task, stages, world)},
+        )
+        for number, (_, task) in enumerate(ordered, start=1)
+    ]
+    near = _near([known for known, _ in ordered])
+    return tuple(
+        task.model_copy(update={"near": tuple(numbered[other].number for other in others)})
+        for task, others in zip(numbered, near, strict=True)
+    )
+
+
+def _joined(first: ImprovementTask, later: ImprovementTask) -> ImprovementTask:
+    higher = min((first, later), key=lambda task: task.priority.rank)
+    also = [stage for stage in (*first.also, later.stage) if stage != first.stage]
+    return first.model_copy(
+        update={
+            "priority": higher.priority,
+            "priority_stated": higher.priority_stated,
+            "description": first.description or later.description,
+            "file": first.file or later.file,
+            "depends_on": _once((*first.depends_on, *later.depends_on)),
+            "also": _once(also),
+        }
+    )
+
+
+def _once(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _near(titles: Sequence[str]) -> list[list[int]]:
+    """Per title the places of those that are nearly the same, each told of the other, in order."""
+    found: list[set[int]] = [set() for _ in titles]
+    for place, title in enumerate(titles[:MAX_COMPARED]):
+        rest = titles[place + 1 : MAX_COMPARED]
+        for _, _, at in process.extract(title, rest, scorer=fuzz.token_sort_ratio, score_cutoff=NEAR, limit=None):
+            found[place].add(place + 1 + at)
+            found[place + 1 + at].add(place)
+    return [sorted(held) for held in found]

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from orchestrator.analysis.plan_markdown import render_plan
-from orchestrator.analysis.prd import prd_summary
-from orchestrator.analysis.ticks import is_plan, ticked_titles
+from orchestrator.analysis.plan_file import is_plan, prd_summary, render_plan, ticked_titles
 from orchestrator.domain.analysis import Codebase, LeftOut, Mark, StageReport, StageStatus
 from orchestrator.domain.titles import one_line, same_title
 from tests.analysis.samples import plan, task

@@ -1,9 +1,8 @@
-"""The improvement plan as Markdown, for people and for whoever carries it out (pure)."""
+"""The improvement plan as Markdown: written for people, and read again for the boxes they ticked (pure)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.analysis.ticks import COMMENT, ESCAPED_COMMENT, HEADING
 from orchestrator.domain.analysis import (
     Codebase,
     ImprovementPlan,
@@ -14,8 +13,15 @@ from orchestrator.domain.analysis import (
     StageStatus,
     TaskPriority,
 )
+from orchestrator.domain.titles import same_title
 from orchestrator.domain.words import counted
 
+HEADING = "# MVP Improvement Plan"
+COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"
+"""A title that holds the first is written with the second: it begins no comment."""
+_BOX = re.compile(r"^[-*+] \[(?P<mark>[ xX])\][ \t]+(?P<text>\S.*?)[ \t]*$", re.MULTILINE)
+_BADGE = re.compile(r"^(\*\*)?\[[A-Za-z]+\](\*\*)?[ \t]*")
+_REFERENCE = re.compile(r"[ \t]*\((`+)[^`].*?\1\)$")
 MAX_LISTED = 40
 """Files that are listed as cut or left out."""
 MARKS = {
@@ -28,6 +34,10 @@ _NOT_ANSWERED = {
     StageStatus.NOT_BEGUN: "This stage was not begun.",
 }
 _BACKTICKS = re.compile(r"`+")
+MAX_SUMMARY = 700
+_PRD_FENCE = re.compile(r"^[ \t]*(`{3}|~{3}).*?(?:^[ \t]*\1.*?$|\Z)", re.MULTILINE | re.DOTALL)
+_PRD_HEADING = re.compile(r"^#{1,6}[ \t]+(.*?)[ \t]*#*$", re.MULTILINE)
+_PRD_SKIPPED = re.compile(r"^\s*(---|\*\*\*|___|\||!\[|<)")
 
 
 def render_plan(plan: ImprovementPlan, agent: str, instructions: str) -> str:
@@ -137,3 +147,48 @@ def _code(text: str) -> str:
     bar = "`" * (max((len(run) for run in _BACKTICKS.findall(plain)), default=0) + 1)
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""
     return f"{bar}{pad}{plain}{pad}{bar}"
+
+
+def prd_summary(prd: str) -> str:
+    """How a PRD begins, in its own words: the first heading and the paragraphs behind it, to a sentence's end."""
+    text = _PRD_FENCE.sub("\n\n", prd.strip())
+    headings = _PRD_HEADING.findall(text)
+    lines = ["" if _PRD_HEADING.match(line) or _PRD_SKIPPED.match(line) else line.strip() for line in text.splitlines()]
+    paragraphs = [" ".join(part.split()) for part in "\n".join(lines).split("\n\n") if part.strip()]
+    whole = ": ".join(part for part in (headings[0] if headings else "", "\n\n".join(paragraphs)) if part)
+    if len(whole) <= MAX_SUMMARY:
+        return whole
+    short = whole[:MAX_SUMMARY]
+    end = max(short.rfind(mark) for mark in (". ", ".\n", "? ", "! "))
+    return short[: end + 1] if end > MAX_SUMMARY // 3 else f"{short.rsplit(' ', 1)[0]} …"
+
+
+def is_plan(text: str) -> bool:
+    """Whether the text is a plan of ours: a file that is none is never written over."""
+    return any(line.strip() == HEADING for line in text.splitlines()[:5])
+
+
+def holds_tasks(text: str) -> bool:
+    """Whether a box stands in the plan."""
+    return _BOX.search(text) is not None
+
+
+def ticked_titles(text: str) -> frozenset[str]:
+    """Titles with a ticked box, as `same_title` has them."""
+    return frozenset(form for line in _ticked(text) for form in _forms(line))
+
+
+def ticks_left(text: str, titles: Iterable[str]) -> tuple[str, ...]:
+    """What stands behind ticked boxes whose titles are none of `titles`, each once and in order."""
+    known = {same_title(title) for title in titles}
+    return tuple(dict.fromkeys(line for line in _ticked(text) if known.isdisjoint(_forms(line))))
+
+
+def _ticked(text: str) -> Iterator[str]:
+    return (match["text"].strip() for match in _BOX.finditer(text) if match["mark"] != " ")
+
+
+def _forms(line: str) -> frozenset[str]:
+    """The line's title with the file behind it and without: a title may end like a reference."""
+    title = _BADGE.sub("", line.replace(ESCAPED_COMMENT, COMMENT)).strip()
+    return frozenset({same_title(title), same_title(_REFERENCE.sub("", title))})

@@ -2,8 +2,7 @@
 
 import pytest
 
-from orchestrator.analysis.aggregate import aggregate
-from orchestrator.analysis.evidence import World
+from orchestrator.analysis.tasks import World, aggregate
 from orchestrator.domain.analysis import ImprovementTask, Mark
 from orchestrator.domain.titles import same_title
 from tests.analysis.samples import WORLD, stage, task
@@ -96,11 +95,6 @@ def test_evidence_may_stand_in_what_a_stage_says_of_it() -> None:
 def test_a_word_without_end_is_no_evidence_and_no_trouble(part: str) -> None:
     assert not WORLD.shown_in(part * 100_000)
     assert WORLD.shown_in(f"{part * 100_000} see shelf/words.py")
-
-
-def test_a_tick_of_an_earlier_plan_counts_by_title() -> None:
-    found = aggregate([stage("a", task("Fix Login"), task("Other"))], WORLD, frozenset({"fix login"}))
-    assert [one.done for one in found] == [True, False]
 
 
 def test_many_tasks_are_no_trouble() -> None:

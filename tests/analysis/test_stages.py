@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from orchestrator.analysis.loop import run_stages
+from orchestrator.analysis.stages import run_stages
 from orchestrator.domain.analysis import StagePrompt, StageResult, StageStatus
 
 

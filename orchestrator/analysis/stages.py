@@ -1,0 +1,280 @@
+"""The stages of an analysis: which are asked, at what price, in which order, and what the log says of them (pure)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rapidfuzz import process
+
+from orchestrator.domain.analysis import AnalysisRecord, Packed, StagePrompt, StageResult, StageStatus
+from orchestrator.domain.base import Value
+from orchestrator.domain.events import Event
+from orchestrator.domain.findings import Where, major
+from orchestrator.domain.outcome import Tokens
+from orchestrator.errors import ConfigError
+from orchestrator.prompts.analysis import HISTORY_TOKENS
+from orchestrator.prompts.budget import tokens
+from orchestrator.settings import AnalysisSettings, PriceSettings, Settings
+
+ANSWER_TOKENS = 1500
+"""Tokens of a usual answer of a stage."""
+NAMED = "custom"
+"""Called so in the plan when stages are named one by one."""
+AskStage = Callable[[StagePrompt, Sequence[StageResult]], Awaitable[StageResult]]
+"""(prompt, what earlier stages gave) → what it gives. Raises nothing for what a model or a provider does."""
+
+
+class Chosen(NamedTuple):
+    """What is asked, under which name."""
+
+    profile: str
+    prompts: tuple[StagePrompt, ...]
+
+
+class Library(NamedTuple):
+    """The packaged prompts and the user's own, each by id in their order."""
+
+    packaged: Mapping[str, StagePrompt]
+    own: Mapping[str, StagePrompt]
+    own_name: str = ""
+    """Name of the user's folder."""
+
+    @property
+    def all(self) -> dict[str, StagePrompt]:
+        """By id; the user's own goes first."""
+        return {**self.packaged, **self.own}
+
+
+def choose(library: Library, settings: AnalysisSettings, *, profile: str | None, stages: Sequence[str]) -> Chosen:
+    """The prompts of `stages`, else of the profile named; with neither, all of the user's own folder where there is
+    one, else those of the configured profile.
+
+    Raises ConfigError, naming the nearest, for an unknown profile or prompt, and for a profile without any.
+    """
+    if stages:
+        return Chosen(NAMED, _with_history(_found(library, stages, "--stages"), settings))
+    if profile is None and library.own:
+        return Chosen(library.own_name, _with_history(tuple(library.own.values()), settings))
+    name = profile or settings.profile
+    if name not in settings.profiles:
+        near = _nearest(name, list(settings.profiles))
+        raise ConfigError(f"there is no profile {name}{near} ({', '.join(settings.profiles)})")
+    prompts = _found(library, settings.profiles[name], f"profile {name}")
+    if not prompts:
+        raise ConfigError(f"the profile {name} names no prompt")
+    return Chosen(name, _with_history(prompts, settings))
+
+
+def offered(library: Library, settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
+    """Every prompt there is, for triage."""
+    return _with_history(tuple(library.all.values()), settings)
+
+
+def _with_history(prompts: tuple[StagePrompt, ...], settings: AnalysisSettings) -> tuple[StagePrompt, ...]:
+    """As `analysis.history` has it."""
+    if settings.history == "auto":
+        return prompts
+    return tuple(prompt.model_copy(update={"history": settings.history == "always"}) for prompt in prompts)
+
+
+def _found(library: Library, names: Sequence[str], where: str) -> tuple[StagePrompt, ...]:
+    known = library.all
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{where}: there is no prompt {name}{_nearest(name, list(known))}")
+    return tuple(known[name] for name in dict.fromkeys(names))
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    found = process.extractOne(name, known)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+async def run_stages(
+    prompts: Sequence[StagePrompt], ask: AskStage, *, at_once: int, stop_after: int, warm: bool = False
+) -> tuple[StageResult, ...]:
+    """Every stage's result, in the order of `prompts`; those that were not begun say why.
+
+    One stage goes ahead, unless the provider is `warm`: what all prompts begin with is then in the provider's cache. A
+    stage that asks for earlier findings waits for all stages before it. After `stop_after` failures in a row (0:
+    never), or one that concerns every stage, none is begun any more; while there are some, never more than are left
+    are in flight, so that a provider that is down is asked no more often than that.
+    """
+    stages = _Stages(prompts, at_once, stop_after, warm)
+    running: dict[asyncio.Task[StageResult], int] = {}
+    try:
+        while True:
+            while (at := stages.next(len(running))) is not None:
+                earlier = [stages.results[one] for one in range(at)] if prompts[at].history else []
+                running[asyncio.ensure_future(ask(prompts[at], earlier))] = at
+            if not running:
+                return stages.all()
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in sorted(done, key=lambda task: running[task]):
+                stages.ended(running.pop(task), task.result())
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+class _Stages:
+    """Which stage may begin next."""
+
+    def __init__(self, prompts: Sequence[StagePrompt], at_once: int, stop_after: int, warm: bool) -> None:
+        self._prompts, self._at_once, self._stop_after = prompts, at_once, stop_after
+        self._open = list(range(len(prompts)))
+        self._warm = warm
+        self._failures = 0
+        self._stopped = ""
+        self.results: dict[int, StageResult] = {}
+
+    def next(self, running: int) -> int | None:
+        """The place of a stage that may begin now; it counts as begun."""
+        if self._stopped or running >= self._limit():
+            return None
+        for at in self._open:
+            if not self._prompts[at].history or all(one in self.results for one in range(at)):
+                self._open.remove(at)
+                return at
+        return None
+
+    def ended(self, at: int, result: StageResult) -> None:
+        """A stage has its result."""
+        self.results[at], self._warm = result, True
+        self._failures = self._failures + 1 if result.failed else 0
+        if result.stop:
+            self._stopped = f"{result.id} failed for a reason that concerns every stage"
+        elif self._stop_after and self._failures >= self._stop_after:
+            self._stopped = f"{self._failures} stages failed in a row (analysis.stop_after_failures)"
+
+    def _limit(self) -> int:
+        if not self._warm:
+            return 1
+        return (
+            min(self._at_once, self._stop_after - self._failures)
+            if self._failures and self._stop_after
+            else self._at_once
+        )
+
+    def all(self) -> tuple[StageResult, ...]:
+        """All results in order."""
+        return tuple(self.results.get(at) or self._not_begun(prompt) for at, prompt in enumerate(self._prompts))
+
+    def _not_begun(self, prompt: StagePrompt) -> StageResult:
+        message = f"{prompt.id} was not begun: {self._stopped}"
+        fix = "remove the cause; the same command goes on with the stages that are missing"
+        said = major("stage.not_begun", message, where=Where(task=prompt.id), fix=fix)
+        return StageResult(id=prompt.id, goal=prompt.goal, status=StageStatus.NOT_BEGUN, findings=(said,))
+
+
+@dataclass
+class Ledger:
+    """What the log says about one analysis."""
+
+    results: dict[str, StageResult] = field(default_factory=dict)
+    """Stage → its result in its present generation."""
+    calls: int = 0
+    tokens: Tokens = field(default_factory=Tokens)
+    cost_usd: float | None = 0.0
+    """None when the price of a call is unknown."""
+
+    def add_call(self, event: Event) -> None:
+        """One paid call, of whatever generation."""
+        data = event.data
+        self.calls += 1
+        self.tokens = Tokens(
+            input=self.tokens.input + data["input_tokens"],
+            cached=self.tokens.cached + data["cached_tokens"],
+            output=self.tokens.output + data["output_tokens"],
+        )
+        cost = data["cost_usd"]
+        self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
+
+
+def fold(record: AnalysisRecord, events: Iterable[Event]) -> Ledger:
+    """`events` are those of the analysis, in order."""
+    ledger = Ledger()
+    for event in events:
+        if event.name == "turn_finished" and event.data.get("paid"):
+            ledger.add_call(event)
+        elif event.name == "stage_finished" and event.id.rpartition(":")[0] == record.workflow_id(str(event.story)):
+            ledger.results[str(event.story)] = StageResult.model_validate(event.data["result"])
+    return ledger
+
+
+class CallEstimate(Value):
+    """Paid calls."""
+
+    expected: int
+    """When every answer is right at once."""
+    maximal: int
+    """When every loop uses its whole budget."""
+
+
+class TokenEstimate(Value):
+    """Tokens of the expected calls, of about four characters each."""
+
+    shared: int
+    """What every prompt begins with: role, PRD and repository. A provider's cache takes it from the second call on."""
+    input: int
+    """All prompts together, the shared part counted with each."""
+    output: int
+
+
+class AnalysisEstimate(Value):
+    """The object that `analyse --dry-run --json` prints."""
+
+    profile: str
+    stages: tuple[str, ...]
+    """Ids, in order; with triage, what may be picked."""
+    triage: bool
+    files: int
+    shown: int
+    cut: tuple[str, ...]
+    left_out: tuple[str, ...]
+    calls: CallEstimate
+    tokens: TokenEstimate
+    cost_usd: float | None = None
+    """Of the expected calls without a cache; None when the model's price is not configured."""
+
+
+def estimate(
+    profile: str,
+    prompts: Sequence[StagePrompt],
+    fallback: Sequence[str],
+    packed: Packed,
+    texts: tuple[str, str],
+    settings: Settings,
+    price: PriceSettings | None,
+) -> AnalysisEstimate:
+    """`texts`: the PRD as it is shown, and what each prompt of a stage holds besides. With triage, `fallback` says how
+    many stages are expected."""
+    triage = settings.analysis.triage
+    expected = [prompt for prompt in prompts if not triage or prompt.id in fallback]
+    prd, besides = texts
+    shared = packed.tokens + tokens(prd)
+    own = sum(tokens(prompt.text + besides) + HISTORY_TOKENS // 2 * prompt.history for prompt in expected)
+    calls = len(expected) + triage
+    answers = ANSWER_TOKENS * calls
+    used = TokenEstimate(shared=shared, input=shared * calls + own, output=answers)
+    cost = None if price is None else (used.input * price.input + used.output * price.output) / 1_000_000
+    return AnalysisEstimate(
+        profile=profile,
+        stages=tuple(prompt.id for prompt in prompts),
+        triage=triage,
+        files=len(packed.paths),
+        shown=len(packed.shown),
+        cut=tuple(one.path for one in packed.cut),
+        left_out=tuple(one.path for one in packed.left_out),
+        calls=CallEstimate(expected=calls, maximal=(len(prompts) + triage) * stage_calls(settings)),
+        tokens=used,
+        cost_usd=cost,
+    )
+
+
+def stage_calls(settings: Settings) -> int:
+    """The most calls of one stage: its replies and repairs times `provider.max_attempts`, within the story's budget."""
+    answer = 1 + settings.answer.repair_requests + settings.answer.max_attempts
+    return min(answer * settings.provider.max_attempts, settings.budget.calls_per_story)
