@@ -13,6 +13,7 @@ from orchestrator.cli.common import (
     Exit,
     JsonOption,
     SetOption,
+    command_group,
     configured,
     fail,
     print_json,
@@ -50,7 +51,10 @@ OwnedOption = Annotated[
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
+app = command_group()
 
+
+@app.command("analyse")
 @told
 def analyse_command(
     repo: RepoArgument = None,

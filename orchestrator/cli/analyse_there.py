@@ -5,13 +5,12 @@ from collections.abc import Mapping
 
 from orchestrator.cli.analysis_summary import tell_written
 from orchestrator.cli.common import Exit, say
-from orchestrator.cli.through import named_daemon
+from orchestrator.client.daemon import Daemon
+from orchestrator.client.discovery import HERE, named_daemon
 from orchestrator.domain.analysis_order import AnalysisAsked, AnalysisShown, AnalysisStatus
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import AnalyseOptions
-from orchestrator.wiring.reach import HERE
-from orchestrator.wiring.remote import Remote
 
 LOOK_S = 1.0
 _FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
@@ -48,7 +47,7 @@ def analyse_there(
     from orchestrator.wiring.analysis_output import write_plan
     from orchestrator.wiring.team import prompt_library
 
-    daemon = named_daemon(environment, url)
+    daemon = named_daemon(environment, settings, url)
     assert daemon is not None
     check_outputs(options)
     name = _begun(daemon, _asked(options, triage=triage))
@@ -85,7 +84,7 @@ def _asked(options: AnalyseOptions, *, triage: bool) -> AnalysisAsked:
         raise ConfigError("a prompt's file name, the PRD or an id is longer or other than a daemon takes") from error
 
 
-def _begun(daemon: Remote, asked: AnalysisAsked) -> str:
+def _begun(daemon: Daemon, asked: AnalysisAsked) -> str:
     """Its id."""
     if asked.analysis is not None:
         try:
@@ -98,7 +97,7 @@ def _begun(daemon: Remote, asked: AnalysisAsked) -> str:
     return state.analysis
 
 
-def _awaited(daemon: Remote, name: str) -> AnalysisShown:
+def _awaited(daemon: Daemon, name: str) -> AnalysisShown:
     told: set[str] = set()
     away = False
     while True:

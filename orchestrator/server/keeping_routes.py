@@ -8,11 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from orchestrator.domain.requests import PruneBody
 from orchestrator.domain.retention import Pruned
 from orchestrator.server.archive_stream import GZIP, Archive, archive_chunks
 from orchestrator.server.bodies import body_of
 from orchestrator.server.limits import HEAD
-from orchestrator.server.models import Examined, PruneBody
+from orchestrator.server.models import Examined
 from orchestrator.server.openapi import GUARDED, WRITES, refusals, takes
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import Service, ServiceDep
