@@ -16,8 +16,7 @@ from orchestrator.domain.findings import Finding
 from orchestrator.domain.redaction import redact
 from orchestrator.domain.words import printable
 from orchestrator.errors import ConfigError
-from orchestrator.sprint.path import PathStep
-from orchestrator.sprint.path_texts import Mark, span
+from orchestrator.sprint.path import Mark, PathStep, span
 from orchestrator.sprint.timeline import of_data
 
 app = command_group()
