@@ -280,11 +280,12 @@ def submit_command(
             f"no daemon answers for {context.environment.home}: start one with `orchestrator serve`, "
             "or name one with --url"
         )
+    called = name if name is not None else file.stem
     if dry_run:
         from orchestrator.cli.dry_run import tell
 
-        return tell(daemon.dry_run(name or file.stem, form, content), as_json=context.as_json)
-    done = daemon.submit(name if name is not None else file.stem, form, content)
+        return tell(daemon.dry_run(called, form, content), as_json=context.as_json)
+    done = daemon.submit(called, form, content)
     for warning in done.warnings:
         say(f"warning: {warning}" + (f"; {warning.fix}" if warning.fix else ""))
     if context.as_json:
