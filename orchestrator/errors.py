@@ -32,6 +32,10 @@ class UnknownName(ConfigError):
     """A name was given that nothing here has; the message names the nearest one."""
 
 
+class RequestRefused(ConfigError):
+    """What a person sent with a command or an answer cannot be used; findings say what is wrong with it."""
+
+
 class BaseUnusable(ConfigError):
     """Nothing of a sprint's base commit can be run; nothing of the sprint is paid for before it can."""
 

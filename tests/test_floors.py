@@ -21,6 +21,7 @@ FLOORS = {
     "analysis": 7,
     "engine": 8,
     "wiring": 9,
+    "client": 10,
     "server": 10,
     "cli": 11,
     "__main__": 12,

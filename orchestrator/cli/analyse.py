@@ -13,6 +13,7 @@ from orchestrator.cli.common import (
     Exit,
     JsonOption,
     SetOption,
+    command_group,
     configured,
     fail,
     print_json,
@@ -22,7 +23,8 @@ from orchestrator.cli.common import (
 from orchestrator.cli.console import printer_for
 from orchestrator.cli.logline import safe
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
-from orchestrator.cli.through import named_daemon
+from orchestrator.client.daemon import Daemon
+from orchestrator.client.discovery import HERE, named_daemon
 from orchestrator.domain.analysis import (
     AnalysisRequest,
     AnalysisStatus,
@@ -35,8 +37,6 @@ from orchestrator.domain.words import counted
 from orchestrator.errors import ConfigError, UnknownName
 from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.options import AnalyseOptions
-from orchestrator.wiring.reach import HERE
-from orchestrator.wiring.remote import Remote
 
 if TYPE_CHECKING:
     from orchestrator.analysis.stages import AnalysisEstimate
@@ -62,7 +62,10 @@ TheirUrlOption = Annotated[
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show stages, calls and tokens; spend nothing.")]
 
+app = command_group()
 
+
+@app.command("analyse")
 @told
 def analyse_command(
     repo: RepoArgument = None,
@@ -163,7 +166,7 @@ def _analyse_there(
     from orchestrator.wiring.analysis_files import Outputs, write_plan
     from orchestrator.wiring.team import prompt_library
 
-    daemon, outputs = named_daemon(environment, url), Outputs.of(options)
+    daemon, outputs = named_daemon(environment, settings, url), Outputs.of(options)
     assert daemon is not None
     outputs.check()
     name = _begin(daemon, _request(options, triage=triage))
@@ -200,7 +203,7 @@ def _request(options: AnalyseOptions, *, triage: bool) -> AnalysisRequest:
         raise ConfigError("a prompt's file name, the PRD or an id is longer or other than a daemon takes") from error
 
 
-def _begin(daemon: Remote, request: AnalysisRequest) -> str:
+def _begin(daemon: Daemon, request: AnalysisRequest) -> str:
     """Returns its id."""
     if request.analysis is not None:
         try:
@@ -213,7 +216,7 @@ def _begin(daemon: Remote, request: AnalysisRequest) -> str:
     return state.analysis
 
 
-def _wait(daemon: Remote, name: str) -> AnalysisView:
+def _wait(daemon: Daemon, name: str) -> AnalysisView:
     known: set[str] = set()
     away = False
     while True:

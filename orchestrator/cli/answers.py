@@ -7,26 +7,27 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.answers.cases import Replayed, Verdict
-from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, print_json, say, told
+from orchestrator.cli.common import Context, Exit, command, command_group, print_json, say
 from orchestrator.domain.cases import CaseWritten, Seen
 from orchestrator.wiring.cases import Choice, Exported, export, replay_all
 
-answers_app = typer.Typer(no_args_is_help=True, help="Keep answers of models as cases; run a newer version over them.")
+app = command_group()
+answers_app = command_group(
+    no_args_is_help=True, help="Keep answers of models as cases; run a newer version over them."
+)
+app.add_typer(answers_app, name="answers")
 FolderArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Folder with a folder per case.")]
 
 
-@answers_app.command("export")
-@told
+@command(answers_app, "export", "url")
 def export_command(
+    context: Context,
     folder: FolderArgument,
     sprint: Annotated[str | None, typer.Option(metavar="ID", help="Only this sprint; default: every one.")] = None,
     story: Annotated[str | None, typer.Option(metavar="ID", help="Only this story.")] = None,
     fine_too: Annotated[bool, typer.Option("--all", help="Answers that were whole and valid, too.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace other cases of the same name.")] = False,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Write every answer that was repaired, cut off or refused as a case, without secrets.
 
     A case is a folder with text.txt, contract.json (JSON Schema), extraction.json and source.json (persona, purpose,
@@ -34,14 +35,13 @@ def export_command(
 
     Example: orchestrator answers export cases --sprint SP-001
     """
-    _, environment = configured(config, overrides)
-    done = export(folder, Choice(sprint=sprint, story=story, fine_too=fine_too), environment, replace=replace)
-    if as_json:
+    done = export(folder, Choice(sprint=sprint, story=story, fine_too=fine_too), context.environment, replace=replace)
+    if context.as_json:
         lists: dict[str, Any] = {str(what): done.names(what) for what in CaseWritten}
         print_json({**lists, "redaction_changed": done.altered, "left_out": done.left_out})
     else:
         _say_exported(folder, done)
-    raise typer.Exit(Exit.NOT_DONE if done.names(CaseWritten.KEPT) else Exit.GOOD)
+    return Exit.NOT_DONE if done.names(CaseWritten.KEPT) else Exit.GOOD
 
 
 def _say_exported(folder: Path, done: Exported) -> None:
@@ -58,9 +58,8 @@ def _say_exported(folder: Path, done: Exported) -> None:
         say(f"{done.left_out} replies without a contract of their own are left out")
 
 
-@answers_app.command("replay")
-@told
-def replay_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
+@command(answers_app, "replay", "url", "config", "overrides")
+def replay_command(context: Context, folder: FolderArgument) -> int:
     """Run the installed version over cases and show what changed; exit 1 if something changed for the worse.
 
     Worse is: less is recovered than before (whole, truncated, refused), or the value is another one.
@@ -70,7 +69,7 @@ def replay_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
     results = replay_all(folder)
     counts = Counter(result.verdict for result in results)
     changed = [result for result in results if result.verdict is not Verdict.SAME]
-    if as_json:
+    if context.as_json:
         totals = {str(verdict): counts[verdict] for verdict in Verdict}
         print_json({"cases": len(results), **totals, "changes": [_change(result) for result in changed]})
     else:
@@ -79,7 +78,7 @@ def replay_command(folder: FolderArgument, as_json: JsonOption = False) -> None:
             print(f"{result.verdict:<10} {result.name}: {_seen(result.before)} → {_seen(result.after)}{where}")
         told_counts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict])
         print(f"{len(results)} cases: {told_counts}")
-    raise typer.Exit(Exit.NOT_DONE if counts[Verdict.WORSE] else Exit.GOOD)
+    return Exit.NOT_DONE if counts[Verdict.WORSE] else Exit.GOOD
 
 
 def _seen(seen: Seen) -> str:

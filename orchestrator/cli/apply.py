@@ -9,8 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from orchestrator.cli.check import ShownOption, exit_of, say_findings, shown
-from orchestrator.cli.common import ConfigOption, Exit, JsonOption, SetOption, configured, fail, print_json, say, told
-from orchestrator.cli.extract import FileArgument, text_of
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    FileArgument,
+    command,
+    command_group,
+    fail,
+    print_json,
+    say,
+    text_of,
+)
 from orchestrator.cli.logline import safe
 from orchestrator.domain.action_plan import ActionPlan
 from orchestrator.domain.execution import ExecutionReport
@@ -22,19 +31,18 @@ from orchestrator.sprint.task_plan_by_hand import PlanKind, kind_of
 from orchestrator.wiring.by_hand import judged_json
 from orchestrator.wiring.plans import apply, check_plan, differences
 
+app = command_group()
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))
 
 
-@told
+@command(app, "apply", "url")
 def apply_command(
+    call: Context,
     file: FileArgument,
     repo: Annotated[Path, typer.Option("--repo", metavar="PATH", help="The folder; default: this one.")] = Path(),
     context: ShownOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing: write the files and run the commands.")] = False,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Check an action plan, show what it changes, ask, and carry it out in a folder: all files or none.
 
     Commands of EXECUTE run behind the files, in the limits of the configuration, after a question of their own; behind
@@ -46,13 +54,13 @@ def apply_command(
 
     Example: orchestrator apply plan.md --yes --json
     """
-    settings, environment = configured(config, overrides)
+    settings, environment, as_json = call.settings, call.environment, call.as_json
     forget_secrets()
     judged = check_plan(_action_plan(file), repo, shown(context))
     plan = judged.extraction.plan
     if plan is None or not judged.judged.valid:
         _tell_invalid(judged, as_json)
-        raise typer.Exit(exit_of(judged.judged))
+        return exit_of(judged.judged)
     if as_json and not yes:
         fail("--json asks nothing: give --yes with it")
     if not as_json:
@@ -60,11 +68,11 @@ def apply_command(
         _show(judged, plan)
     if not yes and not _confirmed("Write these changes?" if _changes(judged) else "Carry this plan out?"):
         say("nothing was written")
-        raise typer.Exit(Exit.NOT_DONE)
+        return Exit.NOT_DONE
     commands = bool(plan.commands) and (yes or _confirmed(f"Run these commands ({len(plan.commands)})?"))
     report = asyncio.run(apply(judged, repo, settings, environment, commands=commands))
     _tell(judged, report, as_json)
-    raise typer.Exit(Exit.GOOD if report.ok else Exit.NOT_DONE)
+    return Exit.GOOD if report.ok else Exit.NOT_DONE
 
 
 def _action_plan(file: str) -> str:

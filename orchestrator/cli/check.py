@@ -7,8 +7,18 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Status
-from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say, told
-from orchestrator.cli.extract import FileArgument, text_of
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    FileArgument,
+    command,
+    command_group,
+    fail,
+    print_json,
+    say,
+    text_of,
+    told,
+)
 from orchestrator.cli.logline import safe
 from orchestrator.domain.findings import blocking
 from orchestrator.sprint.by_hand import Judged, suite_of_file
@@ -17,7 +27,9 @@ from orchestrator.wiring.batch import judge_lines
 from orchestrator.wiring.by_hand import TEST_SOURCES, check_any_plan, judged_json
 from orchestrator.wiring.check import CheckOptions, check
 
-check_app = typer.Typer(no_args_is_help=True)
+app = command_group()
+check_app = command_group(no_args_is_help=True)
+app.add_typer(check_app, name="check")
 StoryOption = Annotated[
     str | None, typer.Option("--story", metavar="ID", help="The story's id; default: the one the answer names.")
 ]
@@ -82,11 +94,8 @@ def check_options(
     raise typer.Exit(Exit.USAGE if bad else Exit.NOT_DONE if refused else Exit.GOOD)
 
 
-@check_app.command("breakdown")
-@told
-def breakdown_command(
-    file: FileArgument, story: StoryOption = None, repo: RepoOption = None, as_json: JsonOption = False
-) -> None:
+@command(check_app, "breakdown", "url", "config", "overrides")
+def breakdown_command(context: Context, file: FileArgument, story: StoryOption = None, repo: RepoOption = None) -> int:
     """Structure, ids, dependencies, paths and packages of an architect's answer.
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text. Without --repo every path counts as
@@ -98,20 +107,19 @@ def breakdown_command(
 
     Example: cat answer.txt | orchestrator check breakdown - --json
     """
-    _tell(check("breakdown", text_of(file), CheckOptions(story=story, repo=repo)), as_json)
+    return _print(context, check("breakdown", text_of(file), CheckOptions(story=story, repo=repo)))
 
 
-@check_app.command("delivery")
-@told
+@command(check_app, "delivery", "url", "config", "overrides")
 def delivery_command(
+    command_context: Context,
     file: FileArgument,
     story: StoryOption = None,
     repo: RepoOption = None,
     context: ContextOption = None,
     breakdown: BreakdownOption = None,
     environment: EnvironmentOption = "auto",
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Shape, paths, contents and contract of a developer's answer. Nothing is written.
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text. The contract is frozen from --repo and
@@ -128,18 +136,17 @@ def delivery_command(
     """
     plan = text_of(breakdown) if breakdown is not None else None
     options = CheckOptions(story=story, repo=repo, context=_named(context), plan=plan, environment=environment)
-    _tell(check("delivery", text_of(file), options), as_json)
+    return _print(command_context, check("delivery", text_of(file), options))
 
 
-@check_app.command("suite")
-@told
+@command(check_app, "suite", "url", "config", "overrides")
 def suite_command(
+    command_context: Context,
     file: FileArgument,
     story: StoryOption = None,
     repo: RepoOption = None,
     context: ContextOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Shape, name, syntax and test patterns of a tester's answer, or of a test file: *.py, *.js, *.mjs, *.cjs, *.ts …
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no answer in the text. With --repo it is seen whether the
@@ -155,7 +162,7 @@ def suite_command(
     text = text_of(file)
     if file.lower().endswith(TEST_SOURCES):
         text = suite_of_file(_path_in(repo, file), text)
-    _tell(check("suite", text, CheckOptions(story=story, repo=repo, context=_named(context))), as_json)
+    return _print(command_context, check("suite", text, CheckOptions(story=story, repo=repo, context=_named(context))))
 
 
 def _path_in(repo: Path | None, file: str) -> str:
@@ -169,15 +176,14 @@ def _named(context: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in (context or "").split(",") if name.strip())
 
 
-@check_app.command("plan")
-@told
+@command(check_app, "plan", "url", "config", "overrides")
 def plan_command(
+    command_context: Context,
     file: FileArgument,
     story: StoryOption = None,
     repo: RepoOption = None,
     context: ShownOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """An action plan (`## Action Plan`) or a person's task plan (`### Task N`): nothing is written and nothing run.
 
     Exit 0: nothing major; 1: something is; 3: cut off; 4: no plan in the text. `kind` says which it is.
@@ -196,7 +202,7 @@ def plan_command(
     """
     path = "" if file == "-" else file
     kind, judged = check_any_plan(text_of(file), path, story=story, repo=repo, context=shown(context))
-    _tell(judged, as_json, kind=kind)
+    return _print(command_context, judged, kind=kind)
 
 
 def shown(context: str | None) -> tuple[str, ...] | None:
@@ -223,9 +229,9 @@ def exit_of(judged: Judged) -> Exit:
     return EXIT_OF.get(judged.status, Exit.GOOD if judged.valid else Exit.NOT_DONE)
 
 
-def _tell(judged: Judged, as_json: bool, kind: str = "") -> None:
-    if as_json:
+def _print(context: Context, judged: Judged, kind: str = "") -> int:
+    if context.as_json:
         print_json({**({"kind": kind} if kind else {}), **judged_json(judged)})
     else:
         say_findings(judged, kind)
-    raise typer.Exit(exit_of(judged))
+    return exit_of(judged)

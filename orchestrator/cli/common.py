@@ -1,13 +1,15 @@
-"""Options, exit codes and error output that every command shares."""
+"""What every command shares: the options for configuration, daemon and JSON, exit codes, and error output."""
 
+import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TextIO, TypeVar
 
 import typer
 
@@ -16,8 +18,17 @@ from orchestrator.domain.redaction import redacted
 from orchestrator.errors import UserError
 from orchestrator.settings import Environment, Settings, load
 
+if TYPE_CHECKING:
+    from orchestrator.client.daemon import Daemon
+    from orchestrator.client.local import LocalFolder
+
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+def command_group(**more: Any) -> typer.Typer:
+    """Returns an empty group for the commands of a module."""
+    return typer.Typer(add_completion=False, pretty_exceptions_enable=False, **more)
 
 
 class Exit(IntEnum):
@@ -47,6 +58,90 @@ UrlOption = Annotated[
         "--url", metavar="URL", help="Ask this daemon; default: ORCHESTRATOR_URL, else one alive here; here: none."
     ),
 ]
+
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="The text; - reads standard input.")]
+GateOption = Annotated[
+    int | None,
+    typer.Option("--gate", metavar="N", min=0, max=2**31, help="Only if this question of the story still stands."),
+]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a command was called with, as far as every command has it: the first parameter of each."""
+
+    config: Path | None = None
+    overrides: tuple[str, ...] = ()
+    url: str | None = None
+    as_json: bool = False
+
+    @cached_property
+    def _loaded(self) -> tuple[Settings, Environment]:
+        return load(self.config, self.overrides)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this command. Raises ConfigError."""
+        return self._loaded[0]
+
+    @property
+    def environment(self) -> Environment:
+        """The environment of this command. Raises ConfigError."""
+        return self._loaded[1]
+
+    @cached_property
+    def sprints(self) -> "Daemon | LocalFolder":
+        """The daemon that carries the command out, or the state folder; see `client.discovery.connect`."""
+        from orchestrator.client.discovery import connect
+
+        return connect(self.environment, self.settings, self.url, say)
+
+    @property
+    def daemon(self) -> "Daemon | None":
+        """The daemon that is named, for commands about the place where they are given. Raises ConfigError."""
+        from orchestrator.client.discovery import named_daemon
+
+        return named_daemon(self.environment, self.settings, self.url)
+
+
+_SHARED: dict[str, tuple[Any, Any]] = {
+    "url": (UrlOption, None),
+    "config": (ConfigOption, None),
+    "overrides": (SetOption, None),
+    "as_json": (JsonOption, False),
+}
+
+
+def command(
+    app: typer.Typer, name: str, *without: str
+) -> Callable[[Callable[..., int | None]], Callable[..., int | None]]:
+    """Registers a function as a command that has the shared options, less those in `without`.
+
+    The function gets a Context before its own options and returns the exit code, None for 0. An error that its user
+    can mend becomes one message on stderr and exit code 2.
+    """
+
+    def register(function: Callable[..., int | None]) -> Callable[..., int | None]:
+        shared = {option: given for option, given in _SHARED.items() if option not in without}
+
+        @wraps(function)
+        def run(**given: Any) -> None:
+            chosen = {option: given.pop(option) for option in shared}
+            context = Context(**{**chosen, "overrides": tuple(chosen.get("overrides") or ())})
+            raise typer.Exit(told(function)(context, **given) or Exit.GOOD)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        own = [one.replace(kind=keyword) for one in list(inspect.signature(function).parameters.values())[1:]]
+        more = [
+            inspect.Parameter(option, keyword, default=default, annotation=kind)
+            for option, (kind, default) in shared.items()
+        ]
+        run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]  # what typer makes options of
+        app.command(name)(run)
+        return function
+
+    return register
 
 
 def configured(config: Path | None, overrides: Sequence[str] | None) -> tuple[Settings, Environment]:
@@ -100,3 +195,15 @@ def explain(error: UserError) -> str:
         if finding.message not in error.message:
             lines.append(f"  {finding}" + (f"; {finding.fix}" if finding.fix else ""))
     return "\n".join(lines)
+
+
+def text_of(file: str) -> str:
+    """The file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
+    try:
+        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        fail(f"cannot read {file}: {getattr(error, 'strerror', None) or error}")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        fail(f"{file} is not UTF-8 (byte {error.start})")

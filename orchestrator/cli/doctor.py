@@ -1,37 +1,25 @@
 """`doctor`: what a run needs, looked at before one is begun."""
 
 import asyncio
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import (
-    ConfigOption,
-    Exit,
-    JsonOption,
-    SetOption,
-    UrlOption,
-    configured,
-    print_json,
-    say,
-    told,
-)
+from orchestrator.cli.common import Context, Exit, command, command_group, print_json, say
 from orchestrator.cli.logline import safe
 from orchestrator.cli.run import interruptible
-from orchestrator.cli.through import named_daemon
 from orchestrator.domain.base_trial import TRYING
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.errors import ConfigError
 
+app = command_group()
 
-@told
+
+@command(app, "doctor")
 def doctor_command(
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
+    context: Context,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="Try about a hundred harmless hostile actions in every tier as well.")
     ] = False,
@@ -39,8 +27,7 @@ def doctor_command(
         Path | None,
         typer.Option(metavar="PATH", help="Install and run what this repository's last commit holds as well; here."),
     ] = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Look at configuration, keys, programs, disk, database and sandbox, and say what to do where something is amiss.
 
     Nothing is changed or sent, and of a project nothing is run but with --repo: that installs and runs a copy of its
@@ -54,13 +41,20 @@ def doctor_command(
     """
     more: dict[str, object] = {}
     if repo is None:
-        rows = _rows(url, config, overrides or (), sandbox=sandbox)
+        rows = _rows(context, sandbox=sandbox)
     else:
-        rows, more = _project(repo, config, overrides or (), sandbox=sandbox)
+        # Imported here: --help needs none of it.
+        from orchestrator.wiring.doctor import examine_project
+
+        say(TRYING)
+        look = interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
+        if look is None:
+            return Exit.INTERRUPTED
+        rows, more = [*look.rows], look.model_dump(mode="json", exclude={"rows"})
     wrong = sum(not row.ok for row in rows)
-    if as_json:
+    if context.as_json:
         print_json({"ok": not wrong, "rows": [row.model_dump(mode="json") for row in rows], **more})
-        raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)
+        return Exit.NOT_DONE if wrong else Exit.GOOD
     width = max(len(row.name) for row in rows)
     for group, own in groupby(rows, key=lambda row: row.group):
         print(group)
@@ -71,33 +65,18 @@ def doctor_command(
             if row.todo:
                 print(f"        {'':<{width}}  to do: {safe(row.todo)}")
     say(f"{wrong} of {len(rows)} are not as they should be" if wrong else "nothing stands in the way of a run")
-    raise typer.Exit(Exit.NOT_DONE if wrong else Exit.GOOD)
+    return Exit.NOT_DONE if wrong else Exit.GOOD
 
 
-def _project(
-    repo: Path, config: Path | None, overrides: Sequence[str], *, sandbox: bool
-) -> tuple[list[DoctorRow], dict[str, object]]:
-    """All rows, and what `--json` tells of the project besides."""
-    from orchestrator.wiring.doctor import examine_project
-
-    say(TRYING)
-    look = interruptible(examine_project(repo, config, overrides, sandbox=sandbox))
-    if look is None:
-        raise typer.Exit(Exit.INTERRUPTED)
-    return [*look.rows], look.model_dump(mode="json", exclude={"rows"})
-
-
-def _rows(url: str | None, config: Path | None, overrides: Sequence[str], *, sandbox: bool) -> list[DoctorRow]:
+def _rows(context: Context, *, sandbox: bool) -> list[DoctorRow]:
     try:
-        environment = configured(config, overrides)[1]
+        daemon = context.daemon
     except ConfigError:
-        if url is not None:
+        if context.url is not None:
             raise
-    else:
-        daemon = named_daemon(environment, url)
-        if daemon is not None:
-            return daemon.examine(sandbox=sandbox)
-    # Imported here: --help needs none of it.
+        daemon = None  # what is wrong with the configuration is a row
+    if daemon is not None:
+        return daemon.examine(sandbox=sandbox)
     from orchestrator.wiring.doctor import examine
 
-    return asyncio.run(examine(config, overrides, sandbox=sandbox))
+    return asyncio.run(examine(context.config, context.overrides, sandbox=sandbox))

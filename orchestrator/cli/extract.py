@@ -1,16 +1,23 @@
 """`extract`: the value inside a model's text, or why there is none."""
 
-import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.cli.common import Exit, JsonOption, fail, print_json, say
-from orchestrator.errors import UnknownName
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    FileArgument,
+    command,
+    command_group,
+    print_json,
+    say,
+    text_of,
+)
 from orchestrator.wiring.schemas import schema_of
 
+app = command_group()
 EXIT_OF = {
     Status.OK: Exit.GOOD,
     Status.REPAIRED: Exit.GOOD,
@@ -18,43 +25,24 @@ EXIT_OF = {
     Status.REFUSED: Exit.REFUSED,
 }
 
-FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="The text; - reads standard input.")]
 ContractOption = Annotated[
     str | None,
     typer.Option("--contract", metavar="NAME", help="What the answer must fit: breakdown, delivery, suite, …"),
 ]
 
 
-def extract_command(file: FileArgument, contract: ContractOption = None, as_json: JsonOption = False) -> None:
+@command(app, "extract", "url", "config", "overrides")
+def extract_command(context: Context, file: FileArgument, contract: ContractOption = None) -> int:
     """Print the value in a model's answer; exit 0 whole, 3 truncated, 4 refused.
 
     Example: orchestrator extract reply.txt --contract breakdown --json
     """
-    extraction = extract(text_of(file), _schema_of(contract) if contract is not None else None)
-    if as_json:
+    extraction = extract(text_of(file), schema_of(contract) if contract is not None else None)
+    if context.as_json:
         print_json({"value": extraction.value} | extraction.model_dump(mode="json", exclude={"value"}), exact=True)
     else:
         _show(extraction)
-    raise typer.Exit(EXIT_OF[extraction.status])
-
-
-def text_of(file: str) -> str:
-    """The file's text, or standard input's for `-`; ends with exit code 2 when it cannot be read."""
-    try:
-        content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except (OSError, ValueError) as error:
-        fail(f"cannot read {file}: {getattr(error, 'strerror', None) or error}")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        fail(f"{file} is not UTF-8 (byte {error.start})")
-
-
-def _schema_of(name: str) -> dict[str, Any]:
-    try:
-        return schema_of(name)
-    except UnknownName as error:
-        fail(error.message)
+    return EXIT_OF[extraction.status]
 
 
 def _show(extraction: Extraction) -> None:

@@ -9,15 +9,17 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import JsonOption, print_json, told
+from orchestrator.cli.common import Context, Exit, command, command_group, print_json
 from orchestrator.settings import process_variables
 
+app = command_group()
 
-@told
+
+@command(app, "init", "url", "config", "overrides")
 def init_command(
+    context: Context,
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="An empty or new folder, or a repository.")] = Path(),
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Write a commented config.yaml and an example backlog.csv; in a repository, propose both from what is there.
 
     Nothing is ever overwritten. Commands that the repository's files give are asked for, and else stand in comments.
@@ -27,15 +29,15 @@ def init_command(
     # Imported here: --help needs no parser of other people's sources.
     from orchestrator.wiring.start import start
 
-    asked = None if as_json or not sys.stdin.isatty() else _take
+    asked = None if context.as_json or not sys.stdin.isatty() else _take
     started = asyncio.run(start(folder, process_variables(), asked))
     move = "" if folder == Path() else f"cd {shlex.quote(str(folder))} && "
-    command = f"{move}orchestrator run backlog.csv --dry-run"
-    if as_json:
+    next_command = f"{move}orchestrator run backlog.csv --dry-run"
+    if context.as_json:
         written = [str(path) for path in started.written]
         found, keys = list(started.found), started.keys
-        print_json({"written": written, "files": started.files, "found": found, "keys": keys, "next": command})
-        return
+        print_json({"written": written, "files": started.files, "found": found, "keys": keys, "next": next_command})
+        return Exit.GOOD
     if started.files:
         print(f"read {started.files} files{': ' if started.found else ''}{', '.join(started.found)}")
     for path in started.written:
@@ -44,7 +46,8 @@ def init_command(
         print("the backlog has one row, the foundation: correct it and add your stories")
     for provider, variable in started.keys.items():
         print(f"{variable} is set: a real model needs only the lines `name: {provider}` and `model:` in config.yaml")
-    print(f"next: {command}")
+    print(f"next: {next_command}")
+    return Exit.GOOD
 
 
 def _take(commands: Sequence[str]) -> bool:

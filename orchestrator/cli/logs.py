@@ -1,24 +1,26 @@
-"""`logs`: the event log, filtered, followed; here or of a daemon elsewhere."""
+"""`logs`: the event log, filtered, followed; of the state folder or of a daemon."""
 
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, Exit, SetOption, SprintOption, UrlOption, configured, say, told
+from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, say
 from orchestrator.cli.console import EventPrinter
-from orchestrator.cli.through import daemon_for
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
-from orchestrator.wiring.logs import LocalLog, LogQuery, RemoteLog
+from orchestrator.wiring.logs import LocalLog, LogQuery
 from orchestrator.wiring.read import Reader
-from orchestrator.wiring.remote import Remote
 
+if TYPE_CHECKING:
+    from orchestrator.client.daemon import Daemon
+
+app = command_group()
 AfterOption = Annotated[
     int, typer.Option("--after", metavar="SEQ", min=0, max=2**63 - 1, help="Behind this event: `seq` in --json lines.")
 ]
@@ -28,8 +30,9 @@ _AGO = re.compile(r"^(\d+)([smhd])$")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
-@told
+@command(app, "logs", "as_json")
 def logs_command(
+    context: Context,
     follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on printing until interrupted.")] = False,
     sprint: SprintOption = None,
     story: Annotated[str | None, typer.Option(help="Only this story.")] = None,
@@ -38,43 +41,44 @@ def logs_command(
     level: Annotated[str | None, typer.Option(help="This level and above: debug, info, warn, error.")] = None,
     since: Annotated[str | None, typer.Option(metavar="TIME|15m", help="Since an ISO time, or so long ago.")] = None,
     after: AfterOption = 0,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
-) -> None:
+    lines: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
+) -> int:
     """What happened, as it was recorded: of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
 
-    With -f a database or a daemon that goes away is waited for, and no event is missed or told twice.
+    With -f a database or a daemon that is away is waited for, and no event is missed or printed twice.
 
     Example: orchestrator logs -f --story US-003 --level warn
 
     Example: orchestrator logs -f --url https://daemon.example.org
     """
-    settings, environment = configured(config, overrides)
+    settings = context.settings
     query = LogQuery(
         sprint=sprint, story=story, task=task, persona=persona, since=_since(since),
         level=_level(level, settings.log.level),
     )  # fmt: skip
-    form = "json" if as_json or settings.log.format == "json" else "lines"
-    daemon = daemon_for(environment, url)
-    # What a daemon says was cut by its own settings.
-    unfiltered = settings.log.model_copy(update={"level": "debug"} | ({"text_cap": ALL} if daemon else {}))
-    printer = EventPrinter(settings.model_copy(update={"log": unfiltered}), form=form, stream=sys.stdout)
+    from orchestrator.client.local import LocalFolder
+
+    source = context.sprints
+    # The query filters, and what a daemon says was cut by its own settings.
+    cap = settings.log.text_cap if isinstance(source, LocalFolder) else ALL
+    shown = settings.log.model_copy(update={"level": "debug", "text_cap": cap})
+    form = "json" if lines or settings.log.format == "json" else "lines"
+    printer = EventPrinter(settings.model_copy(update={"log": shown}), form=form, stream=sys.stdout)
     try:
-        if daemon is not None:
-            _remote(daemon, environment, query, after, printer, follow=follow)
+        if isinstance(source, LocalFolder):
+            _local(context.environment, query, after, printer, follow=follow)
         else:
-            _local(environment, query, after, printer, follow=follow)
+            _remote(source, context.environment, query, after, printer, follow=follow)
     except KeyboardInterrupt:
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        return Exit.INTERRUPTED
+    return Exit.GOOD
 
 
 def _remote(
-    daemon: Remote, environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool
+    daemon: "Daemon", environment: Environment, query: LogQuery, after: int, printer: EventPrinter, *, follow: bool
 ) -> None:
-    """A daemon that was named is waited for when it is away; where the state folder is, that tells the rest."""
-    with closing(RemoteLog(daemon.client, query, after=after)) as log:
+    """A daemon that was named is waited for when it is away; where the state folder is, that has the rest."""
+    with closing(daemon.log(query, after)) as log:
         if not follow:
             _print(log.recorded(), printer)
             return
@@ -94,7 +98,7 @@ def _local(environment: Environment, query: LogQuery, after: int, printer: Event
     with closing(LocalLog(environment, query, after=after)) as log:
         _print(log.recorded(), printer)
         if follow and (query.story is not None or not log.seen):
-            _tell_waiting(reader, query.story, query.sprint)
+            _warn_unknown(reader, query.story, query.sprint)
         if follow:
             _print(log.to_come(say), printer)
         if not log.seen:
@@ -102,13 +106,13 @@ def _local(environment: Environment, query: LogQuery, after: int, printer: Event
 
 
 def _print(events: Iterator[tuple[int, Event]], printer: EventPrinter) -> None:
-    """Print for as long as somebody reads."""
+    """Prints until the stream's reader has gone."""
     while not printer.closed and (one := next(events, None)) is not None:
         printer.event(one[1], seq=one[0])
 
 
-def _tell_waiting(reader: Reader, story: str | None, sprint: str | None) -> None:
-    """Whoever follows what is not there yet, perhaps by a mistyped name, is told so and may wait for it."""
+def _warn_unknown(reader: Reader, story: str | None, sprint: str | None) -> None:
+    """Says that what is followed is not there yet, perhaps for a mistyped name."""
     try:
         if story is None:
             reader.sprint(sprint)

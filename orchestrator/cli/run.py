@@ -1,31 +1,29 @@
-"""`run`: a backlog in, merged stories out."""
+"""`run`: a backlog in, merged stories out; `demo`: the same with the packaged example and a scripted team."""
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from orchestrator.cli.common import (
-    ConfigOption,
-    Exit,
-    JsonOption,
-    SetOption,
-    configured,
-    fail,
-    print_json,
-    say,
-    told,
-)
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say
 from orchestrator.cli.console import EventPrinter, printer_for
-from orchestrator.cli.plan import dry_run_command
-from orchestrator.cli.summary import summary_lines
-from orchestrator.settings import Environment, Settings
+from orchestrator.domain.findings import blocking
+from orchestrator.domain.outcome import StoryReport
+from orchestrator.domain.status import StoryStatus
+from orchestrator.domain.words import counted
+from orchestrator.settings import Environment, Settings, load
 from orchestrator.wiring.options import RunOptions
 
+if TYPE_CHECKING:
+    from orchestrator.wiring.reports import RunResult
+
+app = command_group()
 T = TypeVar("T")
+RESULT = "sprint-result"
+"""Branch of the demo's result."""
 
 FormatOption = Annotated[str | None, typer.Option("--log-format", metavar="plain|json", help="Form of the log lines.")]
 BacklogArgument = Annotated[Path, typer.Argument(metavar="BACKLOG", help="CSV, YAML, JSON, or a folder of Markdown.")]
@@ -44,8 +42,9 @@ StrictOption = Annotated[bool, typer.Option("--strict", help="An unmet dependenc
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show waves, problems and calls; spend nothing.")]
 
 
-@told
+@command(app, "run", "url")
 def run_command(
+    context: Context,
     backlog: BacklogArgument,
     repo: RepoOption = None,
     sprint: SprintName = None,
@@ -58,17 +57,14 @@ def run_command(
     strict: StrictOption = False,
     dry_run: DryRunOption = False,
     log_format: FormatOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Work through a backlog in a git repository until each story has an outcome.
 
     Example: orchestrator run backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
 
     Example: orchestrator run backlog.csv --repo ./app --stories US-007 --plan US-007=plans/rounding.md
     """
-    settings, environment = configured(config, overrides)
+    settings, environment, as_json = context.settings, context.environment, context.as_json
     chosen = tuple(name.strip() for name in (stories or "").split(",") if name.strip())
     if stories is not None and not chosen:
         fail("--stories names no story: name some, or leave it out to run all")
@@ -77,9 +73,11 @@ def run_command(
         call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
     )  # fmt: skip
     if dry_run:
-        raise typer.Exit(dry_run_command(options, settings, environment, as_json=as_json))
+        from orchestrator.cli.dry_run import dry_run_command
+
+        return dry_run_command(options, settings, environment, as_json=as_json)
     printer = printer_for(settings, as_json=as_json, log_format=log_format)
-    raise typer.Exit(execute(options, settings, environment, printer, as_json=as_json))
+    return execute(options, settings, environment, printer, as_json=as_json)
 
 
 def execute(
@@ -127,3 +125,100 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T | None:
         return asyncio.run(main())
     except asyncio.CancelledError:
         return None
+
+
+@command(app, "demo", "url", "config")
+def demo_command(
+    context: Context,
+    folder: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Parent of the fresh folder.")] = Path(),
+    log_format: FormatOption = None,
+) -> int:
+    """Run the packaged example from its backlog to a tested application. The team is scripted: no model is asked.
+
+    Example: orchestrator demo
+    """
+    # Imported here: the engine takes a second to import, and --help must not.
+    from orchestrator.wiring.demo import check_out, fresh_copy, run_suite
+
+    place = fresh_copy(folder)
+    settings, environment = load(place / "config.yaml", context.overrides)
+    as_json = context.as_json
+    printer = printer_for(settings, as_json=as_json, log_format=log_format)
+    printer.say(f"A scripted team (recorded answers, no model is asked) works through {place / 'backlog.csv'}.")
+    options = RunOptions(
+        backlog=place / "backlog.csv", repo=place / "repo", call_log=place / "calls.jsonl", push_to=RESULT
+    )
+    again = f"`cd {place} && orchestrator run backlog.csv --push-to {RESULT}`"
+    code = execute(options, settings, environment, printer, as_json=as_json, again=again)
+    if code != Exit.GOOD:
+        return code
+    application = place / "application"
+
+    async def look() -> bool:
+        await check_out(place / "repo", RESULT, application)
+        report = await run_suite(application, settings, environment)
+        printer.say(f"The application's whole suite: {report.passed} passed, {report.failed} failed.")
+        return report.green
+
+    green = asyncio.run(look())
+    printer.say(f"Look around: cd {application} and git log --graph; what happened is explained in {place}/README.md")
+    return Exit.GOOD if green else Exit.NOT_DONE
+
+
+def summary_lines(result: "RunResult") -> Iterator[str]:
+    """A line per story, the totals, what to do about open stories, and where the result is."""
+    report = result.report
+    yield ""
+    yield f"Sprint {report.sprint}"
+    for story in report.stories:
+        yield from _story_lines(story)
+    yield _totals_line(result)
+    yield from _next_step(report.stories)
+    if result.paused:
+        still_open = any(not story.status.final for story in report.stories)
+        goes_on = " The same command goes on with the stories that are open." if still_open else ""
+        yield f"Paused: {result.paused}.{goes_on}"
+    yield f"Report: {result.report_path.with_suffix('.md')} (and report.json beside it)"
+    if not result.pushed:
+        yield f"{result.repo} is as it was; in it, the last line and then `git merge FETCH_HEAD` take the result over"
+    if result.unpushed:
+        yield f"Not pushed: {result.unpushed}"
+    if result.pushed:
+        yield f"Result: branch {result.pushed} of {result.repo}"
+    else:
+        yield f"Result: {result.fetch_command}"
+
+
+def _story_lines(story: StoryReport) -> Iterator[str]:
+    tests = f"{story.tests.passed}/{story.tests.run} tests" if story.tests.run else "no tests run"
+    yield (
+        f"  {story.id:<12} {story.status.value:<16} {counted(len(story.tasks), 'task')}, {tests}, "
+        f"{counted(story.calls, 'call')}, {story.duration_s:.1f} s"
+    )
+    if story.status is StoryStatus.DONE:
+        return
+    serious = blocking(story.findings)
+    for finding in serious[-3:] or story.findings[-1:]:
+        place = f" ({finding.where.file})" if finding.where.file else ""
+        yield f"      {finding.code}{place}: {finding.message.splitlines()[0][:200]}"
+
+
+def _next_step(stories: Sequence[StoryReport]) -> Iterator[str]:
+    """What to do about stories that ended otherwise than done; a blocked one only waits for another."""
+    ended = [s for s in stories if s.status.final and s.status not in {StoryStatus.DONE, StoryStatus.BLOCKED}]
+    if ended:
+        name = ended[0].id
+        yield f"Why: `orchestrator show {name}`. To try again: `orchestrator reset {name}`, then the same command"
+
+
+def _totals_line(result: "RunResult") -> str:
+    totals = result.report.totals
+    counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals[status.value]]
+    tokens = totals["tokens"]
+    assert isinstance(tokens, dict)
+    cost = totals["cost_usd"]
+    return (
+        f"{', '.join(counts)}; {counted(int(str(totals['calls'])), 'call')}, "
+        f"{tokens['input']} tokens in, {tokens['output']} out, "
+        + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
+    )

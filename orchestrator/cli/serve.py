@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.cli.common import ConfigOption, Exit, SetOption, configured, told
+from orchestrator.cli.common import Context, Exit, command, command_group
 from orchestrator.cli.early import nothing_begun
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
 from orchestrator.domain.events import Event
@@ -22,6 +22,7 @@ from orchestrator.wiring.options import ServeOptions
 if TYPE_CHECKING:
     from orchestrator.wiring.serve import Daemon
 
+app = command_group()
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
 FLUSH_S = 3.0
 """Seconds that the last log lines get."""
@@ -40,8 +41,9 @@ NoAuthOption = Annotated[
 ]
 
 
-@told
+@command(app, "serve", "url", "as_json")
 def serve_command(
+    context: Context,
     backlog: BacklogsOption = None,
     repo: RepoOption = None,
     push_to: PushOption = None,
@@ -51,9 +53,7 @@ def serve_command(
     host: HostOption = None,
     port: PortOption = None,
     no_auth: NoAuthOption = False,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-) -> None:
+) -> int:
     """Watch backlogs, work through what comes, and answer over HTTP, until SIGTERM or SIGINT.
 
     One JSON line per event on stdout. SIGTERM: what is at work may end within shutdown.grace_s, exit 0; a second one:
@@ -61,8 +61,8 @@ def serve_command(
 
     Example: orchestrator serve --backlog backlog.csv --repo ./app --provider anthropic --set provider.model=MODEL-ID
     """
-    words = [*(overrides or ()), *_overrides(repo, push_to, host, port)]
-    settings, environment = configured(config, words)
+    config, words = context.config, [*context.overrides, *_overrides(repo, push_to, host, port)]
+    settings, environment = load(config, words)
     if port is not None:
         environment = environment.model_copy(update={"port": port})
     options = ServeOptions(
@@ -76,7 +76,7 @@ def serve_command(
         return load(config, words, environment.variables)[0]
 
     nothing_begun()
-    raise typer.Exit(asyncio.run(_serve(options, settings, environment, again)))
+    return asyncio.run(_serve(options, settings, environment, again))
 
 
 def _overrides(repo: str | None, push_to: str | None, host: str | None, port: int | None) -> Iterator[str]:

@@ -1,102 +1,159 @@
-"""`status`: where each story of a sprint is, once or for as long as somebody works on it; here or of a daemon."""
+"""`status`: where each story of a sprint is, once or for as long as the sprint is being run."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from pydantic import AwareDatetime, Field, ValidationError
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from orchestrator.cli.common import (
-    ConfigOption,
-    Exit,
-    JsonOption,
-    SetOption,
-    SprintOption,
-    UrlOption,
-    configured,
-    print_json,
-    say,
-    told,
-)
+from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, print_json, say
 from orchestrator.cli.console import STYLES, EventPrinter
+from orchestrator.cli.gates import WAITING, typed
 from orchestrator.cli.logline import cut, safe
-from orchestrator.cli.status_page import StatusPage, page_of
-from orchestrator.cli.through import daemon_for
+from orchestrator.domain.base import AnswerValue
+from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
-from orchestrator.settings import Environment
-from orchestrator.wiring.read import Reader
-from orchestrator.wiring.remote import Remote
-from orchestrator.wiring.shown import sprint_json
 
+app = command_group()
 TITLE = 40
 """Characters of a title that stands before what happened last."""
-POLL_S = 0.5
-ASK_S = 2.0
-"""Between two questions to a daemon."""
-Look = Callable[[], StatusPage]
+Look = Callable[[], "StatusPage"]
 """The sprint as it is now."""
 
 
-@told
+class StatusRow(NamedTuple):
+    """One story."""
+
+    story: str
+    title: str
+    status: str
+    calls: int
+    last: str
+    """What happened last, or what it waits for."""
+    waits: bool
+
+
+class StatusPage(NamedTuple):
+    """One sprint."""
+
+    head: str
+    rows: tuple[StatusRow, ...]
+    counts: str
+    running: bool
+
+
+class _Story(AnswerValue):
+    id: str
+    title: str = ""
+    status: StoryStatus
+    calls: int = 0
+
+
+class _Waiting(AnswerValue):
+    story: str
+    reason: str
+    deadline: AwareDatetime | None = None
+    choices: tuple[str, ...]
+
+
+class _Sprint(AnswerValue):
+    sprint: str
+    stories: tuple[_Story, ...]
+    backlog: str = ""
+    begun_by: str = "serve"
+    running_pid: int | None = None
+    waiting: tuple[_Waiting, ...] = ()
+    paused: str = ""
+    held: dict[str, str] = Field(default_factory=dict)
+    last: dict[str, str] = Field(default_factory=dict)
+
+
+@command(app, "status")
 def status_command(
+    context: Context,
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Go on for as long as the sprint is being run.")
     ] = False,
     sprint: SprintOption = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Where each story of a sprint is: of the state folder, or of the daemon at --url (ORCHESTRATOR_URL).
 
     With -f the lines are renewed in place on a terminal; elsewhere a line is printed when it changes.
 
     Example: orchestrator status -f --sprint SP-001
     """
-    settings, environment = configured(config, overrides)
-    if follow and as_json:
+    if follow and context.as_json:
         raise ConfigError("--follow prints lines for people; give --json without it, or `logs -f --json`")
-    daemon = daemon_for(environment, url)
-    if as_json:
-        print_json(daemon.sprint(sprint) if daemon else sprint_json(Reader(environment).sprint(sprint)))
-        return
-    look = _there(daemon, environment, sprint) if daemon else _here(environment, sprint)
-    printer = EventPrinter(settings, form="lines", stream=sys.stdout)
+    source = context.sprints
+    shown = source.sprint(sprint)
+    if context.as_json:
+        print_json(shown)
+        return Exit.GOOD
+    # A daemon that was found in the state folder is no other place: only one that was named is told with its address.
+    url = "" if source.found else source.url
+    printer = EventPrinter(context.settings, form="lines", stream=sys.stdout)
     try:
-        _show(look, printer, follow=follow, wait_s=ASK_S if daemon else POLL_S)
+        page = page_of(shown, url)
+        name = str(shown["sprint"])
+        _show(page, lambda: page_of(source.follow(name, say), url), printer, follow=follow, wait_s=source.poll_s)
     except KeyboardInterrupt:
-        raise typer.Exit(Exit.INTERRUPTED) from None
+        return Exit.INTERRUPTED
+    return Exit.GOOD
 
 
-def _here(environment: Environment, sprint: str | None) -> Look:
-    reader = Reader(environment)
-    name = reader.sprint(sprint).record.sprint
-    return lambda: page_of(sprint_json(reader.sprint(name)))
+def page_of(told: Mapping[str, Any], url: str = "") -> StatusPage:
+    """The sprint as `status --json` prints it; `url`: of the daemon that was asked by name.
+
+    Raises ConfigError for what is no sprint.
+    """
+    try:
+        sprint = _Sprint.model_validate(told)
+    except ValidationError as error:
+        raise ConfigError(f"{url or 'the daemon'} does not answer as a daemon: this is no sprint") from error
+    waiting = {one.story: one for one in sprint.waiting}
+    rows = []
+    for story in sprint.stories:
+        gate = waiting.get(story.id)
+        last = _asks(story.id, gate) if gate else cut(sprint.held.get(story.id) or sprint.last.get(story.id, ""))
+        status = WAITING if gate else story.status.value
+        rows.append(StatusRow(story.id, story.title, status, story.calls, last, gate is not None))
+    ended = all(story.status.final for story in sprint.stories)
+    counts = Counter(story.status.value for story in sprint.stories)
+    alive = _alive(sprint.running_pid, ended=ended, begun_by=sprint.begun_by)
+    places = filter(None, (f"backlog {sprint.backlog}" if sprint.backlog else "", f"at {url}" if url else ""))
+    head = ", ".join((f"Sprint {sprint.sprint}", alive, *places)) + _paused(sprint.paused, ended=ended)
+    return StatusPage(head, tuple(rows), _counts(counts), sprint.running_pid is not None)
 
 
-def _there(daemon: Remote, environment: Environment, sprint: str | None) -> Look:
-    """One that was named is waited for when it is away; where the state folder is, that tells the rest."""
-    first: list[dict[str, Any]] = [daemon.sprint(sprint)]
-    name = str(first[0]["sprint"])
-
-    def look() -> StatusPage:
-        told = first.pop() if first else daemon.sprint_again(name, say, time.sleep)
-        return page_of(told, daemon.url)
-
-    def look_while_it_lives() -> StatusPage:
-        told = first.pop() if first else daemon.sprint_while_there(name)
-        return page_of(told if told is not None else sprint_json(Reader(environment).sprint(name)))
-
-    return look_while_it_lives if daemon.found else look
+def _asks(story: str, gate: _Waiting) -> str:
+    over = gate.deadline is not None and datetime.now(UTC) >= gate.deadline
+    return f"{cut(gate.reason)}; {typed(story, gate.choices, over=over)}"
 
 
-def _show(look: Look, printer: EventPrinter, *, follow: bool, wait_s: float) -> None:
-    page = look()
+def _counts(totals: Mapping[str, object]) -> str:
+    return ", ".join(f"{totals[s.value]} {s.value}" for s in StoryStatus if totals.get(s.value))
+
+
+def _alive(pid: int | None, *, ended: bool, begun_by: str) -> str:
+    if pid is not None:
+        return f"running as pid {pid}"
+    if ended:
+        return "not running"
+    return f"not running ({'`orchestrator serve`' if begun_by == 'serve' else 'the command that began it'} goes on)"
+
+
+def _paused(why: str, *, ended: bool) -> str:
+    return f"; paused: {cut(why)}" if why and not ended else ""
+
+
+def _show(page: StatusPage, look: Look, printer: EventPrinter, *, follow: bool, wait_s: float) -> None:
     if follow and sys.stdout.isatty():
         _renew(look, page, wait_s)
         return

@@ -19,8 +19,7 @@ from orchestrator.server.access import Access
 from orchestrator.server.limits import BodyLimit, Manners
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import handle_problems
-from orchestrator.server.served import Served
-from orchestrator.server.service import Service
+from orchestrator.server.service import Served, Service
 
 ANSWERS = ("/api/v1/extract", "/api/v1/check/")
 """Paths where a model's text is read: slow by the megabyte, and meanwhile everything else is slower."""

@@ -7,20 +7,13 @@ from pydantic import Field, StringConstraints
 
 from orchestrator.answers import Extraction
 from orchestrator.domain.base import Value
-from orchestrator.domain.control import Verb
 from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.findings import Finding, Severity
 from orchestrator.domain.gate import Choice
 from orchestrator.domain.outcome import SprintReport, StoryReport
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
-MOST_DAYS = 100_000
-MOST_WORDS = 10_000
-"""Characters of a comment."""
-Comment = Annotated[str, Field(max_length=MOST_WORDS)]
-Who = Annotated[str, Field(max_length=80)]
 Command = Literal["run", "serve"]
-PersonsChoice = Literal[Choice.APPROVE, Choice.REJECT, Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
 
 
 class Health(Value):
@@ -103,29 +96,6 @@ class StoryShown(StoryReport):
     timeline: tuple[dict[str, Any], ...]
 
 
-class OrderBody(Value):
-    """An order to a sprint or a story."""
-
-    verb: Verb
-    comment: Comment = ""
-    by: Who = ""
-    """Who gives it; else it counts as given over HTTP."""
-
-
-class AnswerBody(Value):
-    """A person's answer to a story's question."""
-
-    choice: PersonsChoice
-    comment: Comment = ""
-    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    """Only if this question of the story still stands."""
-    plan: str | dict[str, Any] | None = None
-    """With `edit`: the plan, as an object, or as a text in YAML or JSON."""
-    force: bool = False
-    """With `edit`: also with major findings, if it can be carried out."""
-    by: Who = ""
-
-
 class AnswerGiven(Value):
     """The answer that counts, and whether it is the one that was given now."""
 
@@ -143,14 +113,6 @@ class AnswerGiven(Value):
     """The same in one sentence."""
 
 
-class ReplanBody(Value):
-    """What the architect is told of a story that is to be planned anew."""
-
-    comment: Comment = ""
-    gate: Annotated[int, Field(ge=0, le=2**31)] | None = None
-    by: Who = ""
-
-
 class Replanned(Value):
     """Stories that are begun anew."""
 
@@ -158,17 +120,6 @@ class Replanned(Value):
     stories: tuple[str, ...]
     begun_by: Command
     warning: str | None
-
-
-class PruneBody(Value):
-    """How to look at the past; what is left out is as the daemon's settings say."""
-
-    dry_run: bool = False
-    """Say what would go and how much it frees."""
-    days: Annotated[float, Field(gt=0, le=MOST_DAYS)] | None = None
-    """In place of `retention.days`; null: never by age."""
-    max_mb: Annotated[int, Field(ge=1)] | None = None
-    """In place of `retention.max_mb`; null: no limit."""
 
 
 class Examined(Value):

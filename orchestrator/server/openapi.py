@@ -10,7 +10,8 @@ from pydantic.json_schema import models_json_schema
 
 from orchestrator import __version__
 from orchestrator.domain.analysis import AnalysisRequest
-from orchestrator.server.models import AnswerBody, CheckBody, ExtractBody, OrderBody, PruneBody, ReplanBody
+from orchestrator.domain.requests import AnswerBody, OrderBody, PruneBody, ReplanBody
+from orchestrator.server.models import CheckBody, ExtractBody
 from orchestrator.server.problems import Problem
 
 BODIES: tuple[type[BaseModel], ...] = (

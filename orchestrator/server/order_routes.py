@@ -1,29 +1,24 @@
-"""Routes by which people order and answer: the same functions as the commands', so that the first answer counts."""
+"""Routes by which people give commands and answers: the same functions as the command line's, so the first counts."""
 
-import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from starlette.responses import Response
 
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.control import Settled, Verb
-from orchestrator.domain.gate import Choice, GateAnswer
+from orchestrator.domain.control import Settled
+from orchestrator.domain.requests import AnswerBody, OrderBody, ReplanBody
 from orchestrator.domain.words import printable
-from orchestrator.errors import ConfigError, UnknownName, WorkspaceError
+from orchestrator.errors import ConfigError, RequestRefused, UnknownName, WorkspaceError
 from orchestrator.server.bodies import body_of
-from orchestrator.server.models import AnswerBody, AnswerGiven, OrderBody, ReplanBody, Replanned
+from orchestrator.server.models import AnswerGiven, Replanned
 from orchestrator.server.openapi import WRITES, refusals, takes
 from orchestrator.server.problems import Problem, Refused
 from orchestrator.server.service import Service, ServiceDep
 from orchestrator.server.sprint_routes import SprintId, StoryId
-from orchestrator.sprint.answering import kept_comment
-from orchestrator.sprint.plan_edit import read_edit
-from orchestrator.wiring.control import order, reset_or_order
-from orchestrator.wiring.gates import Asked, give, given_json, project, question, waits
-from orchestrator.wiring.replanning import replan as replan_ended
-from orchestrator.wiring.reset import reset_json
+from orchestrator.wiring.control import SprintCommands
 
 router = APIRouter(prefix="/api/v1/sprints/{sprint}", tags=["orders"])
 SOMEBODY = "somebody over HTTP"
@@ -57,20 +52,9 @@ async def order_story(sprint: SprintId, story: StoryId, body: OrderGiven, servic
 
 
 async def _order(service: Service, body: OrderBody, sprint: str, story: str | None) -> Response:
-    await service.in_thread(service.reader.expect, sprint, story)
-    comment = _kept(body.comment)
-    settings, environment = service.served.settings, service.environment
-    by = _who(body.by)
-    try:
-        if body.verb is Verb.RESET:
-            done = await reset_or_order(environment, settings, story or sprint, sprint, by=by, comment=comment)
-        else:
-            done = await order(environment, settings, body.verb, sprint=sprint, story=story, by=by, comment=comment)
-    except ConfigError as error:
-        raise _conflict(error) from error
-    return await service.answer(
-        lambda: done.model_dump(mode="json"), HTTPStatus.OK if done.done else HTTPStatus.CONFLICT
-    )
+    async with _commands(service, sprint, story) as commands:
+        done = await commands.order(sprint, story, body.model_copy(update={"by": _who(body.by)}))
+    return await _answered(service, lambda: done.model_dump(mode="json"), good=done.done)
 
 
 @router.post("/stories/{story}/answer", operation_id="answer", summary="Answer a story's question",
@@ -80,44 +64,9 @@ async def answer(sprint: SprintId, story: StoryId, body: Answer, service: Servic
 
     422: the plan of an edit is not accepted, with its findings. 409: nothing is asked that can be answered so.
     """
-    return await _answer(service, sprint, story, body)
-
-
-async def _answer(service: Service, sprint: str, story: str, body: AnswerBody) -> Response:
-    await service.in_thread(service.reader.expect, sprint, story)
-    comment = _kept(body.comment)
-    if body.choice is Choice.REJECT and not comment:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "the comment is empty: say what is to change")
-    try:
-        asked = await service.in_thread(
-            question, service.environment, story, body.choice, sprint=sprint, number=body.gate
-        )
-        plan = await _edited(service, asked, body)
-        mine = GateAnswer(number=asked.gate.number, choice=body.choice, comment=comment, plan=plan, by=_who(body.by))
-        given = await give(service.environment, asked, mine)
-    except ConfigError as error:
-        raise _conflict(error) from error
-    return await service.answer(lambda: given_json(asked, given), HTTPStatus.OK if given.first else HTTPStatus.CONFLICT)
-
-
-async def _edited(service: Service, asked: Asked, body: AnswerBody) -> Breakdown | None:
-    """The plan of an edit. Raises Refused for one that is not accepted."""
-    if body.choice is not Choice.EDIT:
-        if body.plan is not None:
-            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"{body.choice} takes no plan: that is what edit is for")
-        return None
-    if body.plan is None:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, "edit needs the plan")
-    text = body.plan if isinstance(body.plan, str) else json.dumps(body.plan)
-    try:
-        files, packages = await project(service.environment, asked)
-    except WorkspaceError as error:
-        raise Refused(HTTPStatus.CONFLICT, error.message) from error
-    edited = await service.in_thread(read_edit, text, asked.story, files, packages)
-    if not edited.accepted(force=body.force):
-        why = f"cannot be carried out: {edited.barred}" if edited.barred else "has something major against it"
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, f"nothing was answered: the plan {why}", edited.findings)
-    return edited.plan
+    async with _commands(service, sprint, story) as commands:
+        given = await commands.answer(sprint, story, body.model_copy(update={"by": _who(body.by)}))
+    return await _answered(service, lambda: given, good=given["counts"])
 
 
 @router.post("/stories/{story}/replan", operation_id="replan", summary="Have a story planned from the start",
@@ -125,30 +74,29 @@ async def _edited(service: Service, asked: Asked, body: AnswerBody) -> Breakdown
              responses={**_GIVEN, 200: {"model": AnswerGiven | Replanned}})  # fmt: skip
 async def replan(sprint: SprintId, story: StoryId, body: Replan, service: ServiceDep) -> Response:
     """One that waits for a person is answered so; one that ended without being done needs a comment."""
+    async with _commands(service, sprint, story) as commands:
+        done = await commands.replan(sprint, story, body.model_copy(update={"by": _who(body.by)}))
+    return await _answered(service, lambda: done, good=done.get("counts", True))
+
+
+@asynccontextmanager
+async def _commands(service: Service, sprint: str, story: str | None) -> AsyncIterator[SprintCommands]:
+    """Hands out what gives commands; what it refuses ends the request with the status that says why."""
     await service.in_thread(service.reader.expect, sprint, story)
-    if body.gate is not None or await service.in_thread(waits, service.environment, story, sprint):
-        choice = AnswerBody(choice=Choice.REPLAN, comment=body.comment, gate=body.gate, by=body.by)
-        return await _answer(service, sprint, story, choice)
-    comment = _kept(body.comment)
     try:
-        settings, environment, by = service.served.settings, service.environment, _who(body.by)
-        done = await replan_ended(story, sprint, settings, environment, comment=comment, by=by)
-    except ConfigError as error:
-        raise _conflict(error) from error
-    return await service.answer(lambda: reset_json(done))
+        yield SprintCommands(service.environment, service.served.settings)
+    except UnknownName:
+        raise
+    except RequestRefused as error:
+        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message, error.findings) from error
+    except (ConfigError, WorkspaceError) as error:
+        raise Refused(HTTPStatus.CONFLICT, error.message, error.findings) from error
 
 
-def _kept(comment: str) -> str:
-    try:
-        return kept_comment(comment)
-    except ConfigError as error:
-        raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message) from error
+async def _answered(service: Service, build: Callable[[], Any], *, good: bool) -> Response:
+    return await service.answer(build, HTTPStatus.OK if good else HTTPStatus.CONFLICT)
 
 
 def _who(by: str) -> str:
-    """One line; the log says who it was, and nobody vouches for it."""
+    """One line for the log; nothing proves that it is true."""
     return " ".join(printable(by, keep="").split()) or SOMEBODY
-
-
-def _conflict(error: ConfigError) -> Exception:
-    return error if isinstance(error, UnknownName) else Refused(HTTPStatus.CONFLICT, error.message, error.findings)

@@ -1,24 +1,122 @@
-"""What every route works with: the daemon, threads for what blocks, the feed of events, the metrics."""
+"""What every route works with: the daemon, threads for what blocks, readiness, the feed of events, the metrics."""
 
 import asyncio
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
 
 from fastapi import Depends, FastAPI, Request
 from starlette.responses import Response
 
+from orchestrator.domain.analysis import AnalysisRequest, AnalysisState
+from orchestrator.domain.daemon import DaemonState, Submitted
+from orchestrator.domain.doctor import DoctorRow
 from orchestrator.domain.redaction import redacted, secrets_of
+from orchestrator.domain.retention import Pruned
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, dumped
-from orchestrator.server.readiness import Readiness
-from orchestrator.server.served import Served
-from orchestrator.settings import Environment
+from orchestrator.settings import Environment, Settings
 from orchestrator.wiring.read import Reader
+
+
+class Analysing(Protocol):
+    """Who carries analyses out. Both raise SprintLocked for what cannot be while another one, or none, is at work."""
+
+    async def begin(self, asked: AnalysisRequest) -> AnalysisState:
+        """Keep what is asked, begin it. Raises ConfigError for what cannot be used, WorkspaceError when the disk takes
+        nothing; nothing is kept then.
+        """
+
+    async def cancel(self, analysis: str) -> AnalysisState:
+        """End the one that is at work. Raises UnknownName."""
+
+
+class Served(Protocol):
+    """The daemon, or whoever stands for it in a test."""
+
+    @property
+    def environment(self) -> Environment:
+        """What the process was started with; never changes."""
+
+    @property
+    def settings(self) -> Settings:
+        """As they are now: a reload puts others in their place."""
+
+    @property
+    def analyses(self) -> Analysing:
+        """One analysis of its repository at a time."""
+
+    def state(self) -> DaemonState:
+        """How the daemon is at this moment. Called on the event loop; blocks for nothing."""
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Component (database, engine, disk) → "" while it is fine, else why it is not."""
+
+    async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
+        """Watch a backlog from now on, new or in place of the one of this name; `suffix` is .csv, .yaml or .json.
+
+        Raises BacklogError with findings, and ConfigError where the name is taken by another form; nothing is stored
+        then.
+        """
+
+    async def withdraw(self, name: str) -> None:
+        """Watch a backlog that was submitted no more. Raises ConfigError for one that is not there."""
+
+    async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """Give up what is too old or too much, by the settings of `retention` with `limits` in their place.
+
+        Raises ConfigError.
+        """
+
+    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        """What `doctor` says of the machine and the settings; with `sandbox` hostile actions are tried as well."""
+
+    async def reload(self) -> str:
+        """Read the configuration anew; what changed, in one sentence. Raises UserError: the last good one stays."""
+
+
+ANSWER_S = 5.0
+"""Seconds that the components get to say how they are."""
+FRESH_S = 1.0
+"""Anybody may ask: the components are looked at so often at most."""
+
+
+class Readiness:
+    """What the components said last; those who ask at once share one look."""
+
+    def __init__(self, served: Served, *, fresh_s: float = FRESH_S) -> None:
+        self._served, self._fresh_s = served, fresh_s
+        self._look: asyncio.Task[Mapping[str, str]] | None = None
+        self._until = 0.0
+
+    async def components(self) -> Mapping[str, str]:
+        """Component → "" while it is fine, else why it is not."""
+        loop = asyncio.get_running_loop()
+        if self._look is None or (self._look.done() and loop.time() >= self._until):
+            self._look = loop.create_task(self._looked(), name="readiness")
+            self._until = loop.time() + self._fresh_s
+        return await asyncio.shield(self._look)
+
+    async def _looked(self) -> Mapping[str, str]:
+        try:
+            found = dict(await asyncio.wait_for(self._served.readiness(), ANSWER_S))
+        except TimeoutError:
+            found = {"components": f"they did not answer within {ANSWER_S:g} s"}
+        phase = self._served.state().phase
+        return {"daemon": "" if phase == "ready" else f"it is {phase}", **found}
+
+    async def close(self) -> None:
+        """No look is under way any more."""
+        if self._look is not None:
+            self._look.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._look
+
 
 P = ParamSpec("P")
 R = TypeVar("R")

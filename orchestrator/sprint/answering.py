@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Choice, Gate, GateAnswer, GateKind
 from orchestrator.domain.redaction import redact
+from orchestrator.domain.requests import MOST_CHARS
 from orchestrator.domain.status import StoryStatus
 from orchestrator.errors import ConfigError
 from orchestrator.sprint.gate import DONE_AS
 from orchestrator.sprint.history import StoryHistory
-
-MOST_CHARS = 10_000
-"""Of a comment: it becomes a part of the architect's prompt, and whoever comes second reads it in an error."""
 
 
 class Question(NamedTuple):

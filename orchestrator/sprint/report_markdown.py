@@ -1,5 +1,6 @@
 """report.md: the report for people, from the same outcomes and events as report.json (pure)."""
 
+import difflib
 import re
 import shlex
 from collections import Counter
@@ -18,6 +19,7 @@ from orchestrator.domain.outcome import (
     StageTime,
     StoryReport,
     TaskOutcome,
+    TestRewritten,
     Tokens,
 )
 from orchestrator.domain.review import ReviewIssue
@@ -27,7 +29,6 @@ from orchestrator.domain.words import counted
 from orchestrator.sprint.history import CONFLICT, StoryHistory
 from orchestrator.sprint.path import story_path
 from orchestrator.sprint.path_words import in_words
-from orchestrator.sprint.report_tests import rewritten_tests
 
 BAR = 30
 """Characters of the longest bar."""
@@ -288,3 +289,24 @@ def _stages(stages: Sequence[StageTime]) -> str:
         for stage, seconds in spent.items()
     ]
     return "### Time per stage\n\n```text\n" + "\n".join(lines) + "\n```"
+
+
+MOST_LINES = 200
+"""Of one file's differences; report.json has both versions whole."""
+
+
+def rewritten_tests(rewritten: Sequence[TestRewritten]) -> str:
+    """A section with what was taken away and what was added, per file and with its reason; "" for none."""
+    return "\n\n".join(["### Tests that were changed", *map(_one, rewritten)]) if rewritten else ""
+
+
+def _one(test: TestRewritten) -> str:
+    reason = " ".join(test.reason.split()).replace("<", "&lt;") or "no reason given"
+    lines = [
+        *difflib.unified_diff(test.before.splitlines(), test.after.splitlines(), "before", "after", lineterm="", n=3)
+    ]
+    left = len(lines) - MOST_LINES
+    shown = [*lines[:MOST_LINES], *([f"... and {left} more lines: report.json has both versions"] if left > 0 else [])]
+    text = "\n".join(shown)
+    bar = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"`{test.file}`: {reason}\n\n{bar}diff\n{text}\n{bar}"

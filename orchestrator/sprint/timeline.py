@@ -9,8 +9,7 @@ from orchestrator.domain.decisions import Loop, Verdict
 from orchestrator.domain.events import Event
 from orchestrator.domain.redaction import redact
 from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.path import PathStep, story_path
-from orchestrator.sprint.path_texts import Mark, counted_attempt, span, verdict_of
+from orchestrator.sprint.path import Mark, PathStep, counted_attempt, span, story_path, verdict_of
 
 SMOOTH = 4
 """As many tasks in a row that went without trouble become one line."""

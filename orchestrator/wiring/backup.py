@@ -28,7 +28,6 @@ from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment
 from orchestrator.wiring.analysis_store import JOB_FILES
 from orchestrator.wiring.moment import ENGINE, EVENTS, Moment, moment
-from orchestrator.wiring.remote import Remote
 from orchestrator.wiring.sprints import finished
 
 _SCRATCH = ".backup-"
@@ -67,23 +66,6 @@ async def backup(environment: Environment, target: Path | IO[bytes]) -> BackedUp
         except (OSError, sqlite3.Error) as error:
             reason = getattr(error, "strerror", None) or error
             raise ConfigError(f"the backup could not be written: {reason}") from error
-
-
-def backed_up(environment: Environment, target: Path | IO[bytes], daemon: Remote | None) -> BackedUp:
-    """Write a backup of the daemon's state folder, or of this one.
-
-    The daemon of this folder that hands nothing out to whoever has no token does not keep its owner from the files.
-    Raises ConfigError. Blocks.
-    """
-    if daemon is not None:
-        from orchestrator.adapters.daemon_client import NotAllowed
-
-        try:
-            return received(environment, daemon.backup(), target)
-        except NotAllowed:
-            if not daemon.found:
-                raise
-    return asyncio.run(backup(environment, target))
 
 
 def received(environment: Environment, parts: Iterator[bytes], target: Path | IO[bytes]) -> BackedUp:

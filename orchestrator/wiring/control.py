@@ -1,6 +1,7 @@
-"""Orders to a sprint: recorded first, then carried out by who holds the sprint, or here when nobody does."""
+"""What people order and answer: recorded first, then applied by the process that holds the sprint, else here."""
 
 import asyncio
+import json
 import time
 import uuid
 from pathlib import Path
@@ -12,29 +13,107 @@ from orchestrator.adapters.event_store import EventStore, usable
 from orchestrator.adapters.git_workspace import GitWorkspace
 from orchestrator.adapters.sprint_lock import SprintLock, holder
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.breakdown import Breakdown
 from orchestrator.domain.control import CONTROL_GIVEN, CONTROL_MARK, Order, Settled, Verb
 from orchestrator.domain.events import Event
+from orchestrator.domain.gate import Choice, GateAnswer
 from orchestrator.domain.outcome import StoryOutcome
 from orchestrator.domain.redaction import secrets_of
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError, SprintLocked
+from orchestrator.domain.requests import MARKDOWN, AnswerBody, OrderBody, ReplanBody
+from orchestrator.domain.sprint import BroughtPlan, SprintRecord
+from orchestrator.domain.status import StoryStatus
+from orchestrator.errors import ConfigError, RequestRefused, SprintLocked, UnknownName
 from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.answering import kept_comment
 from orchestrator.sprint.board import Board
 from orchestrator.sprint.books import Books
+from orchestrator.sprint.cells import cleared_cells
 from orchestrator.sprint.history import fold
 from orchestrator.sprint.order_taker import OrderTaker
 from orchestrator.sprint.pause import Brake
+from orchestrator.sprint.plan_edit import read_edit, read_markdown
 from orchestrator.sprint.pruned import expect_kept
 from orchestrator.sprint.slots import Slots
 from orchestrator.sprint.standing import Standing
 from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.wiring.gates import Asked, give, given_json, project, question, waits
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.renewal import Renewal
-from orchestrator.wiring.reset import reset
+from orchestrator.wiring.shown import begun_by
 from orchestrator.wiring.sprints import event_url, numbered_events
 
 LOOK_S = 0.1
 """Seconds between two looks at whether an order was carried out."""
+
+
+class SprintCommands:
+    """Commands and answers of people about the sprints of a state folder; the command line and the routes give them.
+
+    Every method raises UnknownName for a sprint or story that is not there, RequestRefused for what cannot be used as
+    it was sent, and ConfigError for what cannot be done now.
+    """
+
+    def __init__(self, environment: Environment, settings: Settings) -> None:
+        self._environment, self._settings = environment, settings
+
+    async def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
+        """Records an order and returns what became of it; `sprint` None: the latest that has `story`."""
+        return await order(
+            self._environment, self._settings, given.verb,
+            sprint=sprint, story=story, by=given.by, comment=_kept(given.comment),
+        )  # fmt: skip
+
+    async def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
+        """Records an answer to the story's question and returns the one that counts, as `given_json` tells it."""
+        comment = _kept(given.comment)
+        if given.choice is Choice.REJECT and not comment:
+            raise RequestRefused("the comment is empty: say what is to change")
+        asked = await asyncio.to_thread(
+            question, self._environment, story, given.choice, sprint=sprint, number=given.gate
+        )
+        plan = await self._edited(asked, given)
+        mine = GateAnswer(number=asked.gate.number, choice=given.choice, comment=comment, plan=plan, by=given.by)
+        return given_json(asked, await give(self._environment, asked, mine))
+
+    async def _edited(self, asked: Asked, given: AnswerBody) -> Breakdown | None:
+        """Returns the plan of an edit. Raises RequestRefused with the findings for one that is not accepted."""
+        if given.choice is not Choice.EDIT:
+            if given.plan is not None:
+                raise RequestRefused(f"{given.choice} takes no plan: that is what edit is for")
+            return None
+        if given.plan is None:
+            raise RequestRefused("edit needs the plan")
+        text = given.plan if isinstance(given.plan, str) else json.dumps(given.plan)
+        files, packages = await project(self._environment, asked)
+        if given.file.lower().endswith(MARKDOWN):
+            brought, least = BroughtPlan(path=given.file, text=text), self._settings.plan.min_chars
+            edited = await asyncio.to_thread(read_markdown, brought, asked.story, files, packages, least)
+        else:
+            edited = await asyncio.to_thread(read_edit, text, asked.story, files, packages)
+        if not edited.accepted(force=given.force):
+            why = f"cannot be carried out: {edited.barred}" if edited.barred else "has something major against it"
+            raise RequestRefused(f"nothing was answered: the plan {why}", findings=edited.findings)
+        return edited.plan
+
+    async def replan(self, sprint: str | None, story: str, given: ReplanBody) -> dict[str, Any]:
+        """Has a story planned from the start. Returns the answer that counts of one that waits for a person, else the
+        stories that are run again."""
+        if given.gate is not None or await asyncio.to_thread(waits, self._environment, story, sprint):
+            choice = AnswerBody(choice=Choice.REPLAN, comment=given.comment, gate=given.gate, by=given.by)
+            return await self.answer(sprint, story, choice)
+        record = await asyncio.to_thread(_record, self._environment, sprint, story)
+        done = await self.order(record.sprint, story, OrderBody(verb=Verb.REPLAN, comment=given.comment, by=given.by))
+        if not done.done:
+            raise ConfigError(done.message)
+        stories = list(done.stories or (story,))
+        return {"sprint": record.sprint, "stories": stories, "begun_by": begun_by(record), "warning": None}
+
+
+def _kept(comment: str) -> str:
+    try:
+        return kept_comment(comment)
+    except ConfigError as error:
+        raise RequestRefused(error.message) from error
 
 
 async def order(
@@ -48,13 +127,17 @@ async def order(
     comment: str = "",
     wait_s: float = 30.0,
 ) -> Settled:
-    """Give an order and wait until it was carried out or refused; `sprint` None: the latest that has `story`.
+    """Records an order and waits until it is applied or refused; `sprint` None: the latest that has `story`.
 
     It stands from the moment it is recorded, whatever becomes of this process. Raises ConfigError for an unknown
-    sprint or story, for a log that cannot be written, and when a living holder has not carried it out in time.
+    sprint or story, for a log that cannot be written, and when a living holder has not applied it in time.
     """
     record = await asyncio.to_thread(_record, environment, sprint, story)
     given = Order(id=uuid.uuid4().hex[:12], verb=verb, story=story, by=by, comment=comment.strip())
+    if record.pruned is not None:
+        if verb is not Verb.RESET:
+            expect_kept(record)
+        return await asyncio.to_thread(_free_rows, StateFolder(environment.home), settings, record, given)
     if verb is not Verb.REPLAN:  # what the architect is told is kept whole
         given = given.model_copy(update={"comment": given.brief})
     folder = StateFolder(environment.home)
@@ -64,32 +147,18 @@ async def order(
             return await _settled(environment, settings, folder, record, given, sink, wait_s)
 
 
-async def reset_or_order(
-    environment: Environment, settings: Settings, name: str, sprint: str | None, *, by: str, comment: str = ""
-) -> Settled:
-    """`reset` of a sprint or a story by its name: done here where nobody works on the sprint, else ordered.
-
-    Raises what `wiring.reset.reset` and `order` raise.
-    """
-    try:
-        done = await reset(name, sprint, settings, environment)
-    except SprintLocked:
-        in_sprint, story = await asyncio.to_thread(whom, environment, name, sprint)
-        return await order(environment, settings, Verb.RESET, sprint=in_sprint, story=story, by=by, comment=comment)
-    warning = f"; warning: {done.warning}" if done.warning else ""
-    message = f"reset in sprint {done.sprint}: {', '.join(done.stories)}{warning}"
-    return Settled(order="", done=True, message=message, stories=done.stories)
+def _free_rows(folder: StateFolder, settings: Settings, record: SprintRecord, given: Order) -> Settled:
+    """Frees the rows of a pruned sprint for another one: nothing else of it is left to reset."""
+    stories = record.story_ids if given.story is None else (given.story,)
+    done = {story for story in stories if record.pruned and record.pruned.statuses.get(story) is StoryStatus.DONE}
+    backlog = open_backlog(Path(record.backlog), settings, folder)
+    warning = backlog.write(cleared_cells(record, stories, done, whole=True))
+    message = f"rows of the pruned sprint {record.sprint} are free again: {', '.join(stories)}"
+    return _warned(Settled(order="", done=True, message=message, stories=stories), [warning] if warning else [])
 
 
-def whom(environment: Environment, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
-    """(sprint or None for the latest, story or None for all of it) that an order with this name and --sprint is about.
-
-    Blocks.
-    """
-    known = {record.sprint for record in StateFolder(environment.home).records() if not record.cleared}
-    if name is not None and sprint in {None, name} and name in known:
-        return name, None
-    return sprint, name
+def _warned(settled: Settled, warnings: list[str]) -> Settled:
+    return settled.model_copy(update={"message": "; warning: ".join([settled.message, *warnings])})
 
 
 def given_event(sprint: str, given: Order) -> Event:
@@ -108,8 +177,7 @@ def given_event(sprint: str, given: Order) -> Event:
 def _record(environment: Environment, sprint: str | None, story: str | None) -> SprintRecord:
     view = Reader(environment).sprint(sprint, story=story)
     if story is not None and story not in view.histories:
-        raise ConfigError(f"sprint {view.record.sprint} has no story {story}")
-    expect_kept(view.record)
+        raise UnknownName(f"sprint {view.record.sprint} has no story {story}")
     return view.record
 
 
@@ -122,16 +190,16 @@ async def _settled(
     sink: EventStore,
     wait_s: float,
 ) -> Settled:
-    until = time.monotonic() + wait_s
+    until, warnings = time.monotonic() + wait_s, list[str]()
     name = f"{record.sprint}{CONTROL_MARK}{given.id}:settled"
     while True:
         event = (await sink.find([name])).get(name)
         if event is not None:
-            return Settled.model_validate(event.data["settled"])
+            return _warned(Settled.model_validate(event.data["settled"]), warnings)
         pid = await asyncio.to_thread(holder, folder.lock(record.sprint))
         if pid is None:
             try:
-                await _by_hand(environment, settings, folder, record.sprint, sink)
+                warnings = await _apply(environment, settings, folder, record.sprint, sink)
             except SprintLocked:  # somebody began to work on it in between
                 await asyncio.sleep(LOOK_S)
         elif time.monotonic() > until:
@@ -143,10 +211,11 @@ async def _settled(
             await asyncio.sleep(LOOK_S)
 
 
-async def _by_hand(
+async def _apply(
     environment: Environment, settings: Settings, folder: StateFolder, sprint: str, sink: EventStore
-) -> None:
-    """Carry out every open order of a sprint that nobody works on. Raises SprintLocked."""
+) -> list[str]:
+    """Applies every open order of a sprint that no process holds; returns warnings. Raises SprintLocked."""
+    warnings: list[str] = []
     async with SprintLock(folder.lock(sprint)) as lock:
         record = await asyncio.to_thread(folder.record, sprint)
         if record is None:
@@ -165,7 +234,7 @@ async def _by_hand(
         board.read(events)
         backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), settings, folder)
         try:
-            async with BacklogWriter(backlog, lambda _text: None) as cells:
+            async with BacklogWriter(backlog, warnings.append) as cells:
                 taker = OrderTaker(
                     standing,
                     board,
@@ -181,6 +250,7 @@ async def _by_hand(
                 await taker.obey()
         finally:
             workspace.close()
+    return warnings
 
 
 class _Nobody:

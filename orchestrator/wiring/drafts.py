@@ -5,18 +5,19 @@ from pathlib import Path
 from orchestrator.adapters import editor
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.settings import Environment
-from orchestrator.wiring.gates import Asked
 
 
 class Draft:
     """A plan that a person writes. Raises ConfigError where its file cannot be written or read."""
 
-    def __init__(self, environment: Environment, asked: Asked, text: str, *, path: Path | None = None) -> None:
-        """`path` is a file of the person's own with this text: it is never changed or removed."""
+    def __init__(
+        self, environment: Environment, sprint: str, stem: str, text: str, *, path: Path | None = None
+    ) -> None:
+        """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
         self.text = text
         self._environment = environment
-        self._folder = StateFolder(environment.home).edits(asked.record.sprint)
-        self._stem = f"{asked.story}-{asked.gate.number}"
+        self._folder = StateFolder(environment.home).edits(sprint)
+        self._stem = stem
         self._path, self._ours = path, path is None
 
     def edit(self, *, terminal: bool) -> int:

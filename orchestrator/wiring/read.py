@@ -59,6 +59,10 @@ class Reader:
             return self._view(_named(records, name), story)
         return self._view((records if story is None else _having(records, story))[-1], story)
 
+    def has(self, name: str) -> bool:
+        """Returns whether there is a sprint of this name."""
+        return any(record.sprint == name and not record.cleared for record in self._folder.records())
+
     def expect_run(self, name: str) -> None:
         """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
         if name not in {record.analysis for record in self._folder.analyses()}:
@@ -172,6 +176,9 @@ def _named(records: list[SprintRecord], name: str) -> SprintRecord:
 def _having(records: list[SprintRecord], story: str) -> list[SprintRecord]:
     fitting = [record for record in records if story in record.story_ids]
     if not fitting:
+        closer = next((closer for record in records for closer, rows in record.closes.items() if story in rows), None)
+        if closer is not None:
+            raise UnknownName(f"{story} was not run itself, it is done with {closer}: name that one")
         known = sorted({known for record in records for known in record.story_ids})
         raise UnknownName(f"unknown story {story}{_nearest(story, known)}")
     return fitting

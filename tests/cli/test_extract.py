@@ -2,20 +2,17 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from orchestrator.cli.extract import extract_command
+from orchestrator.cli.main import app
 from orchestrator.settings import packaged
 from tests.answers.cases import PLAN, PLAN_TEXT
 
-app = typer.Typer()
-app.command("extract")(extract_command)
 KEYS = {"value", "status", "layer", "repairs", "complete", "candidates", "problems"}
 
 
 def run(*arguments: str, stdin: bytes = b"") -> tuple[int, str, str]:
-    result = CliRunner().invoke(app, list(arguments), input=stdin)
+    result = CliRunner().invoke(app, ["extract", *arguments], input=stdin)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -9,29 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.adapters.sprint_lock import SprintLock
 from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.cli.inspect import contract_command, show_command
-from orchestrator.cli.logs import logs_command
-from orchestrator.cli.reset import reset_command
-from orchestrator.cli.status import status_command
+from orchestrator.cli.main import app
 from tests.support import Played, Team, cells, git, plain_environment, play, suite_text, write_backlog
 
 Invoke = Callable[..., Result]
-
-
-def commands() -> typer.Typer:
-    app = typer.Typer(pretty_exceptions_enable=False)
-    app.command("status")(status_command)
-    app.command("show")(show_command)
-    app.command("contract")(contract_command)
-    app.command("logs")(logs_command)
-    app.command("reset")(reset_command)
-    return app
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +45,6 @@ def played(place: Path) -> Played:
 def invoke(played: Played, place: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     monkeypatch.chdir(place)
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    app = commands()
 
     def run(*args: str, home: Path | None = None) -> Result:
         result = CliRunner().invoke(app, args, env={"ORCHESTRATOR_HOME": str(home or place / "state")})
@@ -191,8 +176,8 @@ def test_logs_filter_by_every_option(invoke: Invoke, played: Played) -> None:
         (["logs", "--since", "yesterday"], "give an ISO time or a span"),
         (["logs", "--since", "999999999999d"], "--since"),
         (["contract", "US-9"], "did you mean"),
-        (["reset", "US-9"], "US-9 is neither a sprint nor a story of one"),
-        (["reset", "US-1", "--sprint", "SP-9"], "neither a sprint nor a story"),
+        (["reset", "US-9"], "unknown story US-9; did you mean"),
+        (["reset", "US-1", "--sprint", "SP-9"], "unknown sprint SP-9"),
         (["status", "--set", "log.levle=warn"], "did you mean log.level?"),
         (["status", "--config", "none.yaml"], "cannot read configuration"),
     ],
@@ -218,7 +203,7 @@ def test_reset_clears_a_story_with_what_it_blocked(invoke: Invoke, played: Playe
     before = git(played.mirror, "rev-parse", played.ref("result"))
     reset = read(invoke("reset", "US-2", "--json"))
     assert (reset["done"], reset["stories"]) == (True, ["US-2", "US-3"])
-    assert reset["message"] == "reset in sprint SP-001: US-2, US-3"
+    assert reset["message"].startswith("US-2 is reset with US-3, by ")
     rows = cells(place / "b.csv")
     for story in ("US-2", "US-3"):
         assert (rows[story]["Execution_Status"], rows[story]["Sprint_ID"]) == ("", "SP-001")
@@ -233,7 +218,7 @@ def test_reset_clears_a_story_with_what_it_blocked(invoke: Invoke, played: Playe
 
 def test_reset_of_the_whole_sprint_leaves_the_log_only(invoke: Invoke, played: Played, place: Path) -> None:
     text = invoke("reset", "SP-001").stdout
-    assert "reset in sprint SP-001: US-1, US-2, US-3, US-4" in text
+    assert "sprint SP-001 (4 stories) is reset, by " in text
     assert git(played.mirror, "branch", "--list", "orchestrator/*") == ""
     assert {row["Sprint_ID"] + row["Execution_Status"] for row in cells(place / "b.csv").values()} == {""}
     assert invoke("status").exit_code == 2

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.daemon_client import DaemonClient
 from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.client.daemon import Daemon
+from orchestrator.client.discovery import connect
+from orchestrator.client.http import DaemonClient
+from orchestrator.client.log import RemoteLog
 from orchestrator.domain.gate import GATE_ANSWERED
 from orchestrator.errors import ConfigError
 from orchestrator.settings import load
 from orchestrator.sprint.timeline import as_data, of_story
-from orchestrator.wiring.logs import LogQuery, RemoteLog
-from orchestrator.wiring.reach import reach
+from orchestrator.wiring.logs import LogQuery
 from orchestrator.wiring.read import Reader, history_of
 from orchestrator.wiring.shown import sprint_json, story_json
 from tests.cli.waiting import SPRINT, Waiting, about_plan
@@ -65,6 +67,13 @@ def told_by(waiting: Waiting, **posts: Said) -> Callable[[Asked], Said]:
     return respond
 
 
+def connected(waiting: Waiting, url: str, tell: Callable[[str], None]) -> Daemon:
+    settings, environment = load(None, (), waiting.environment(), waiting.folder)
+    daemon = connect(environment, settings, url, tell)
+    assert isinstance(daemon, Daemon)
+    return daemon
+
+
 def sent(daemon: FakeDaemon) -> tuple[str, Any]:
     """Where the last thing was told, and what."""
     return daemon.asked[-1].path, json.loads(daemon.asked[-1].body)
@@ -95,10 +104,9 @@ def test_a_status_that_is_followed_outlives_a_daemon_that_is_away(waiting: Waiti
     told, waits = list[str](), list[float]()
     away = Said(status=502, body=""), Said(status=404, body="")
     with fake_daemon(Said(body=running), *away, Said(body=ended)) as daemon:
-        there = reach(load(None, (), waiting.environment(), waiting.folder)[1], daemon.url, told.append)
-        assert there is not None
-        assert there.sprint_again(SPRINT, told.append, waits.append) == running
-        assert there.sprint_again(SPRINT, told.append, waits.append) == ended
+        there = connected(waiting, daemon.url, told.append)
+        assert there.follow(SPRINT, told.append, waits.append) == running
+        assert there.follow(SPRINT, told.append, waits.append) == ended
     assert waits == [1.0, 3.0]
     assert [text.rpartition(" ")[2] for text in told] == ["it", "again"]
     with fake_daemon(Said(body=ended)) as daemon:
@@ -346,11 +354,10 @@ async def test_the_token_of_the_state_folder_goes_to_its_own_daemon_alone(waitin
 
 def test_where_the_state_is_a_daemon_that_ends_is_waited_for_by_nobody(waiting: Waiting) -> None:
     told: list[str] = []
-    environment = load(None, (), waiting.environment(), waiting.folder)[1]
     with fake_daemon(Said(parts=(log_event(4), log_event(5)), breaks=True), Said(status=502, body="")) as daemon:
-        there = reach(environment, daemon.url, told.append)
-        assert there is not None
+        there = connected(waiting, daemon.url, told.append)
+        there.found = True
         log = RemoteLog(there.client, LogQuery(), after=3)
         assert [seq for seq, _ in log.while_there(told.append)] == [4, 5]
         assert told == [f"the daemon at {daemon.url} has ended; its state folder tells what follows event 5"]
-        assert there.sprint_while_there(SPRINT) is None
+        assert there.follow(SPRINT, told.append)["sprint"] == SPRINT, "the state folder answers"

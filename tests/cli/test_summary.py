@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.summary import summary_lines
+from orchestrator.cli.run import summary_lines
 from orchestrator.domain.outcome import SprintReport, StoryReport, TestsOutcome, Tokens
 from orchestrator.domain.status import StoryStatus
 from orchestrator.sprint.report import totals

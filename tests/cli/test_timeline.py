@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.timeline import lines
+from orchestrator.cli.show import lines
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Event
 from orchestrator.domain.findings import major

@@ -99,7 +99,7 @@ class Waiting:
         number = self._numbers[story] = self._numbers.get(story, 0) + 1
         update = {"number": number, "opened_at": NOON, "deadline": deadline}
         asked = (gate or about_plan(story)).model_copy(update=update)
-        started = self._event(story, STARTED, f"{story} starts", {"criteria": []})
+        started = self._event(story, STARTED, f"{story} starts", {"criteria": self.record.criteria.get(story, [])})
         self.emit(
             started, self._event(story, GATE_OPENED, "asks", {"gate": asked.model_dump(mode="json")}, str(number))
         )

@@ -86,6 +86,6 @@ def test_a_closed_row_is_completed_with_its_closer_and_reset_with_it(tmp_path: P
     assert (row["Sprint_ID"], row["Execution_Status"], row["Last_Event"]) == ("SP-001", "completed", "closed_by US-1")
     home = plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "state"))
     asked = run_cli(["reset", "WF-1"], tmp_path, home)
-    assert (asked.returncode, "done with US-1: reset that one" in asked.stderr) == (2, True)
+    assert (asked.returncode, "done with US-1: name that one" in asked.stderr) == (2, True)
     assert run_cli(["reset", "US-1"], tmp_path, home).returncode == 0
     assert cells(backlog)["WF-1"]["Execution_Status"] == ""

@@ -119,8 +119,8 @@ def test_an_architect_that_insists_ends_in_the_conflict_and_a_reset_forgets_the_
         (["US-1", "--comment", " "], "the comment is empty"),
         (["US-2", "--comment", "x"], "blocked by US-1"),
         (["US-3", "--comment", "x"], "US-3 is done"),
-        (["SP-001", "--comment", "x"], "is a sprint"),
-        (["US-9", "--comment", "x"], "neither a sprint nor a story"),
+        (["SP-001", "--comment", "x"], "unknown story SP-001"),
+        (["US-9", "--comment", "x"], "unknown story US-9"),
         (["US-1"], "--comment"),
     ],
 )

@@ -4,10 +4,11 @@ import asyncio
 from pathlib import Path
 
 from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.domain.control import Verb
 from orchestrator.settings import Policies, load
 from orchestrator.wiring.backlogs import read_backlog
 from orchestrator.wiring.briefs import Briefs
-from orchestrator.wiring.reset import reset
+from orchestrator.wiring.control import order
 from orchestrator.wiring.sprints import Chosen
 from tests.support import Team, plain_environment, play, suite_text, write_backlog
 
@@ -60,7 +61,7 @@ def test_the_record_grows_with_merged_stories_and_shrinks_with_a_reset(tmp_path:
         None, (), plain_environment(ORCHESTRATOR_HOME=str(tmp_path / "run" / "state")), tmp_path
     )
     for story in ("NFR-001", "LAST"):
-        asyncio.run(reset(story, None, settings, environment))
+        assert asyncio.run(order(environment, settings, Verb.RESET, sprint=None, story=story, by="ann")).done
     again = Team()
     for story, name in (("NFR-001", "anew"), ("LAST", "end")):
         # What was merged stays in the result; a story that is made anew is built beside it.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.summary import summary_lines
+from orchestrator.cli.run import summary_lines
 from orchestrator.errors import RepositoryError
 from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
 

@@ -22,8 +22,7 @@ from orchestrator.domain.findings import major
 from orchestrator.domain.retention import Pruned
 from orchestrator.errors import BacklogError, ConfigError, SprintLocked, UnknownName
 from orchestrator.server.app import build_app
-from orchestrator.server.connection import Patience
-from orchestrator.server.listen import Address, listening
+from orchestrator.server.listen import Address, Patience, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
 from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore

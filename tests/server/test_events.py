@@ -13,8 +13,8 @@ import pytest
 from orchestrator.adapters.event_store import EventStore
 from orchestrator.domain.events import Event
 from orchestrator.errors import ConfigError
-from orchestrator.server.connection import Patience
 from orchestrator.server.feed import PAGE, RING, Feed
+from orchestrator.server.listen import Patience
 from orchestrator.server.service import service_of
 from tests.server.stand import NOON, Daemon, Stand, running
 

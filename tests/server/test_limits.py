@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.server.app import build_app
-from orchestrator.server.connection import Patience
 from orchestrator.server.limits import BodyLimit
-from orchestrator.server.listen import listening
+from orchestrator.server.listen import Patience, listening
 from orchestrator.server.service import service_of
 from tests.server.stand import Stand, has_ipv6, running
 

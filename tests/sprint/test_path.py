@@ -9,8 +9,7 @@ import pytest
 from orchestrator.domain.decisions import Loop, Verdict, decided
 from orchestrator.domain.events import Event, Level
 from orchestrator.domain.findings import major, minor
-from orchestrator.sprint.path import story_path
-from orchestrator.sprint.path_texts import NOTES, STEPS, span
+from orchestrator.sprint.path import NOTES, STEPS, span, story_path
 from orchestrator.sprint.path_words import in_words
 from orchestrator.sprint.routing import PlanRoute
 

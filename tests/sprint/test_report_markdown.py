@@ -10,8 +10,7 @@ from orchestrator.domain.sandbox import SandboxFacts, Tier
 from orchestrator.domain.sprint import SprintRecord
 from orchestrator.domain.status import StoryStatus, TaskStatus
 from orchestrator.sprint.history import fold
-from orchestrator.sprint.report import build_report, with_facts
-from orchestrator.sprint.report_facts import REST, STAGES
+from orchestrator.sprint.report import REST, STAGES, build_report, with_facts
 from orchestrator.sprint.report_markdown import Places, render_report
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,8 +8,8 @@ import pytest
 from orchestrator.domain.outcome import TestRewritten
 from orchestrator.domain.status import StoryStatus
 from orchestrator.domain.testing import RunProblem, TestReport
-from orchestrator.sprint.report_facts import rewritten
-from orchestrator.sprint.report_tests import MOST_LINES, rewritten_tests
+from orchestrator.sprint.report import rewritten
+from orchestrator.sprint.report_markdown import MOST_LINES, rewritten_tests
 from tests.sprint.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite, suite_text
 

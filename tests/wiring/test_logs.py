@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.daemon_client import DaemonClient
+from orchestrator.client.http import DaemonClient
+from orchestrator.client.log import RemoteLog
 from orchestrator.domain.events import Event, Level
 from orchestrator.errors import ConfigError
 from orchestrator.settings import Environment, load
-from orchestrator.wiring.logs import LocalLog, LogQuery, RemoteLog
+from orchestrator.wiring.logs import LocalLog, LogQuery
 from tests.cli.waiting import Waiting
 from tests.daemon_server import FakeDaemon, Said, fake_daemon, log_event
 

@@ -17,16 +17,16 @@ from orchestrator.adapters.simulated import SimulatedRunner
 from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.domain.control import Verb
 from orchestrator.domain.events import Event
+from orchestrator.domain.requests import ReplanBody
 from orchestrator.domain.testing import RunProblem, TestReport
 from orchestrator.errors import BacklogError, ConfigError, SprintLocked
 from orchestrator.settings import load
 from orchestrator.sprint import story as story_module
 from orchestrator.wiring import ending, fleet, serving
-from orchestrator.wiring.control import order
+from orchestrator.wiring.control import SprintCommands, order
 from orchestrator.wiring.options import ServeOptions
 from orchestrator.wiring.read import Reader
 from orchestrator.wiring.renewal import Renewal
-from orchestrator.wiring.replanning import replan
 from orchestrator.wiring.serve import Daemon
 from tests.support import (
     APPROVED,
@@ -343,14 +343,14 @@ async def test_a_story_that_ended_is_planned_anew_while_others_are_at_work(field
     field.team.good("US-003")
     field.overrides.append("shutdown.grace_s=0")
     settings, environment = field.settings()
-    asked = (settings, environment)
+    commands = SprintCommands(environment, settings)
     async with field.daemon():
         await field.until(lambda: len(field.named("story_finished")) == 2 and field.asked("US-002", "delivery"))
         with pytest.raises(ConfigError, match="US-002 is executing"):
-            await replan("US-002", None, *asked, comment="anew", by="ann")
+            await commands.replan(None, "US-002", ReplanBody(comment="anew", by="ann"))
         comment = "keep one file;\n" + "and say why " * 30
-        done = await replan("US-001", None, *asked, comment=comment, by="ann")
-        assert (done.sprint, done.stories) == ("SP-001", ("US-001", "US-003"))
+        done = await commands.replan(None, "US-001", ReplanBody(comment=comment, by="ann"))
+        assert (done["sprint"], done["stories"]) == ("SP-001", ["US-001", "US-003"])
         await field.until(lambda: field.report("SP-001")["US-003"] == "done")
         assert field.report("SP-001") == {"US-001": "done", "US-002": "executing", "US-003": "done"}
         trees = StateFolder(environment.home).worktrees("SP-001").glob("US-*")

@@ -1,122 +1,129 @@
-"""`show` and `contract`: what the record says, from any terminal, also while a run is alive."""
+"""`show` and `contract`: what the record says of a story, from any terminal, also while a run is alive."""
 
-import asyncio
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.text import Text
 
-from orchestrator.cli import timeline
-from orchestrator.cli.common import (
-    ConfigOption,
-    JsonOption,
-    SetOption,
-    SprintOption,
-    UrlOption,
-    configured,
-    print_json,
-    told,
-)
+from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, print_json
 from orchestrator.cli.gates import finding_lines, question_lines
 from orchestrator.cli.logline import cut, safe
-from orchestrator.cli.through import daemon_for
 from orchestrator.domain.contract import ArchitectureContract
 from orchestrator.domain.findings import Finding
+from orchestrator.domain.redaction import redact
+from orchestrator.domain.words import printable
 from orchestrator.errors import ConfigError
-from orchestrator.settings import Environment
-from orchestrator.sprint.timeline import as_data, of_data, of_story
-from orchestrator.wiring.read import Reader, history_of
-from orchestrator.wiring.remote import Remote
-from orchestrator.wiring.shown import contract_of, story_json
+from orchestrator.sprint.path import Mark, PathStep, span
+from orchestrator.sprint.timeline import of_data
 
+app = command_group()
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]
+LONG = timedelta(minutes=1)
+"""A gap between two lines that is worth telling."""
+MARKS = {
+    Mark.BEGIN: ("○", "o", ""),
+    Mark.GOOD: ("✓", "+", "green"),
+    Mark.AGAIN: ("↻", "~", "yellow"),
+    Mark.WAIT: ("?", "?", "magenta"),
+    Mark.BAD: ("✗", "x", "red"),
+    Mark.NOW: ("▸", ">", "cyan"),
+}
+"""Mark → its sign, the sign where only ASCII can be printed, its colour."""
+_ASCII = str.maketrans({"→": "->", "…": "...", "└": "-"})
 
 
-@told
+@command(app, "show")
 def show_command(
+    context: Context,
     story: StoryArgument,
     sprint: SprintOption = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
     full: Annotated[bool, typer.Option("--full", help="Draw every event, not only what was decided.")] = False,
-) -> None:
+) -> int:
     """A story's path as a timeline, its plan, contract, findings, diff stat and the output of its failing tests.
 
     Example: orchestrator show US-003
     """
-    _, environment = configured(config, overrides)
-    daemon = daemon_for(environment, url)
-    shown = daemon.story(sprint, story, full=full) if daemon else _recorded(environment, sprint, story, full=full)
-    if as_json:
+    shown = context.sprints.story(sprint, story, full=full)
+    if context.as_json:
         print_json(shown)
-        return
+        return Exit.GOOD
     try:
-        timeline.draw(story, of_data(shown["timeline"]))
+        draw(story, of_data(shown["timeline"]))
         lines = [safe(line) for line in _lines(shown)]
     except (KeyError, TypeError, ValueError) as error:
-        if daemon is None:
-            raise
-        raise ConfigError(f"{daemon.url} tells of {story} what this version does not know: use --json") from error
+        raise _unknown(context, story) from error
     for line in lines:
         print(line)
+    return Exit.GOOD
 
 
-def _recorded(environment: Environment, sprint: str | None, story: str, *, full: bool) -> dict[str, Any]:
-    """What the record says of the story."""
-    reader = Reader(environment)
-    view = reader.sprint(sprint, story=story)
-    history = history_of(view, story)
-    stat = asyncio.run(reader.diff_stat(view.record, story))
-    drawn = of_story(history, running=view.running_pid is not None, full=full)
-    return {**story_json(view, story, stat), "timeline": as_data(drawn)}
-
-
-@told
-def contract_command(
-    story: StoryArgument,
-    sprint: SprintOption = None,
-    url: UrlOption = None,
-    config: ConfigOption = None,
-    overrides: SetOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@command(app, "contract")
+def contract_command(context: Context, story: StoryArgument, sprint: SprintOption = None) -> int:
     """What a story's developer may write and depend on, by whom it is allowed, and what was refused.
 
     --json prints the contract alone, as contracts/architecture.schema.json describes it.
 
     Example: orchestrator contract US-003 --json
     """
-    _, environment = configured(config, overrides)
-    daemon = daemon_for(environment, url)
-    if daemon is None:
-        view = Reader(environment).sprint(sprint, story=story)
-        contract, shown = contract_of(view, story), story_json(view, story, "")
-    else:
-        contract, shown = _contract_there(daemon, sprint, story)
-    if as_json:
-        print_json(contract.model_dump(mode="json"), exact=True)
-        return
+    shown = context.sprints.story(sprint, story)
     try:
-        told = [(one["event"], datetime.fromisoformat(one["time"]), one["message"]) for one in shown["history"]]
+        contract = ArchitectureContract.model_validate(context.sprints.contract(str(shown["sprint"]), story))
+        history = [(one["event"], datetime.fromisoformat(one["time"]), one["message"]) for one in shown["history"]]
         refusals = [Finding.model_validate(one) for one in shown.get("refused", ())]
     except (KeyError, TypeError, ValueError) as error:
-        raise ConfigError(f"what is told of {story} is not known to this version: use --json") from error
-    for line in _contract_lines(contract, told):
+        raise _unknown(context, story) from error
+    if context.as_json:
+        print_json(contract.model_dump(mode="json"), exact=True)
+        return Exit.GOOD
+    for line in _contract_lines(contract, history):
         print(safe(line))
     for finding in refusals:
         print(safe(f"  refused: {finding}"))
+    return Exit.GOOD
 
 
-def _contract_there(daemon: Remote, sprint: str | None, story: str) -> tuple[ArchitectureContract, dict[str, Any]]:
-    """A contract as a daemon has it, and what else it tells of the story."""
-    shown = daemon.story(sprint, story)
-    try:
-        return ArchitectureContract.model_validate(daemon.contract(str(shown["sprint"]), story)), shown
-    except ValueError as error:
-        raise ConfigError(f"{daemon.url} tells of {story} what this version does not know") from error
+def _unknown(context: Context, story: str) -> Exception:
+    source = context.sprints.url or "the record"
+    return ConfigError(f"{source} tells of {story} what this version does not know: use --json")
+
+
+def draw(story: str, steps: Sequence[PathStep]) -> None:
+    """Print the drawing on stdout, in colours on a terminal, with signs that its encoding has."""
+    console = Console(highlight=False, soft_wrap=True)
+    begun = f", begun {steps[0].time:%Y-%m-%d %H:%M:%S} UTC" if steps else ""
+    console.print(Text(f"Path of {story}{begun}:"))
+    for line in lines(steps, ascii_only=not (console.encoding or "").lower().startswith("utf")):
+        console.print(line)
+    console.print()
+
+
+def lines(steps: Sequence[PathStep], *, ascii_only: bool) -> list[Text]:
+    """The drawing: clock time (UTC), gap, mark, what happened; a loop within a step is indented before it."""
+    if not steps:
+        return [Text("  has not begun")]
+    days = steps[0].time.date() != steps[-1].time.date()
+    clock = "%m-%d %H:%M:%S" if days else "%H:%M:%S"
+    drawn, before = [], steps[0].time
+    for step in steps:
+        gap = f"+{span(step.time - before)}" if step.time - before >= LONG else ""
+        drawn.append(_line(step, f"{step.time:{clock}}", gap, ascii_only))
+        before = step.time
+    return drawn
+
+
+def _line(step: PathStep, clock: str, gap: str, ascii_only: bool) -> Text:
+    sign, plain, colour = MARKS[step.mark]
+    notes = f" [{', '.join(step.notes)}]" if step.notes else ""
+    told = printable(redact(f"{step.text}{notes}"), keep="")
+    indent = "  " if step.inner else ""
+    if ascii_only:
+        sign, told = plain, told.translate(_ASCII).encode("ascii", "backslashreplace").decode()
+    return Text.assemble(
+        (f"  {clock} {gap:>9} ", "dim"), indent, (sign, colour), " ", (told, "dim" if step.inner else "")
+    )
 
 
 def _contract_lines(contract: ArchitectureContract, history: Sequence[tuple[str, datetime, str]]) -> list[str]:

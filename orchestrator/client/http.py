@@ -95,10 +95,10 @@ class DaemonClient:
         """What became of something that was said; also where that was refused in the words of the same answer."""
         return self._json("POST", path, json=dict(body), timeout=httpx2.Timeout(patience_s, connect=10.0))
 
-    def post_file(self, path: str, content: bytes, **query: str) -> Any:
-        """What the daemon says of a content."""
+    def send_file(self, method: str, path: str, content: bytes, **query: str) -> Any:
+        """Sends a content and returns the daemon's answer about it."""
         kind = {"content-type": "application/octet-stream"}
-        return self._json("POST", path, params=query, content=content, headers=kind)
+        return self._json(method, path, params=query, content=content, headers=kind)
 
     def parts(self, path: str, *, patience_s: float) -> Iterator[bytes]:
         """What lies at a path, however long it is, as it comes; a part takes `patience_s` at most."""
@@ -110,11 +110,6 @@ class DaemonClient:
                 yield from response.iter_raw()
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
             raise self._away(error) from error
-
-    def put(self, path: str, content: bytes, **query: str) -> Any:
-        """What became of a content that was handed in."""
-        kind = {"content-type": "application/octet-stream"}
-        return self._json("PUT", path, params=query, content=content, headers=kind)
 
     def events(
         self, query: Mapping[str, str], after: int, *, follow: bool, opened: Callable[[], None]

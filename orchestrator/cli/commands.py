@@ -1,0 +1,297 @@
+"""What people tell a sprint: orders (`pause`, `cancel`, …), answers (`approve`, …), and new backlogs (`submit`).
+
+An order or an answer is recorded first, then applied by the process that works on the sprint, else by the command.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from orchestrator.cli.common import Context, Exit, GateOption, SprintOption, command, command_group, print_json, say
+from orchestrator.cli.logline import safe
+from orchestrator.domain.control import Settled, Verb
+from orchestrator.domain.gate import Choice
+from orchestrator.domain.requests import AnswerBody, OrderBody, PersonsChoice, ReplanBody
+from orchestrator.domain.words import counted
+from orchestrator.errors import ConfigError
+from orchestrator.sprint.answering import kept_comment
+
+app = command_group()
+NameArgument = Annotated[
+    str | None, typer.Argument(metavar="[STORY|SPRINT]", help="A story's or a sprint's id; default: the whole sprint.")
+]
+WhoseOption = Annotated[
+    str | None, typer.Option("--sprint", metavar="ID", help="The sprint; default: the latest that has the story.")
+]
+WhyOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the order.")]
+WaitingArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story that waits for a person.")]
+CommentOption = Annotated[str, typer.Option("--comment", metavar="TEXT", help="Why; kept with the answer.")]
+FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+"""Suffix → the form of a backlog, as a daemon is told it."""
+
+
+@command(app, "pause")
+def pause_command(
+    context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
+) -> int:
+    """Start nothing new of a sprint or a story until `resume`; calls at work end, and nothing paid for is lost.
+
+    The order is recorded and survives restarts; the process that works on the sprint (`run`, `serve`) applies it.
+    Exit 1: it was refused; 2: there is no such sprint or story.
+
+    Example: orchestrator pause --comment "the budget is under review"
+    """
+    return _order(context, Verb.PAUSE, name, sprint, comment)
+
+
+@command(app, "resume")
+def resume_command(
+    context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
+) -> int:
+    """Resume a sprint or a story that was paused. Exit 1: it was refused; 2: there is no such sprint or story.
+
+    Example: orchestrator resume US-003
+    """
+    return _order(context, Verb.RESUME, name, sprint, comment)
+
+
+@command(app, "cancel")
+def cancel_command(
+    context: Context,
+    name: NameArgument = None,
+    sprint: WhoseOption = None,
+    comment: WhyOption = "",
+    gate: GateOption = None,
+) -> int:
+    """Cancel a story, or a whole sprint: it ends as cancelled, what depends on it as blocked; branches are kept.
+
+    A story that waits for a person is answered so. About a merge: the story stays on its branch, finished and unmerged
+    (needs_attention). One that is at work is stopped at once, calls and commands too; `retry` runs it again.
+
+    Exit 1: it was refused, or another answer came first; 2: there is nothing of this name to cancel.
+
+    Example: orchestrator cancel US-003 --comment "no longer wanted"
+    """
+    if name is None and (sprint is None or gate is not None):
+        raise ConfigError("name the story that is to be given up, or with --sprint the whole sprint")
+    if name is None:
+        return _order(context, Verb.CANCEL, name, sprint, comment)
+    if gate is None:
+        in_sprint, story = context.sprints.target(name, sprint)
+        # Of two answers the first counts, and an order is none: a story that was answered just now takes no order.
+        if story is None or not context.sprints.is_at_question(in_sprint, story):
+            return _order(context, Verb.CANCEL, name, sprint, comment)
+    return _answer(context, name, Choice.CANCEL, comment, gate, sprint)
+
+
+@command(app, "retry")
+def retry_command(
+    context: Context, name: NameArgument = None, sprint: WhoseOption = None, comment: WhyOption = ""
+) -> int:
+    """Run a story again that ended without being done, and what it had blocked; without a story, all such stories.
+
+    A daemon starts it at once; else the command that began the sprint does, when it is given again.
+    Exit 1: it was refused; 2: there is no such sprint or story.
+
+    Example: orchestrator retry US-003
+    """
+    return _order(context, Verb.RETRY, name, sprint, comment)
+
+
+@command(app, "reset")
+def reset_command(
+    context: Context,
+    name: Annotated[str, typer.Argument(metavar="SPRINT|STORY", help="A sprint's or a story's id.")],
+    sprint: WhoseOption = None,
+    comment: WhyOption = "",
+) -> int:
+    """Clear a story's (or a whole sprint's) cells and branches, so that it is run from the start.
+
+    What was merged stays merged; stories that were blocked by a reset story are reset with it. A `run` or `serve` at
+    work on the sprint stops the story and starts it again itself, else the next `run` does.
+
+    Example: orchestrator reset US-003
+    """
+    return _order(context, Verb.RESET, name, sprint, comment)
+
+
+def _order(context: Context, verb: Verb, name: str | None, sprint: str | None, comment: str) -> int:
+    """Gives an order and prints what became of it. Raises ConfigError for an unknown name."""
+    given = OrderBody(verb=verb, comment=comment_text(comment), by=context.environment.user[:80])
+    settled: Settled = context.sprints.order(*context.sprints.target(name, sprint), given)
+    if context.as_json:
+        print_json(settled.model_dump(mode="json"))
+    elif settled.done:
+        print(safe(settled.message))
+    if not settled.done:
+        say(f"error: {settled.message}")
+    return Exit.GOOD if settled.done else Exit.NOT_DONE
+
+
+@command(app, "approve")
+def approve_command(
+    context: Context,
+    story: WaitingArgument,
+    comment: CommentOption = "",
+    gate: GateOption = None,
+    sprint: SprintOption = None,
+) -> int:
+    """Have the plan that is asked about built as it is, or override the conflict that is asked about.
+
+    About a merge: the tests that ran before and do not run with this story may go.
+
+    It is one recorded answer: it works while `run` is alive and while nothing runs the sprint. Exit 1: another answer
+    came first; 2: nothing is asked that can be answered so.
+
+    Example: orchestrator approve US-003 --gate 1
+    """
+    return _answer(context, story, Choice.APPROVE, comment, gate, sprint)
+
+
+@command(app, "reject")
+def reject_command(
+    context: Context,
+    story: WaitingArgument,
+    comment: Annotated[str, typer.Option("--comment", metavar="TEXT", help="What is to change.")],
+    gate: GateOption = None,
+    sprint: SprintOption = None,
+) -> int:
+    """Send the plan back to the architect with a comment: one more revision than plan.max_iterations allows.
+
+    About a merge: the developer is asked once more to bring both sides together.
+
+    Exit 1: another answer came first; 2: nothing is asked that can be answered so.
+
+    Example: orchestrator reject US-003 --comment "use the table that is there"
+    """
+    if not comment.strip():
+        raise ConfigError("the comment is empty: say what is to change")
+    return _answer(context, story, Choice.REJECT, comment, gate, sprint)
+
+
+@command(app, "replan")
+def replan_command(
+    context: Context,
+    story: Annotated[
+        str,
+        typer.Argument(metavar="STORY", help="A story that waits for a person, or that ended without being done."),
+    ],
+    comment: Annotated[
+        str,
+        typer.Option(
+            "--comment", metavar="TEXT", help="What the architect is told; needed for a story that has ended."
+        ),
+    ] = "",
+    gate: GateOption = None,
+    sprint: SprintOption = None,
+) -> int:
+    """Have a story planned from the start; a conflict that it waits for or ended in is overridden.
+
+    A story that waits for a person is answered so, with or without a comment, also while `run` is alive. One that ended
+    without being done needs the comment; what a reset of it clears is cleared. A `run` or `serve` at work on the sprint
+    starts it at once, else the same `run` command resumes with it.
+
+    Example: orchestrator replan US-003 --comment "keep the file format, add a second file beside it"
+    """
+    given = ReplanBody(comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    done = context.sprints.replan(sprint, story, given)
+    if "counts" in done:
+        return print_answer(context, done)
+    stories = [str(one) for one in done.get("stories", ())]
+    if context.as_json:
+        print_json({"sprint": done["sprint"], "stories": stories})
+        return Exit.GOOD
+    print(safe(f"to be planned anew in sprint {done['sprint']}: {story}; {_resumer(done)} with it"))
+    if len(stories) > 1:
+        print(safe(f"reset with it: {', '.join(other for other in stories if other != story)}"))
+    return Exit.GOOD
+
+
+def _answer(
+    context: Context, story: str, choice: PersonsChoice, comment: str, gate: int | None, sprint: str | None
+) -> int:
+    """Answers a story's question and prints which answer counts."""
+    given = AnswerBody(choice=choice, comment=comment_text(comment), gate=gate, by=context.environment.user[:80])
+    return print_answer(context, context.sprints.answer(sprint, story, given))
+
+
+def print_answer(context: Context, given: Mapping[str, Any]) -> int:
+    """Prints which answer counts; the exit code: 0 when it is the one that was given now, 1 when another came first."""
+    first = given.get("counts") is True
+    if context.as_json:
+        print_json(dict(given))
+    elif first:
+        pid = given.get("running_pid")
+        alive = f"pid {pid} goes on" if pid is not None else f"nobody runs the sprint now, {_resumer(given)}"
+        print(safe(f"{given['message']}; {alive} with it"))
+    if not first:
+        say(f"error: {given['message']}")
+    return Exit.GOOD if first else Exit.NOT_DONE
+
+
+def comment_text(comment: str) -> str:
+    """Returns a person's comment as it is kept: without secrets, with a warning where there was one.
+
+    Raises ConfigError when it is no text, or one that no prompt should hold.
+    """
+    plain = kept_comment(comment)
+    if plain != comment.strip():
+        say("warning: what looks like a key or a password was left out of the comment")
+    return plain
+
+
+def _resumer(done: Mapping[str, Any]) -> str:
+    """Which command resumes a sprint that no process works on."""
+    return "`orchestrator serve` goes on" if done.get("begun_by") == "serve" else "the same run command goes on"
+
+
+@command(app, "submit")
+def submit_command(
+    context: Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backlog: CSV, YAML or JSON.")],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Its name there; default: the file's, without its end.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show waves, problems and calls there; nothing is handed in.")
+    ] = False,
+) -> int:
+    """Hand a backlog to the daemon at --url (ORCHESTRATOR_URL), or to the one of the state folder.
+
+    It is checked before anything of it counts: what is wrong is reported with exit code 2, and the daemon keeps what
+    it had. A backlog of the same name is replaced; stories that are at work go on.
+
+    Example: orchestrator submit backlog.csv --url https://daemon.example.org
+    """
+    form = FORMS.get(file.suffix.lower())
+    if form is None:
+        raise ConfigError(f"{file} has no suffix that says what it is: use one of {', '.join(FORMS)}")
+    try:
+        content = file.read_bytes()
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from error
+    from orchestrator.client.local import LocalFolder
+
+    daemon = context.sprints
+    if isinstance(daemon, LocalFolder):
+        raise ConfigError(
+            f"no daemon answers for {context.environment.home}: start one with `orchestrator serve`, "
+            "or name one with --url"
+        )
+    called = name if name is not None else file.stem
+    if dry_run:
+        from orchestrator.cli.dry_run import tell
+
+        return tell(daemon.dry_run(called, form, content), as_json=context.as_json)
+    done = daemon.submit(called, form, content)
+    for warning in done.warnings:
+        say(f"warning: {warning}" + (f"; {warning.fix}" if warning.fix else ""))
+    if context.as_json:
+        print_json(done.model_dump(mode="json"))
+        return Exit.GOOD
+    what = "replaces what was there" if done.replaced else "is new there"
+    stories = counted(done.stories, "story", "stories")
+    print(safe(f"backlog {done.name} with {stories} {what}, and is watched from now on"))
+    return Exit.GOOD

@@ -1,0 +1,82 @@
+"""The state folder, as commands use it where no daemon carries them out; a daemon beside it reads the same record."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from orchestrator.domain.backup import BackedUp
+from orchestrator.domain.control import Settled
+from orchestrator.domain.requests import AnswerBody, OrderBody, ReplanBody
+from orchestrator.domain.retention import Pruned
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.timeline import as_data, of_story
+from orchestrator.wiring.control import SprintCommands
+from orchestrator.wiring.gates import at_question
+from orchestrator.wiring.read import Reader, history_of
+from orchestrator.wiring.shown import contract_of, sprint_json, story_json
+
+
+class LocalFolder:
+    """The sprints of one state folder. Every method raises ConfigError with one sentence."""
+
+    url, found, poll_s = "", False, 0.5
+
+    def __init__(self, environment: Environment, settings: Settings) -> None:
+        self.environment, self._settings = environment, settings
+        self._reader = Reader(environment)
+        self._commands = SprintCommands(environment, settings)
+
+    def sprint(self, name: str | None, *, story: str | None = None) -> dict[str, Any]:
+        """Returns the named sprint, or the latest (that has `story`), as `status --json` prints it."""
+        return sprint_json(self._reader.sprint(name, story=story))
+
+    def follow(self, name: str, tell: Callable[[str], None]) -> dict[str, Any]:
+        """Returns the sprint again."""
+        return self.sprint(name)
+
+    def story(self, sprint: str | None, story: str, *, full: bool = False) -> dict[str, Any]:
+        """Returns a story as `show --json` prints it."""
+        view = self._reader.sprint(sprint, story=story)
+        history = history_of(view, story)
+        stat = asyncio.run(self._reader.diff_stat(view.record, story))
+        drawn = of_story(history, running=view.running_pid is not None, full=full)
+        return {**story_json(view, story, stat), "timeline": as_data(drawn)}
+
+    def contract(self, sprint: str, story: str) -> dict[str, Any]:
+        """Returns a story's contract."""
+        return contract_of(self._reader.sprint(sprint, story=story), story).model_dump(mode="json")
+
+    def answer(self, sprint: str | None, story: str, given: AnswerBody) -> dict[str, Any]:
+        """Returns the answer to the story's question that counts: this one, or an earlier one."""
+        return asyncio.run(self._commands.answer(sprint, story, given))
+
+    def replan(self, sprint: str | None, story: str, given: ReplanBody) -> dict[str, Any]:
+        """Returns the answer that counts, of a story that waits; else which stories are run again."""
+        return asyncio.run(self._commands.replan(sprint, story, given))
+
+    def target(self, name: str | None, sprint: str | None) -> tuple[str | None, str | None]:
+        """Returns (sprint or None for the latest, story or None for all of it) that an order with this name means."""
+        is_sprint = name is not None and sprint in {None, name} and self._reader.has(name)
+        return (name, None) if is_sprint else (sprint, name)
+
+    def is_at_question(self, sprint: str | None, story: str) -> bool:
+        """Returns whether the last that the story did was to ask: an order would come second to an answer."""
+        return at_question(self.environment, story, sprint)
+
+    def order(self, sprint: str | None, story: str | None, given: OrderBody) -> Settled:
+        """Returns what became of an order."""
+        return asyncio.run(self._commands.order(sprint, story, given))
+
+    def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """Deletes what is too old or too much; `limits` are in the settings already."""
+        # Imported here: it brings git, databases and locks, and most commands need none of them.
+        from orchestrator.wiring.retention import prune
+
+        return asyncio.run(prune(self.environment, self._settings, dry_run=dry_run))
+
+    def backup(self, target: Path | IO[bytes]) -> BackedUp:
+        """Writes a backup of the state folder to a file or a stream."""
+        from orchestrator.wiring.backup import backup
+
+        return asyncio.run(backup(self.environment, target))
