@@ -34,6 +34,7 @@ RUN_ONLY = {
 person said before, on what git ignores, and on what a registry has."""
 TOLD = {"manifest_loss", "story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 TOLD |= {"contract.file", "contract.other_task", "contract.dependency", "contract.import"}
+TOLD |= {"contract.test_settings", "contract.git_settings"}
 """Rules that are never more than told, or asked."""
 CODES = sorted(
     {rule.code for rule in RULES if rule.code.startswith(("breakdown.", "delivery.", "contract."))} - RUN_ONLY
