@@ -293,7 +293,7 @@ class GitWorkspace:
         return await self._shown(await self.result_head(), work)
 
     async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]], changes: Sequence[FileChange] = ()) -> T:
-        place = self._checkout(f"base+{secrets.token_hex(4)}")
+        place = self._checkout(f"base-{secrets.token_hex(4)}")
         try:
             await self._lay_out(place, commit)
             await asyncio.to_thread(write_below, place.root, list(commits.encoded(changes).items()))

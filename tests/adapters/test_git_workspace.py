@@ -363,7 +363,7 @@ async def test_a_continued_sprint_keeps_its_base_and_clears_what_was_left(tmp_pa
     git_dir, trees = mirror(first), first.root("x").parent
     locks = ("packed-refs.lock", "config.lock", "refs/heads/orchestrator/s1/US-1.lock")
     fill(git_dir, {name: "" for name in locks} | {"objects/pack/tmp_pack_1": "x", "config.77.new": ""})
-    fill(trees, {"base+1/f": "x", "never-opened/f": "x", ".trash/1/2/f": "x", ".state/US-1/index.lock": ""})
+    fill(trees, {"base-1/f": "x", "never-opened/f": "x", ".trash/1/2/f": "x", ".state/US-1/index.lock": ""})
 
     second = make(tmp_path, git(repo, "rev-parse", "HEAD"))
     await second.prepare(repo)
