@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from benchmarks import samples
 from benchmarks.measure import Figure, Result, peak_rss_mb
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.story import CellUpdate
+from orchestrator.backlogs.files import open_backlog
+from orchestrator.core.story import CellUpdate
 from orchestrator.settings import Settings
 from orchestrator.sprint.dry_run import dry_run
 from orchestrator.sprint.selection import select
-from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.storage.state_folder import StateFolder
 
 T = TypeVar("T")
 WAVE = 100

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.measure import Figure, Result, metered
-from orchestrator.adapters.scripted import load_script
-from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.backlogs.files import open_backlog
+from orchestrator.providers.scripted import load_script
 from orchestrator.settings import Settings, packaged
 from orchestrator.sprint.selection import select
-from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.storage.state_folder import StateFolder
 
 
 def critical_path_s(waits: Mapping[str, float], needs: Mapping[str, tuple[str, ...]]) -> float:

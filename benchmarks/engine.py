@@ -10,26 +10,25 @@ from pathlib import Path
 
 from benchmarks import databases, samples
 from benchmarks.measure import Figure, Lag, Meter, Result, folder_mb, metered, peak_rss_mb
-from orchestrator.adapters.event_store import EventReader
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.adapters.scripted import ScriptedProvider
-from orchestrator.adapters.simulated import SimulatedRunner
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.events import Event
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.story import BacklogContent
-from orchestrator.ports import SuiteRunner
+from orchestrator.app.run import Run
+from orchestrator.app.runners import sandbox_for
+from orchestrator.app.runtime import Works
+from orchestrator.app.sprints import Chosen, event_url
+from orchestrator.app.team import prompt_library
+from orchestrator.backlogs.files import open_backlog
+from orchestrator.core.event import Event
+from orchestrator.core.history import fold
+from orchestrator.core.ports import SuiteRunner
+from orchestrator.core.sprint import SprintRecord, StoryStatus
+from orchestrator.core.story import BacklogContent
 from orchestrator.prompts.render import PromptLibrary
+from orchestrator.providers.scripted import ScriptedProvider
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.sprint.history import fold
-from orchestrator.wiring.backlogs import open_backlog
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.run import Run
-from orchestrator.wiring.sandboxes import sandbox_for
-from orchestrator.wiring.sprints import Chosen, event_url
-from orchestrator.wiring.team import prompt_library
-from orchestrator.wiring.works import Works
+from orchestrator.settings.options import RunOptions
+from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.state_folder import StateFolder
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import SimulatedRunner
 
 SPRINT = "BENCH"
 ALONE = 50

@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measure import Figure, Result, folder_mb
-from orchestrator.adapters.base_commit import BaseCommit
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.git import IDENTITY
-from orchestrator.adapters.pytest_runner import Part, pytest_argv
-from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
-from orchestrator.adapters.python_installer import Installer, uv_program
-from orchestrator.adapters.sandbox.choose import available
-from orchestrator.settings.model import CommandSettings, SandboxSettings
+from orchestrator.environments.base_commit import BaseCommit
+from orchestrator.environments.python import EnvironmentResult, PythonEnvironments
+from orchestrator.environments.python_installer import Installer, uv_program
+from orchestrator.git.command import IDENTITY
+from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
+from orchestrator.test_runners.pytest_runner import pytest_argv
+from orchestrator.test_runners.python import Part
 
 PLACE = Path(".bench/environments")
 _GENERATED = re.compile(r"(^|/)(PKG-INFO|_version\.py|findpython/__version__\.py|[^/]*\.egg-info/.*)$")

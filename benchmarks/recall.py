@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks import refusals
 from benchmarks.measure import Figure, Result
 from benchmarks.refusals import Project
-from orchestrator.domain.file_kinds import is_test_file
+from orchestrator.core.paths import is_test_file
 
 PYTHON = frozenset((".py",))
 SCRIPTS = frozenset((".js", ".mjs", ".ts", ".tsx", ".jsx"))

@@ -33,12 +33,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from benchmarks.measure import Figure, Result
-from orchestrator.answers.action_plan_text import render_plan
+from orchestrator.app.judge import judge_line
 from orchestrator.contract.manifests import dependencies_of
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
-from orchestrator.domain.file_kinds import is_binary_file, is_manifest, is_test_file
-from orchestrator.domain.paths import unsafe_reason
-from orchestrator.wiring.batch import judge_line
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Pair
+from orchestrator.core.paths import is_binary_file, is_manifest, is_test_file, unsafe_reason
+from orchestrator.testing.action_plan_text import render_plan
 
 STORY = "US-001"
 MAX_BYTES = 400_000

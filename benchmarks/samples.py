@@ -5,9 +5,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.adapters.scripted import Script
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.script import ScriptEntry
+from orchestrator.core.exchange import Purpose, ScriptEntry
+from orchestrator.providers.scripted import Script
 
 HEADER = (
     *("Story_ID", "Title", "User_Story", "Functional_Requirements", "Non_Functional_Requirements", "Integrations"),

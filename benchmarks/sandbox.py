@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 
 from benchmarks.measure import Figure, Result
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox.choose import available
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.settings.model import CommandSettings, SandboxSettings
+from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.tier import Sandbox
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
 
 ROUNDS = 30
 FILES = 5000

@@ -4,8 +4,7 @@ import time
 from functools import partial
 
 from benchmarks.measure import Figure, Result
-from orchestrator.syntax.sql_check import check_sql
-from orchestrator.syntax.sql_dialect import Project
+from orchestrator.code.sql.check import Project, check_sql
 
 TABLE = """CREATE TABLE IF NOT EXISTS orders_{n} (
   id INTEGER PRIMARY KEY,

@@ -14,16 +14,15 @@ from typing import TypeVar
 
 from benchmarks import samples
 from benchmarks.measure import Figure, Meter, Result, median_ms, metered
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.git import IDENTITY, require_git
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.repository import open_repository
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import CommitNote
+from orchestrator.core.delivery import CommitNote, FileChange
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.git.command import IDENTITY, require_git
+from orchestrator.git.repository import open_repository
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings import Settings
-from orchestrator.sprint.scan import scan_paths
+from orchestrator.story.project_scan import scan_paths
+from orchestrator.test_runners.pytest_runner import PytestRunner
 
 T = TypeVar("T")
 SPRINT = "BENCH"

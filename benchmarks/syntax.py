@@ -5,7 +5,7 @@ from itertools import chain, cycle, zip_longest
 from pathlib import Path
 
 from benchmarks.measure import Figure, Result, median_ms, peak_rss_mb
-from orchestrator.syntax.check import check_syntax
+from orchestrator.code.check import check_syntax
 
 CORPUS = Path(__file__).parent.parent / "tests" / "syntax" / "corpus"
 CHARACTERS = 200_000

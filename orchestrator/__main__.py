@@ -2,7 +2,7 @@
 
 import sys
 
-from orchestrator.cli.early import nothing_begun
+from orchestrator.cli.startup import nothing_begun
 
 INTERRUPTED = 130
 

@@ -27,9 +27,9 @@ for _name in list(os.environ):
         del os.environ[_name]
 
 MAY_BLOCK = (
-    ("orchestrator/adapters/reply_journal.py", {"_record"}),  # a paid reply is written down before any await
-    ("orchestrator/adapters/scripted.py", {"write"}),  # the call log, for the same reason
-    ("orchestrator/syntax/sqlite_grammar.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
+    ("orchestrator/storage/reply_journal.py", {"_record"}),  # a paid reply is written down before any await
+    ("orchestrator/providers/scripted.py", {"write"}),  # the call log, for the same reason
+    ("orchestrator/code/sql/rules.py", {"_run"}),  # prepares a statement in memory: no file, nothing runs
     ("dbos/_dbos.py", {"__new__", "__init__", "_launch"}),  # has to be launched on the loop it works for
     (
         "tests/wiring/test_serve.py",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from orchestrator.domain.analysis import ImprovementPlan
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.events import Event
-from orchestrator.domain.outcome import SprintReport
-from orchestrator.domain.wire import WIRE_SCHEMAS
+from orchestrator.core.analysis import ImprovementPlan
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.event import Event
+from orchestrator.core.sprint import SprintReport
+from orchestrator.core.wire import WIRE_SCHEMAS
 from orchestrator.server.app import routed
 from orchestrator.server.openapi import document
 

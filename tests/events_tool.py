@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from orchestrator.domain.decisions import KEYS, Loop
-from orchestrator.domain.events import Event
+from orchestrator.core.command import KEYS, Loop
+from orchestrator.core.event import Event
 from tests.findings_tool import PACKAGE
 
 TABLE = Path(__file__).parent.parent / "docs" / "events.md"

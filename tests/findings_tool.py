@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from orchestrator.domain.script import ErrorKind
-from orchestrator.domain.testing import RunProblem
-from orchestrator.prompts.rules import RULES
-from orchestrator.sprint.run_telling import PROBLEMS
+from orchestrator.core.exchange import ErrorKind
+from orchestrator.core.suite import RunProblem
+from orchestrator.story.context import PROBLEMS
+from orchestrator.testing.prompt_rules import RULES
 
 PACKAGE = Path(__file__).parent.parent / "orchestrator"
 CATALOGUE = Path(__file__).parent.parent / "docs" / "findings.md"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.sandbox.choose import available
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.sandbox import Tier
-from orchestrator.settings.model import SandboxSettings
+from orchestrator.core.suite import Tier
+from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.tier import Sandbox
+from orchestrator.settings.sections import SandboxSettings
 
 PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"
 TIERS = (Tier.NAMESPACES, Tier.LANDLOCK, Tier.PLAIN)

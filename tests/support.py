@@ -18,14 +18,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.outcome import StoryReport
-from orchestrator.domain.review import SEVERITIES
+from orchestrator.app.run import Run
+from orchestrator.app.sprint_reader import RunResult
+from orchestrator.core.delivery import SEVERITIES
+from orchestrator.core.event import Event
+from orchestrator.core.finding import Finding
+from orchestrator.core.sprint import StoryReport
 from orchestrator.settings import load
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.reports import RunResult
-from orchestrator.wiring.run import Run
+from orchestrator.settings.options import RunOptions
 from tests.events_tool import untrue
 from tests.zygote import zygote
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from orchestrator.app.judge import PROMPTS
+from orchestrator.checks.analysis import read_stage
 from orchestrator.checks.breakdown import merge_missing
-from orchestrator.checks.stage_answer import read_stage
 from orchestrator.checks.suite import read_analysis
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown
-from orchestrator.domain.findings import Finding, blocking
-from orchestrator.sprint.by_hand import KINDS, Surroundings, judge
-from orchestrator.wiring.check import PROMPTS
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown
+from orchestrator.core.finding import Finding, blocking
+from orchestrator.sprint.judge import KINDS, Surroundings, judge
 from tests.contracts_tool import FOLDER, TYPES, schema_text
 from tests.example_project import FILES, STORY, task_files
 from tests.prompts.packaged import packaged_library

@@ -3,8 +3,8 @@
 import ast
 from datetime import UTC, datetime
 
-from orchestrator.domain.decisions import KEYS
-from orchestrator.domain.events import Event
+from orchestrator.core.command import KEYS
+from orchestrator.core.event import Event
 from tests.events_tool import EMITTERS, MEANS, PACKAGE, TABLE, all_told, documented, table, untrue
 
 DECISIONS = {

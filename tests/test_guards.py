@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from blockbuster import BlockingError
 
-from orchestrator.adapters.atomic_file import replace_content
-from orchestrator.adapters.reply_journal import WorkflowJournal
-from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Segment, TurnKey
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Segment, TurnKey
+from orchestrator.files.atomic_file import replace_content
+from orchestrator.storage.reply_journal import WorkflowJournal
 
 
 async def test_a_blocking_call_of_ours_on_the_loop_fails(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.case_files import write_case
-from orchestrator.domain.cases import Case, CaseSource, Seen
+from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.storage.case_files import write_case
 from tests.support import plain_environment
 
 ROOT = Path(__file__).parent.parent

@@ -25,8 +25,8 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 IMPORTED = (
-    "orchestrator.cli.main", "orchestrator.wiring.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
-    "orchestrator.wiring.serve", "orchestrator.server.app", "orchestrator.server.listen",
+    "orchestrator.cli.main", "orchestrator.app.run", "orchestrator.engine.durable", "sqlalchemy.dialects.sqlite",
+    "orchestrator.daemon.serve", "orchestrator.server.app", "orchestrator.server.listen",
 )  # fmt: skip
 """Nothing of these does anything when it is imported (tests/test_imports.py)."""
 REQUEST = 1 << 16

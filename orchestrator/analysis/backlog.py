@@ -9,12 +9,10 @@ from typing import Any
 import yaml
 
 from orchestrator.analysis.plan_file import MARKS
-from orchestrator.domain.analysis import ImprovementPlan, ImprovementTask
-from orchestrator.domain.criteria_text import parse_criteria
-from orchestrator.domain.findings import Finding, Where, minor
-from orchestrator.domain.graph import find_cycle
-from orchestrator.domain.titles import same_title
-from orchestrator.domain.words import printable
+from orchestrator.core.analysis import ImprovementPlan, ImprovementTask
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.story import find_cycle
+from orchestrator.core.value import parse_criteria, printable, same_title
 
 PREFIX = "IMP"
 FORMATS = (".csv", ".yaml", ".yml")

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from orchestrator.domain.analysis import (
+from orchestrator.core.analysis import (
     Codebase,
     ImprovementPlan,
     ImprovementTask,
@@ -13,8 +13,7 @@ from orchestrator.domain.analysis import (
     StageStatus,
     TaskPriority,
 )
-from orchestrator.domain.titles import same_title
-from orchestrator.domain.words import counted
+from orchestrator.core.value import counted, same_title
 
 HEADING = "# MVP Improvement Plan"
 COMMENT, ESCAPED_COMMENT = "<!--", "&lt;!--"

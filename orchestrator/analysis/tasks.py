@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.domain.analysis import ImprovementTask, Mark, StageResult
-from orchestrator.domain.titles import same_title
+from orchestrator.core.analysis import ImprovementTask, Mark, StageResult
+from orchestrator.core.value import same_title
 
 NEAR = 86.0
 """How alike two titles are, of 100, that are shown as nearly the same."""

@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from orchestrator.answers.extract import extract
-from orchestrator.answers.model import Extraction, Status
-from orchestrator.domain.base import Value
-from orchestrator.domain.cases import Case, CaseSource, Seen
+from orchestrator.answers.result import Extraction, Status
+from orchestrator.core.exchange import Case, CaseSource, Seen
+from orchestrator.core.value import Value
 
 _TRUST: dict[str, int] = {Status.REFUSED: 0, Status.TRUNCATED: 1, Status.REPAIRED: 2, Status.OK: 2}
 

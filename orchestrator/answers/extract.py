@@ -1,33 +1,107 @@
-"""The door every answer goes through: layers from cheap to costly, each tried when the one before found nothing."""
+"""The door every answer goes through: layers from cheap to costly, each tried when the one before found nothing.
 
-from collections.abc import Callable
+What a value lost although its text parses: half of a character, code that is named in place of being there.
+"""
+
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
+from typing import Any
 
 from pydantic import BaseModel
 
+from orchestrator.answers.action_plan import PLAN_LAYER, plan_answer
 from orchestrator.answers.blocks import read_blocks
-from orchestrator.answers.choose import Choice, choose, unwrapped
-from orchestrator.answers.fit import fit, surely_whole
-from orchestrator.answers.frames import Reading
-from orchestrator.answers.gaps import announced, before_gap, has_gap
-from orchestrator.answers.losses import join_halves, may_have_lost, without_losses
-from orchestrator.answers.model import Change, Decoded, Extraction, Status, excerpt, listed, place
-from orchestrator.answers.plan_answer import PLAN_LAYER, plan_answer
-from orchestrator.answers.scan import Scan
-from orchestrator.answers.shape import ANYTHING, Schema, Shape, shape_of
-from orchestrator.answers.strict import document
-from orchestrator.answers.views import (
-    ENCODINGS,
-    LAYOUTS,
-    View,
-    hunks,
-    joined_chunks,
-    new_side,
-    overlapping_chunks,
+from orchestrator.answers.json.choose import Choice, choose, unwrapped
+from orchestrator.answers.json.code import PATH_OF, path_of
+from orchestrator.answers.json.frames import Reading, document
+from orchestrator.answers.json.recovery import announced, before_gap, has_gap
+from orchestrator.answers.json.scan import Scan, fit, surely_whole
+from orchestrator.answers.json.shape import ANYTHING, Schema, Shape, shape_of
+from orchestrator.answers.json.views import ENCODINGS, LAYOUTS, View, hunks, joined_chunks, new_side, overlapping_chunks
+from orchestrator.answers.result import Change, Decoded, Extraction, Status, excerpt, listed, text_place
+from orchestrator.code.elision import stands_for_code
+from orchestrator.core.finding import Finding, major, minor
+
+_HALF = re.compile(r"[\ud800-\udfff]")
+_PAIR = re.compile(r"[\ud800-\udbff][\udc00-\udfff]")
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_COMMENT = re.compile(
+    r"^[ \t]*(?:\{[ \t]*)?(?://+|#+|/\*+|<!--+|--+)(?P<said>.*?)(?:\*+/|-->)?[ \t]*\}?[ \t]*$", re.MULTILINE
 )
-from orchestrator.domain.findings import Finding, major, minor
+"""A line that is only a comment: what stands behind code may well be about that code."""
+_WORDS = ("...", "…", "unchanged", "omitted", "same", " here", "before", "existing", "remaining", "rest of", "Rest of")
+"""One of them is in nearly all comments that stand for code: most contents need no closer look."""
+
+
+def may_have_lost(text: str) -> bool:
+    """Returns whether `text` holds anything that `losses` looks for: a quick look, because most texts hold nothing."""
+    halves = "\\u" in text and _ESCAPED_HALF.search(text) is not None
+    if halves or (not text.isascii() and _HALF.search(text) is not None):
+        return True
+    return any(word in text for word in _WORDS)
+
+
+def join_halves(value: Any) -> Any:
+    """Returns the value with the two halves of a character that stand side by side made one."""
+    if isinstance(value, str):
+        return value if _PAIR.search(value) is None else _PAIR.sub(_joined, value)
+    if isinstance(value, dict):
+        return {key: join_halves(member) for key, member in value.items()}
+    return [join_halves(member) for member in value] if isinstance(value, list) else value
+
+
+def _joined(pair: re.Match[str]) -> str:
+    return pair.group().encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+def without_losses(value: Any) -> tuple[Any, tuple[str, ...]]:
+    """Returns the value without the items and outermost fields that lost something, and what each of them lost."""
+    told: list[str] = []
+
+    def is_whole(member: Any, field: str) -> bool:
+        found = next(_losses(member, field), None)
+        told.extend([found] if found else [])
+        return found is None
+
+    if isinstance(value, list):
+        return [item for index, item in enumerate(value) if is_whole(item, f"[{index}]")], tuple(told)
+    kept: dict[str, Any] = {}
+    for name, member in value.items():
+        if isinstance(member, str) and (elided := _elision(member, name, value)):
+            told.append(f"`{name}` holds `{elided}` in place of code")
+        elif isinstance(member, list) and any(isinstance(item, dict) for item in member):
+            kept[name] = [item for index, item in enumerate(member) if is_whole(item, f"{name}[{index}]")]
+        elif is_whole(member, name):
+            kept[name] = member
+    return kept, tuple(told)
+
+
+def _losses(value: Any, field: str) -> Iterator[str]:
+    """What the strings inside a member lost; level by level, so that depth costs no stack."""
+    waiting: list[tuple[str, Any]] = [(field, value)]
+    for place, member in waiting:
+        if isinstance(member, dict):
+            for name, inner in member.items():
+                if isinstance(inner, str) and (elided := _elision(inner, name, member)):
+                    yield f"`{place}.{name}` holds `{elided}` in place of code"
+            waiting += [(f"{place}.{name}", inner) for name, inner in member.items()]
+        elif isinstance(member, list):
+            waiting += [(f"{place}[{index}]", inner) for index, inner in enumerate(member)]
+        elif isinstance(member, str) and not member.isascii() and _HALF.search(member):
+            yield f"half of a character is missing in `{place}`"
+
+
+def _elision(code: str, field: str, siblings: dict[str, Any]) -> str:
+    """The first line of code that stands for others, "" without one: prose tells of code that its reader has."""
+    if field not in PATH_OF or (path_of(field, siblings) or "").lower().endswith((".md", ".mdx", ".rst", ".txt")):
+        return ""
+    comments = _COMMENT.finditer(code) if any(word in code for word in _WORDS) else ()
+    found = next((comment for comment in comments if stands_for_code(comment["said"])), None)
+    return excerpt(found.group().strip()) if found else ""
+
 
 MAX_NOTES = 50
 """Duplicate keys that are told one by one."""
@@ -73,7 +147,7 @@ def _without_losses(found: Extraction, text: str) -> Extraction:
         major(
             "answer.truncated",
             f"The answer is not whole: {one}.",
-            where=place(text, 0),
+            where=text_place(text, 0),
             fix="Send what is missing, whole; what came whole was kept.",
         )
         for one in lost
@@ -257,7 +331,7 @@ def _missing(
         major(
             "answer.truncated",
             f"The answer is not whole: {why}.",
-            where=place(text, original(at)),
+            where=text_place(text, original(at)),
             fix="Send what is missing; what came whole was kept.",
         ),
     )
@@ -270,7 +344,7 @@ def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[F
         minor(
             "answer.duplicate_key",
             f"The key {excerpt(double.key)!r} stands twice in one object; the last one counts.",
-            where=place(text, original(double.offset)),
+            where=text_place(text, original(double.offset)),
             fix="Write every key once.",
         )
         for double in doubles
@@ -281,11 +355,11 @@ def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0)
     """Nothing can be trusted: why, and where."""
     at = choice.reading.end if choice.reading else start
     if choice.refused == "answer.unreadable" and choice.reading:
-        message = f"An answer begins at line {place(text, choice.reading.start).line} and cannot be read: "
+        message = f"An answer begins at line {text_place(text, choice.reading.start).line} and cannot be read: "
         problem = major(
             "answer.unreadable",
             message + f"{choice.reading.why}.",
-            where=place(text, at),
+            where=text_place(text, at),
             fix="Send the whole answer again as valid JSON: escape quotes and line ends inside strings.",
         )
     elif choice.refused == "answer.unfit":
@@ -294,21 +368,21 @@ def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0)
         problem = major(
             "answer.unfit",
             "No object in the text shows a key that the answer must have" + (f": {wanted}." if wanted else "."),
-            where=place(text, at),
+            where=text_place(text, at),
             fix="Answer with one JSON object that has these keys at its outermost level.",
         )
     elif choice.refused == "answer.too_many":
         problem = major(
             "answer.too_many",
             f"The text holds too many objects and lists to be an answer ({seen} were looked at).",
-            where=place(text, start),
+            where=text_place(text, start),
             fix="Answer with one JSON object and nothing else.",
         )
     else:
         problem = major(
             "answer.none",
             "The text holds no answer." if text.strip(_AROUND) else "The text is empty.",
-            where=place(text, start),
+            where=text_place(text, start),
             fix="Answer with one JSON object.",
         )
     return Extraction(

@@ -3,21 +3,342 @@
 A model could be read as approving what it did not: so a Yes counts only as the last `Ready:` line, on a line of its
 own, at the margin or as an item of the verdict, with no other words beside it, in no code block, quotation, quoted
 diff, comment or thought, in a text that was not cut off, and with no critical issue anywhere.
+
+Where an issue is: `[FILE:LINE]` with or without its brackets, and the severity that may stand beside it.
+
+The lines under the severities → issues: in full form, on one line, as headings, in tables, or as plain words.
 """
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any, NamedTuple
 
 from orchestrator.answers.action_plan_document import TooManyBlocks
-from orchestrator.answers.model import excerpt
-from orchestrator.answers.review_issues import Draft, drafts_of
-from orchestrator.answers.review_lines import lines_of
-from orchestrator.answers.review_sections import Document, Part, documents_of
-from orchestrator.answers.review_verdict import Said, leaves_open, named_in, verdict_of
-from orchestrator.answers.review_words import Section, says_nothing
-from orchestrator.domain.findings import Finding, Severity, Where, major, minor
-from orchestrator.domain.review import MAX_ISSUES, RATIONALE, READY, Review, ReviewIssue, Verdict
+from orchestrator.answers.result import excerpt
+from orchestrator.answers.review_sections import Document, Line, Part, documents_of, lines_of
+from orchestrator.answers.review_words import (
+    Said,
+    Section,
+    heading_of,
+    inline_fields,
+    label_of,
+    leaves_open,
+    named_in,
+    plain,
+    says_nothing,
+    verdict_of,
+)
+from orchestrator.core.delivery import MAX_ISSUES, PLACE, RATIONALE, READY, Review, ReviewIssue, Verdict
+from orchestrator.core.finding import Finding, Severity, Where, major, minor
+
+_LINE = r"(?:\s*[:#]\s*L?|,?\s+(?:lines?|Zeilen?)\s+)(?P<line>[0-9]{1,7})(?:\s*(?:[-–—:,]|to)\s*(?:L?[0-9]{1,7}|\*))*"
+_INSIDE = re.compile(rf"(?P<file>[^\n]{{1,400}}?){_LINE}.{{0,40}}", re.IGNORECASE)
+_PATH = (
+    r"(?:[\w@$+./\\~\-\[\]()]{0,300}\.[A-Za-z][\w-]{0,11}|[\w@.+-]{1,200}(?:/[\w@$.+\-\[\]()]{1,200}){1,40}"
+    r"|Makefile|Dockerfile)"
+)
+_BARE = re.compile(rf"(?P<file>{_PATH})(?:{_LINE})?(?=[\s:,;)\]*—–-]|$)", re.IGNORECASE)
+_ANYWHERE = re.compile(r"(?P<file>[\w@$./\\~-]{1,200}\.[A-Za-z]\w{0,11}):(?P<line>[0-9]{1,7})")
+_TAG = re.compile(
+    r"[\W_]{0,6}(?P<said>critical|blocking|blocker|major|minor|nit)(?:pick)?(?: issues?)?"
+    r"(?:\s?\((?:blocking|blocker|must fix|should fix|nice to have)\))?(?:[\])]+|\*\*|:|\s[—–-])\W{0,3}(?:\s+|$)",
+    re.IGNORECASE,
+)
+_SIGNS = re.compile(r"^[^\w\s\[(`*_./@~<>\"'$\\{|+-]+\s*")
+"""What decorates the beginning of a line."""
+_BRACKETS = {"[": "]", "(": ")"}
+_TRIM = " \t:—–-,;|"
+_LONGEST = 2000
+"""Characters of a line that are looked at."""
+
+
+class Head(NamedTuple):
+    """The first line of an issue."""
+
+    title: str
+    file: str = ""
+    line: int | None = None
+    tag: Severity | None = None
+    placed: bool = False
+    """Whether it begins with a place, or with the format's own `[FILE:LINE]`."""
+
+
+def head_of(text: str) -> Head:
+    """Place, severity and title of an issue's first line."""
+    tag, text = _tag(_SIGNS.sub("", text.strip()))
+    placed, file, line, rest = _place(_unbold(text))
+    later, rest = _tag(rest) if placed else (None, rest)
+    title = _unbold(rest.lstrip(_TRIM)).strip()
+    title = title.removesuffix("**").rstrip() if title.count("**") % 2 else title
+    return Head(title, file, line, tag or later, placed)
+
+
+def place_in(text: str) -> tuple[str, int | None] | None:
+    """The first place that a text names."""
+    placed, file, line, _ = _place(text.strip())
+    if placed and file:
+        return file, line
+    found = _ANYWHERE.search(text[:_LONGEST])
+    return (found["file"], int(found["line"])) if found is not None else None
+
+
+def _tag(text: str) -> tuple[Severity | None, str]:
+    match = _TAG.match(text)
+    if match is None:
+        return None, text
+    heading = heading_of(match["said"])
+    return (heading.severity if heading else None), text[match.end() :]
+
+
+def _unbold(text: str) -> str:
+    """Without bold marks that stand around the whole or around its beginning."""
+    for mark in ("**", "__"):
+        if text.startswith(mark) and text.count(mark) % 2 == 0:
+            first, _, rest = text[2:].partition(mark)
+            text = f"{first}{rest}" if _begins_with_place(first) or not rest.strip() else text
+    return text
+
+
+def _begins_with_place(text: str) -> bool:
+    return text.startswith(tuple(_BRACKETS)) or bool(_BARE.match(text.lstrip("`")))
+
+
+def _place(text: str) -> tuple[bool, str, int | None, str]:
+    """(whether there is one, file, line, what stands behind it)."""
+    start = text[:_LONGEST]
+    if start[:1] in _BRACKETS:
+        end = _closing(start)
+        found = _named(start[1:end], bracketed=start[0] == "[") if end else None
+        return (True, *found, _behind(text, end)) if found is not None else (False, "", None, text)
+    if start.startswith("`") and (end := start.find("`", 1)) > 0:
+        found = _named(start[1:end], bracketed=False)
+        return (True, *found, text[end + 1 :]) if found is not None else (False, "", None, text)
+    match = _BARE.match(start)
+    if match is None:
+        return False, "", None, text
+    return True, match["file"], int(match["line"]) if match["line"] else None, text[match.end() :]
+
+
+def _closing(text: str) -> int:
+    """Place of the bracket that closes the first one; 0 when none does."""
+    opens, closes = text[0], _BRACKETS[text[0]]
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char == opens) - (char == closes)
+        if depth == 0:
+            return at
+    return 0
+
+
+def _behind(text: str, end: int) -> str:
+    """What stands behind a bracket, and behind a link's target."""
+    rest = text[end + 1 :]
+    if text[0] == "[" and rest.startswith("(") and (close := rest.find(")")) > 0:
+        return rest[close + 1 :]
+    return rest
+
+
+def _named(inside: str, *, bracketed: bool) -> tuple[str, int | None] | None:
+    """The file and line between brackets or code marks; ("", None) for the format's own words."""
+    words = inside.strip().strip("`*").strip()
+    if words.startswith("[") and _closing(words) == len(words) - 1:
+        words = words[1:-1].strip().strip("`")
+    if words.upper() == PLACE:
+        return "", None
+    match = _INSIDE.fullmatch(words)
+    if match is not None:
+        return match["file"].strip("`* "), int(match["line"])
+    bare = _BARE.fullmatch(words)
+    if bare is not None or (bracketed and re.fullmatch(r"[\w.@/+-]{1,200}", words) and "/" in words):
+        return words, None
+    return None
+
+
+_NUMBERED = re.compile(
+    r"[*_(#\[]{0,3}(?:issue\s+)?#?([0-9]{1,4})(?:[.):\]]|\*\*|(?=\s*[—–-]\s))[*_]{0,2}\s*", re.IGNORECASE
+)
+_SEPARATOR = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
+_PLACEHOLDERS = frozenset({"title", "…", "...", "what is wrong", "what it leads to", "what to change"})
+"""What the format says in place of an issue."""
+_BAR = re.compile(r"^[`~]{3,}.*$", re.MULTILINE)
+TITLE_CHARS = 120
+"""Of a title that is taken from an issue without one."""
+DEFAULT = Severity.MAJOR
+"""Of an issue that stands under no severity and names none."""
+
+
+@dataclass(kw_only=True)
+class Draft:
+    """An issue while its lines are read."""
+
+    severity: Severity
+    number: int | None = None
+    title: str = ""
+    file: str = ""
+    line: int | None = None
+    depth: int = 0
+    listed: bool = False
+    """Whether it was begun by a bullet without a number."""
+    fields: dict[str, list[str]] = field(default_factory=dict)
+    last: str = "issue"
+    """The field that a line without a label goes on."""
+
+    def put(self, name: str, text: str) -> None:
+        """Take one labelled line."""
+        if name == "severity":
+            self.severity = _graver(self.severity, text)
+        elif name in {"place", "line"}:
+            self._put_place(name, text)
+        else:
+            self.last = name
+            self.fields.setdefault(name, []).extend([text] if text else [])
+
+    def _put_place(self, name: str, text: str) -> None:
+        number = re.search(r"[0-9]{1,7}", text)
+        if name == "line" and number is not None and self.line is None:
+            self.line = int(number[0])
+        elif name == "place" and not self.file:
+            self.file, self.line = place_in(text) or (plain(text), self.line)
+
+    def go_on(self, text: str) -> None:
+        """A line without a label belongs to the field before it."""
+        self.fields.setdefault(self.last, []).append(text)
+
+    def built(self, number: int) -> ReviewIssue:
+        """The issue, with a title in any case."""
+        texts = {name: "\n".join(lines).strip() for name, lines in self.fields.items()}
+        title = self.title or next((bare for text in texts.values() if (bare := _BAR.sub("", text).strip())), "")
+        short = " ".join(title.split("\n")[0].split())
+        short = short if len(short) <= TITLE_CHARS or self.title else f"{short[:TITLE_CHARS].rstrip()} …"
+        known: dict[str, Any] = {name: texts.get(name, "") for name in ("issue", "why", "fix")}
+        place = (self.file, self.line) if self.file else place_in(title) or ("", self.line)
+        return ReviewIssue(
+            number=number, severity=self.severity, file=place[0], line=place[1], title=short or self.file, **known
+        )
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it says that there is no issue: `Critical: None`."""
+        return not (self.file or self.fields) and says_nothing(self.title)
+
+    @property
+    def is_echo(self) -> bool:
+        """Whether it is the format's own line, given back."""
+        told = [self.title, *("\n".join(lines) for lines in self.fields.values())]
+        return not self.file and all(plain(text).casefold() in _PLACEHOLDERS for text in told)
+
+
+def drafts_of(parts: Sequence[Part]) -> list[Draft]:
+    """The issues of all parts, in the order of the text."""
+    found = [draft for part in parts if part.section is Section.ISSUES for draft in _Issues(part).read()]
+    return [draft for draft in found if not draft.is_echo]
+
+
+class _Issues:
+    """The issues of one part."""
+
+    def __init__(self, part: Part) -> None:
+        self._part = part
+        self._severity = part.severity or DEFAULT
+        self._found: list[Draft] = []
+
+    def read(self) -> list[Draft]:
+        """All of them."""
+        for line in _rows(self._part.lines):
+            self._take(line)
+        return self._found
+
+    @property
+    def _open(self) -> Draft | None:
+        return self._found[-1] if self._found else None
+
+    def _take(self, line: Line) -> None:
+        current = self._open
+        if line.kind in {"code", "quote"}:
+            if current is not None:
+                current.go_on(line.text)
+            elif not all(says_nothing(text) for text in _BAR.sub("", line.text).split("\n")):
+                self._found.append(Draft(severity=self._severity, fields={"issue": [line.text]}))
+            return
+        label = label_of(line.text)
+        if label is not None:
+            if current is None or (label[0] == "issue" and current.fields.get("issue")):
+                listed = line.number is None
+                current = Draft(severity=self._severity, number=line.number, depth=line.depth, listed=listed)
+                self._found.append(current)
+            current.put(*label)
+        elif current is not None and not self._begins(line, current):
+            current.go_on(f"- {line.text}" if line.item else line.text)
+        elif not says_nothing(line.text) and not (begun := self._begun(line)).is_nothing:
+            self._found.append(begun)
+
+    def _begins(self, line: Line, current: Draft) -> bool:
+        """Whether a line without a label is a further issue; else it goes on with the one that is open."""
+        if line.kind == "heading" or _is_row(line):
+            return True
+        if line.item:
+            same = line.depth <= max(self._part.depth + 1, current.depth if current.listed else 0)
+            return same and (line.number is not None or current.listed or head_of(line.text).placed)
+        numbered = _NUMBERED.match(line.text)
+        bracketed = line.text.lstrip("*_").startswith("[") and head_of(line.text).placed
+        return line.depth == 0 and (numbered is not None or bracketed)
+
+    def _begun(self, line: Line) -> Draft:
+        number = line.number
+        text = line.text
+        match = _NUMBERED.match(text)
+        if number is None and match is not None:
+            number, text = int(match[1]), text[match.end() :]
+        head = head_of(text)
+        title, fields = inline_fields(head.title)
+        draft = Draft(
+            severity=self._tagged(head.tag),
+            number=number,
+            title=title,
+            file=head.file,
+            line=head.line,
+            depth=line.depth,
+            listed=line.item and number is None,
+        )
+        for name, said in fields.items():
+            draft.put(name, said)
+        return draft
+
+    def _tagged(self, tag: Severity | None) -> Severity:
+        """A tag at the issue weighs where no heading does, and where it is graver."""
+        if tag is None or (self._part.severity is not None and tag.rank < self._severity.rank):
+            return self._severity
+        return tag
+
+
+def _graver(severity: Severity, text: str) -> Severity:
+    words = plain(text).casefold()
+    named = [one for one in Severity if one is not Severity.NONE and words.startswith(one)]
+    return max([severity, *named], key=lambda one: one.rank)
+
+
+def _is_row(line: Line) -> bool:
+    return line.text.startswith("|") and line.text.count("|") > 1
+
+
+def _rows(lines: Sequence[Line]) -> Iterator[Line]:
+    """The lines, of tables only the rows that say something, each as one line."""
+    for at, line in enumerate(lines):
+        behind = lines[at + 1] if at + 1 < len(lines) else None
+        if line.kind != "text" or not _is_row(line):
+            yield line
+        elif not _SEPARATOR.fullmatch(line.text) and not (behind is not None and _SEPARATOR.fullmatch(behind.text)):
+            cells = [cell.strip() for cell in line.text.strip("|").split("|")]
+            if not all(says_nothing(cell) for cell in cells):
+                first = cells[0].strip("# ")
+                number = int(first) if first.isascii() and first.isdecimal() and len(first) < 5 else None
+                told = cells[1:] if number is not None else cells
+                text = " — ".join(cell for cell in told if cell)
+                yield line._replace(text=text, number=number, item=True, depth=1)
+
 
 PREVIEW = 300
 """Characters of a text without a verdict that its finding shows."""

@@ -1,25 +1,442 @@
-"""A person's Markdown task plan → its value, by rules alone. What would have to be guessed is told instead."""
+"""A person's Markdown task plan → its value, by rules alone. What would have to be guessed is told instead.
 
+A task plan's blocks → its head and its tasks, each with the blocks below its heading; headings that nearly are one.
+
+A task goes on to the next task's heading, or to one of a higher level. What is commented out is not there.
+
+What the fields of a task plan say: paths, tasks, packages, a command.
+
+The fields of a task plan, `**Create:** path` and the like: a key, and all that belongs to its value.
+"""
+
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.answers.action_plan_document import Block, TooManyBlocks, blocks_of, words
-from orchestrator.answers.action_plan_source import Source, source_of
-from orchestrator.answers.task_plan_fields import (
-    COMMAND,
-    DEPENDS,
-    DEV_PACKAGES,
-    GOAL,
-    PACKAGES,
-    STACK,
-    PlanField,
-    fields_of,
-    names_files,
+from orchestrator.answers.action_plan_document import (
+    Block,
+    Field,
+    Piece,
+    TooManyBlocks,
+    blocks_of,
+    field_of,
+    looks_like_path,
+    pieces_of,
+    words,
 )
-from orchestrator.answers.task_plan_sections import Section, parts_of
-from orchestrator.answers.task_plan_values import command_of, packages_of, paths_of, tasks_of
-from orchestrator.domain.findings import Finding, Where, blocking, major, minor
-from orchestrator.domain.task_plan import PlannedTask, TaskPlan
+from orchestrator.answers.action_plan_source import Source, source_of
+from orchestrator.core.breakdown import PlannedTask, TaskPlan
+from orchestrator.core.finding import Finding, Where, blocking, major, minor
+
+LEVEL = 3
+"""Of a task's heading: `### Task 1`."""
+_NUMBER = re.compile(r"task\s+#?(\d{1,6}(?:\.\d{1,6})?)", re.IGNORECASE)
+_ORDINAL = r"[a-z]\b|[ivx]+\b|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b"
+_NEARLY = re.compile(rf"(?P<marks>[^\w<]*(?:\[x?\]\s*)?)task(?:\s*[:#\d]|\s+(?:{_ORDINAL}))", re.IGNORECASE)
+_UNSPACED = re.compile(r"#{1,6}task\s*\d", re.IGNORECASE)
+_BOLD = re.compile(r"\*\*task\s+\d[^\n]*", re.IGNORECASE)
+
+
+class Header(NamedTuple):
+    """A task's heading."""
+
+    number: str
+    """Without zeros before it."""
+    title: str
+    line: int
+
+
+class Section(NamedTuple):
+    """A task's heading and what stands below it."""
+
+    header: Header
+    blocks: tuple[Block, ...]
+    end: int
+    """Number of its last line."""
+
+
+class Parts(NamedTuple):
+    """A plan's parts."""
+
+    head: tuple[Block, ...]
+    """Before the first task."""
+    sections: tuple[Section, ...]
+    tail: tuple[Block, ...]
+    """Outside the tasks, behind the first one."""
+    nearly: tuple[Block, ...]
+    """What looks like a task's heading, is none, and so keeps its task from being read."""
+
+
+def header_of(block: Block) -> Header | None:
+    """The task that a block begins, None for any other block."""
+    if block.kind != "heading" or block.level != LEVEL:
+        return None
+    text = words(block.text).rstrip("# ")
+    match = _NUMBER.match(text)
+    if match is None:
+        return None
+    rest = text[match.end() :]
+    if rest[:1].isalnum() or rest[:1] in {"_", "/", "+"} or (rest[:1] in {".", "-", "–", "—"} and rest[1:2].isdigit()):
+        return None  # `Task 1a`, `Task 1/3`, `Task 1-3`, `Task 1.2.3`: which task that is can only be guessed
+    number = ".".join(str(int(part)) for part in match[1].split("."))
+    return Header(number, rest.strip(" \t:–—-).").strip("* "), block.line)
+
+
+def parts_of(blocks: Sequence[Block], last_line: int) -> Parts:
+    """The parts of a plan that ends in `last_line`."""
+    blocks = tuple(_uncommented(blocks))
+    headers = [header_of(block) for block in blocks]
+    first = next((at for at, header in enumerate(headers) if header is not None), len(blocks))
+    sections: list[Section] = []
+    tail: list[Block] = []
+    at = first
+    while at < len(blocks):
+        header, stop = headers[at], _end(blocks, headers, at)
+        if header is None:
+            tail += blocks[at:stop]
+        else:
+            end = blocks[stop].line - 1 if stop < len(blocks) else last_line
+            sections.append(Section(header, blocks[at + 1 : stop], end))
+        at = stop
+    return Parts(blocks[:first], tuple(sections), tuple(tail), tuple(_nearly(blocks, headers)))
+
+
+def _end(blocks: Sequence[Block], headers: Sequence[Header | None], at: int) -> int:
+    """The place behind a task, or behind a stretch that belongs to none."""
+    inside = headers[at] is not None
+    for place in range(at + 1, len(blocks)):
+        block = blocks[place]
+        if headers[place] is not None or (inside and block.kind == "heading" and block.level < LEVEL):
+            return place
+    return len(blocks)
+
+
+def _uncommented(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks outside of comments; one that is never closed comments nothing out."""
+    closings = deque(at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text)
+    behind = 0
+    for at, block in enumerate(blocks):
+        if at < behind:
+            continue
+        if block.kind == "paragraph" and block.text.startswith("<!--"):
+            while closings and closings[0] < at:
+                closings.popleft()
+            if closings:
+                behind = closings[0] + 1
+                continue
+        yield block
+
+
+def _nearly(blocks: Sequence[Block], headers: Sequence[Header | None]) -> Iterator[Block]:
+    there = any(header is not None for header in headers)
+    seen = False
+    for at, block in enumerate(blocks):
+        title = block.kind == "heading" and block.level == 1 and not seen and there
+        seen = seen or block.kind == "heading"
+        if headers[at] is not None or title:
+            continue
+        if block.kind == "heading" and (block.level <= LEVEL or not there):
+            found = _NEARLY.match(words(block.text))
+            if found and not _groups(blocks, headers, at):
+                yield block
+        elif block.kind == "paragraph" and (_UNSPACED.match(block.text) or (not there and _BOLD.match(block.text))):
+            yield block
+
+
+def _groups(blocks: Sequence[Block], headers: Sequence[Header | None], at: int) -> bool:
+    """Whether a heading only gathers tasks that are numbered below it: `## Task 1` before `### Task 1.1`."""
+    found = _NUMBER.match(words(blocks[at].text))
+    for place in range(at + 1, len(blocks)):
+        header = headers[place]
+        if header is not None:
+            return found is not None and header.number.startswith(f"{found[1]}.")
+        if blocks[place].kind == "heading" and blocks[place].level <= blocks[at].level:
+            return False
+    return False
+
+
+_LINES = r"~?L?\d+(?:\s*[-–—,:]\s*~?L?\d+)*\+?"
+_SUFFIX = re.compile(rf"(?::\s*{_LINES}|#{_LINES}|\s*\(?\blines?\s+{_LINES}\)?)$", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?:[\s,;&+|/]|\band\b|\bor\b|\bplus\b)*", re.IGNORECASE)
+_REMARK = re.compile(r"\s+(?:\(|[–—-]+\s|#\s|//|<-|←|→)|\s*\[(?:new|modify|edit)\]", re.IGNORECASE)
+_NONE = frozenset({"", "none", "nothing", "n/a", "na", "no", "-", "–", "—", "null", "nil"})
+_TASK = re.compile(
+    r"(?P<word>tasks?\s+)?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*#?(?P<to>\d+))?(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_PARENTHESES = re.compile(r"\([^()]*\)")
+_TEST_RUN = re.compile(
+    r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run\s+|npx\s+|pnpm\s+(?:exec\s+|run\s+)?|yarn\s+(?:run\s+)?"
+    r"|bunx?\s+(?:run\s+)?|npm\s+(?:run\s+)?|\S*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|\S*/)*"
+    r"(?:pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|karma|playwright\s+test|cypress\s+run|phpunit|pest"
+    r"|rspec|tests?|ctest|test:\S+|node\s+--test|deno\s+test|cargo\s+(?:nextest|test)|go\s+test|(?:mvnw?|gradlew?)\s+test"
+    r"|dotnet\s+test|make\s+(?:test|check)|mix\s+test|swift\s+test)(?:\s|$)",
+    re.IGNORECASE,
+)
+MAX_SUFFIX = 60
+"""Characters at the end of a path that may be line numbers."""
+MAX_RANGE = 50
+"""Tasks that `Tasks 1-N` may stand for."""
+
+
+class Paths(NamedTuple):
+    """The paths that a field names."""
+
+    paths: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Texts that may hold a path and are none."""
+
+
+def paths_of(values: Sequence[str]) -> Paths:
+    """Every path in these lines: marked ones, or plain ones with commas between, without what is said about them."""
+    paths: dict[str, None] = {}
+    unread: list[str] = []
+    for value in values:
+        found = _marked(value)
+        for path in found if found is not None else _plain_value(value):
+            bare = _bare(path)
+            if found is None and " " in bare:
+                unread.append(bare)
+            elif bare and bare.casefold() not in _NONE:
+                paths[bare] = None
+    return Paths(tuple(paths), tuple(unread))
+
+
+def _marked(value: str) -> list[str] | None:
+    """The paths in backticks or links with which a line begins; None when it does not begin with one."""
+    found: list[str] = []
+    depth = 0
+    for piece in pieces_of(value.strip().strip("*").strip()):
+        if piece.kind == "text":
+            outside, depth = _outside(piece.text.replace("*", ""), depth)
+            if not found and outside.strip():
+                return None
+            if not _BETWEEN.fullmatch(outside):
+                break
+        elif depth == 0:
+            found.append(_meant(piece))
+    return found or None
+
+
+def _meant(piece: Piece) -> str:
+    """The path of a code span or link: of a link its text, where that is a path, else its target."""
+    text, target = piece.text.strip(), piece.target.partition("#")[0]
+    return text if piece.kind == "code" or (looks_like_path(text) and not target.endswith(f"/{text}")) else target
+
+
+def _outside(text: str, depth: int) -> tuple[str, int]:
+    """What stands outside of parentheses, of which `depth` are open before it; and how many are open behind it."""
+    kept = []
+    for char in text:
+        depth += char == "("
+        if depth == 0:
+            kept.append(char)
+        depth -= char == ")" and depth > 0
+    return "".join(kept), depth
+
+
+def _plain_value(value: str) -> Iterator[str]:
+    for part in re.split(r"[,;]\s|\s(?:and|&)\s", _unlined(" ".join(value.split()).strip("* "))):
+        yield _REMARK.split(part.strip(), maxsplit=1)[0].strip("\"'* ")
+
+
+def _bare(path: str) -> str:
+    """Without line numbers behind it, and the `./` before it that means nothing."""
+    path = _unlined(path.strip())
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:]
+    return path
+
+
+def _unlined(path: str) -> str:
+    match = _SUFFIX.search(path, max(0, len(path) - MAX_SUFFIX))
+    return path[: match.start()].rstrip() if match else path
+
+
+def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
+    """Numbers of the tasks that a field names; a text that names none as it stands, or left out with `named_only`.
+
+    With `named_only` a number counts only behind the word task: the field may as well speak of packages.
+    """
+    found: dict[str, None] = {}
+    for value in values:
+        said = _PARENTHESES.sub(" ", value.replace("*", "").replace("`", "")).strip()
+        said = re.split(r"\.(?:\s|$)", said, maxsplit=1)[0]
+        titled = False
+        for part in re.split(r"[,;&|+]|\band\b", said):
+            part = part.strip(" .:-–—")
+            match = _TASK.fullmatch(part) if not part.casefold().startswith("none") else None
+            if match is not None and (match["word"] or found or not named_only) and _is_number(match):
+                found.update(dict.fromkeys(_numbers(match)))
+                titled = bool(match["rest"].strip())
+            elif not named_only and not titled and part.split(" ")[0].casefold() not in _NONE:
+                found[part] = None
+    return tuple(found)
+
+
+def _is_number(match: re.Match[str]) -> bool:
+    rest = match["rest"]
+    return not rest or rest[0] in " :–—-"
+
+
+def _numbers(match: re.Match[str]) -> list[str]:
+    first, last = match["from"], match["to"]
+    if last is not None and "." not in first and 0 <= int(last) - int(first) <= MAX_RANGE:
+        return [str(number) for number in range(int(first), int(last) + 1)]
+    return [".".join(str(int(part)) for part in first.split(".")), *([last] if last else [])]
+
+
+def packages_of(values: Sequence[str]) -> tuple[str, ...]:
+    """Requirements as they were written, one each."""
+    found: list[str] = []
+    for value in values:
+        for part in re.split(r"[,;]", _PARENTHESES.sub(" ", value)):
+            part = part.strip(" `*\"'")
+            if found and part[:1] in set("<>=!~") and part:
+                found[-1] += f",{part}"  # `flask>=2,<4` is one requirement
+            elif part.casefold() not in _NONE and part.split(" ")[0].casefold() != "none":
+                found.append(part)
+    return tuple(dict.fromkeys(found))
+
+
+class Command(NamedTuple):
+    """What a command field says."""
+
+    command: str | None
+    test_run: bool = False
+    """Whether it only runs tests; it is no command of a task then."""
+
+
+def command_of(values: Sequence[str], code: str) -> Command:
+    """The shell command in a field: a code span, a code block or plain text."""
+    spans = [piece.text for value in values for piece in pieces_of(value) if piece.kind == "code"]
+    said = (spans[0] if spans else code or " ".join(values)).strip().removeprefix("$ ")
+    if said.casefold().rstrip(".") in _NONE:
+        return Command(None)
+    parts = [part.strip() for part in re.split(r"&&|;|\n", said) if not part.strip().startswith("cd ")]
+    return Command(None, test_run=True) if all(_TEST_RUN.match(part) for part in parts) else Command(said)
+
+
+class PlanField(NamedTuple):
+    """One field."""
+
+    key: str
+    """In small letters, without marks."""
+    values: tuple[str, ...]
+    """Inline Markdown, line by line: what stands behind the colon, then what follows it; no blank ones."""
+    line: int
+    bold: bool
+    code: str = ""
+    """The code block that follows it, where nothing stands behind the colon."""
+
+
+class _Line(NamedTuple):
+    """A line of a paragraph or bullet, or a whole code block."""
+
+    text: str
+    line: int
+    block: int
+    depth: int
+    kind: str
+
+
+GOAL, COMMAND, DEPENDS, PACKAGES, DEV_PACKAGES, STACK = (
+    frozenset({"goal", "goals"}),
+    frozenset({"command", "commands"}),
+    frozenset({"depends on", "depends", "dependencies", "dependency"}),
+    frozenset({"packages", "package"}),
+    frozenset({"dev packages", "dev package", "development packages"}),
+    frozenset({"tech stack", "technology stack"}),
+)
+_FILES = frozenset({"create", "created", "creates", "modify", "modified", "modifies"})
+_AROUND_FILES = frozenset({"file", "files", "to", "be", "and", "or", "new", "existing"})
+_BOUNDS = frozenset({"test", "tests", "files", "file", "run", "expected", "architecture", "steps"})
+_BOX = re.compile(r"\[[ xX]\]\s+")
+_SIDE_BY_SIDE = re.compile(r"\s\|\s(?=\*\*\w)")
+_WORDS = re.compile(r"[^\W_]+")
+MAX_LINE = 4000
+"""Characters of a line that are looked at."""
+
+
+def names_files(key: str) -> bool:
+    """Whether a key says that its value are files which the task creates or modifies."""
+    said = set(_WORDS.findall(key))
+    return not said.isdisjoint(_FILES) and said <= _FILES | _AROUND_FILES
+
+
+def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
+    """Every field, in order. Linear in the blocks."""
+    lines = list(_lines(blocks))
+    at = 0
+    while at < len(lines):
+        field = _field(lines[at])
+        if field is None:
+            at += 1
+            continue
+        behind = _behind(lines, at, bool(field.raw))
+        below = lines[at + 1 : behind]
+        values = (field.raw, *(one.text for one in below if one.kind != "fence"))
+        code = next((one.text for one in below if one.kind == "fence"), "")
+        yield PlanField(_key(field), tuple(filter(None, values)), field.line, field.bold, code)
+        at = behind
+
+
+def _behind(lines: Sequence[_Line], at: int, said: bool) -> int:
+    """The place behind a field's value: its paragraph or bullet; what is below it where its own line says nothing."""
+    first, place = lines[at], at + 1
+    while place < len(lines) and lines[place].block == first.block and not _ends(lines[place]):
+        place += 1
+    if said or place > at + 1 or place == len(lines):
+        return place
+    while place < len(lines) and lines[place].depth > first.depth and lines[place].kind == "item":
+        if _ends(lines[place]):
+            return place
+        place += 1
+    if place > at + 1:
+        return place
+    following = lines[place]
+    if following.kind == "fence":
+        return place + 1
+    while place < len(lines) and lines[place].block == following.block and following.kind == "paragraph":
+        if _ends(lines[place]):
+            return place
+        place += 1
+    return place
+
+
+def _ends(line: _Line) -> bool:
+    """Whether a line begins something of its own: a bold key, or one that is known."""
+    field = _field(line)
+    if field is None:
+        return False
+    key = _key(field)
+    known = GOAL | COMMAND | DEPENDS | PACKAGES | DEV_PACKAGES | STACK | _BOUNDS
+    return field.bold or key in known or names_files(key)
+
+
+def _field(line: _Line) -> Field | None:
+    return None if line.kind == "fence" else field_of(line.text, line.line)
+
+
+def _key(field: Field) -> str:
+    return " ".join(_WORDS.findall(field.key)).casefold()
+
+
+def _lines(blocks: Sequence[Block]) -> Iterator[_Line]:
+    for number, block in enumerate(blocks):
+        if block.kind == "fence":
+            yield _Line(block.text.strip("\n"), block.line, number, block.depth, "fence")
+        elif block.kind in {"paragraph", "item"}:
+            for line, text in enumerate(block.text.split("\n"), start=block.line):
+                for part in _SIDE_BY_SIDE.split(_unboxed(text[:MAX_LINE].strip())):
+                    yield _Line(part, line, number, block.depth, block.kind)
+
+
+def _unboxed(text: str) -> str:
+    """Without the box that is ticked when a step is done."""
+    return _BOX.sub("", text, count=1) if _BOX.match(text) else text
+
 
 MAX_BLOCKS = 100_000
 """Blocks of a plan that are read; a person's may be long."""

@@ -1,13 +1,351 @@
-"""Actions that change files, each against the tree as the earlier ones left it. Pure."""
+"""Actions that change files, each against the tree as the earlier ones left it. Pure.
 
-from collections.abc import Iterator
+One FIND/REPLACE pair against a file's text: where it matches, and the text with it replaced. Pure.
 
-from orchestrator.checks.action_plan_edit import MAX_MATCHES, FileText, like, matches, replaced
-from orchestrator.checks.action_plan_nearest import nearest
-from orchestrator.checks.action_plan_rules import missing, place, unread, unsafe
-from orchestrator.checks.action_plan_world import Walked
-from orchestrator.domain.action_plan import Action, Create, Delete, Edit, Move, Pair
-from orchestrator.domain.findings import Finding, Where, major, minor
+A pair is lines for lines: the last line end of each block belongs to its fence, CRLF counts as LF, and what is replaced
+gets the line ends of the place. Lines that are found whole and replaced by an empty block vanish with their line ends.
+
+The text of a file that is nearest to what a FIND block looks for, and how it differs; bounded, whatever its size.
+
+What a plan is held against, and what becomes of it while the plan's actions are walked through. Pure.
+
+What actions may name: safe paths, resources that are there, commands that are some. Pure.
+"""
+
+import difflib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from rapidfuzz import fuzz, process
+
+from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, is_url
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import unsafe_reason
+
+MAX_MATCHES = 1000
+"""Matches of one FIND that are counted."""
+BOM = "\ufeff"
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The text of a file, and the same with LF line ends."""
+
+    raw: str
+
+    @cached_property
+    def lf(self) -> str:
+        """What FIND is compared with."""
+        return self.raw.replace("\r\n", "\n")
+
+    @cached_property
+    def _carriage_returns(self) -> list[int]:
+        """Offsets in `lf` of the line ends that are CRLF in `raw`."""
+        found: list[int] = []
+        at = self.raw.find("\r\n")
+        while at >= 0:
+            found.append(at - len(found))
+            at = self.raw.find("\r\n", at + 2)
+        return found
+
+    def offset(self, at: int) -> int:
+        """The offset in `raw` of an offset in `lf`."""
+        return at + bisect_left(self._carriage_returns, at)
+
+    def line(self, at: int) -> int:
+        """1-based line of an offset in `lf`."""
+        return self.lf.count("\n", 0, at) + 1
+
+    def line_end(self, at: int) -> str:
+        """How lines end at an offset in `lf`: there, else before it, else LF."""
+        end = self.lf.find("\n", at)
+        end = self.lf.rfind("\n", 0, at) if end < 0 else end
+        place = bisect_left(self._carriage_returns, end) if end >= 0 else -1
+        there = 0 <= place < len(self._carriage_returns) and self._carriage_returns[place] == end
+        return "\r\n" if there else "\n"
+
+
+def needle_of(find: str) -> str:
+    """The text that a FIND block looks for: its last line end belongs to the fence."""
+    return find.removesuffix("\n")
+
+
+def matches(text: FileText, find: str) -> list[int]:
+    """Offsets in `text.lf` at which FIND matches, overlapping ones too, at most MAX_MATCHES."""
+
+    def each() -> Iterator[int]:
+        needle = needle_of(find)
+        at = text.lf.find(needle)
+        while at >= 0:
+            yield at
+            at = text.lf.find(needle, at + 1)
+
+    return list(islice(each(), MAX_MATCHES))
+
+
+def replaced(text: FileText, at: int, find: str, replace: str) -> str:
+    """The file's text with the match at `at` replaced."""
+    end = at + len(needle_of(find))
+    if not replace:
+        at, end = _whole_lines(text.lf, at, end)
+    new = needle_of(replace).replace("\n", text.line_end(at))
+    return text.raw[: text.offset(at)] + new + text.raw[text.offset(end) :]
+
+
+def _whole_lines(lf: str, start: int, end: int) -> tuple[int, int]:
+    """The span with one line end when it holds whole lines: that behind it, at the file's end that before it."""
+    begins = start == 0 or lf[start - 1] == "\n" or (start == 1 and lf[0] == BOM)
+    if not begins or (end < len(lf) and lf[end] != "\n"):
+        return start, end
+    if end < len(lf):
+        return start, end + 1
+    return (start - 1 if start and lf[start - 1] == "\n" else start), end
+
+
+def like(old: str, new: str) -> str:
+    """A whole new text with the old one's byte order mark, and its CRLF where all its lines end so."""
+    if old.startswith(BOM) and not new.startswith(BOM):
+        new = BOM + new
+    if "\r\n" in old and "\n" not in old.replace("\r\n", ""):
+        new = new.replace("\n", "\r\n")
+    return new
+
+
+MAX_LINES = 120
+"""Lines of a FIND block that are compared."""
+MAX_FILE_LINES = 300_000
+"""Lines of a file that are looked at."""
+MAX_CHARS = 400
+"""Characters of one line that are compared."""
+MAX_CANDIDATES = 8
+MAX_PLACES = 40
+"""Places of one line that are looked at."""
+MAX_DIFF = 30
+LEAST = 45.0
+"""Per cent of likeness below which a text is not near."""
+
+
+class Nearest(NamedTuple):
+    """A place that looks alike."""
+
+    line: int
+    """1-based."""
+    score: float
+    """Per cent."""
+    diff: str
+    """From the file to FIND, a few lines."""
+    blanks_only: bool
+    """Whether they differ in blanks only."""
+
+
+def nearest(lf: str, find: str) -> Nearest | None:
+    """The lines of a file that are most like FIND, or None when none are."""
+    lines = lf.split("\n", MAX_FILE_LINES)[:MAX_FILE_LINES]
+    want = find.removesuffix("\n").split("\n")[:MAX_LINES]
+    best: tuple[float, int] | None = None
+    wanted = _joined(want)
+    for start in _starts(lines, want):
+        score = fuzz.ratio(_joined(lines[start : start + len(want)]), wanted)
+        best = max(best or (0.0, start), (score, start), key=lambda one: (one[0], -one[1]))
+    if best is None or best[0] < LEAST:
+        return None
+    score, start = best
+    there = lines[start : start + len(want)]
+    diff = _diff(there, want)
+    return Nearest(start + 1, score, diff, _bare(there) == _bare(want)) if diff else None
+
+
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(line[:MAX_CHARS] for line in lines)
+
+
+def _bare(lines: Sequence[str]) -> list[str]:
+    return ["".join(line.split()) for line in lines if line.strip()]
+
+
+def _starts(lines: Sequence[str], want: Sequence[str]) -> Iterator[int]:
+    """First lines of candidates: where most of FIND's lines stand, and where its longest lines have likenesses."""
+    places: dict[str, list[int]] = {" ".join(line.split()): [] for line in want if line.strip()}
+    votes: dict[int, int] = {}
+    for at, line in enumerate(lines):
+        if len(line) <= 4 * MAX_CHARS and (found := places.get(" ".join(line.split()))) is not None:
+            found.append(at)
+    for number, line in enumerate(want):
+        bare = " ".join(line.split())
+        for at in places.get(bare, ())[:MAX_PLACES]:
+            votes[at - number] = votes.get(at - number, 0) + len(bare)
+    chosen = sorted(votes, key=lambda start: -votes[start])[:MAX_CANDIDATES]
+    longest = sorted(range(len(want)), key=lambda number: -len(want[number]))[:2]
+    short = [line[:MAX_CHARS] for line in lines]
+    for number in longest:
+        alike = process.extract(
+            want[number][:MAX_CHARS], short, scorer=fuzz.ratio, limit=MAX_CANDIDATES, score_cutoff=LEAST
+        )
+        chosen += [at - number for _, _, at in alike]
+    yield from dict.fromkeys(max(start, 0) for start in chosen)
+
+
+def _diff(there: Sequence[str], want: Sequence[str]) -> str:
+    shown = [text[:MAX_CHARS] for text in there], [text[:MAX_CHARS] for text in want]
+    body = list(difflib.unified_diff(*shown, "file", "FIND", lineterm="", n=1))
+    more = [f"… {len(body) - MAX_DIFF} more lines"] if len(body) > MAX_DIFF else []
+    return "\n".join([*body[:MAX_DIFF], *more])
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanWorld:
+    """The files that are there, and those that were shown."""
+
+    paths: frozenset[str]
+    """Every file below the root."""
+    texts: Mapping[str, str]
+    """Texts of those of them that a plan names; a file without one is no text that could be edited."""
+    context: frozenset[str] | None = None
+    """Files and pages that were shown in full in this turn; None: nobody knows, so the rule is not checked."""
+
+    @cached_property
+    def folders(self) -> frozenset[str]:
+        """Every folder above a file."""
+        return frozenset(above for path in self.paths for above in folders_above(path))
+
+    def near(self, path: str) -> str:
+        """The existing path most like this one, "" when none is."""
+        found = process.extractOne(path, sorted(self.paths), score_cutoff=70)
+        return found[0] if found else ""
+
+
+def folders_above(path: str) -> Iterable[str]:
+    """The folders a path lies in."""
+    parts = path.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+@dataclass
+class Walked:
+    """The tree as the actions so far have left it."""
+
+    world: PlanWorld
+    changes: dict[str, str | None] = field(default_factory=dict)
+    """Path → its new text, None for a file that is gone."""
+    shown: set[str] = field(default_factory=set)
+    """Files that the plan itself wrote whole."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file is there now."""
+        return self.changes[path] is not None if path in self.changes else path in self.world.paths
+
+    def text(self, path: str) -> str | None:
+        """Its text now; None for none, and for what is no text."""
+        return self.changes[path] if path in self.changes else self.world.texts.get(path)
+
+    def is_shown(self, path: str) -> bool:
+        """Whether its author can know what it holds; True where nobody knows what was shown."""
+        return self.world.context is None or path in self.world.context or path in self.shown
+
+    def blocked(self, path: str) -> str:
+        """What stands in the way of a file here: a folder, or a file above; "" when nothing does.
+
+        What the plan takes away counts still: files are written before others are gone.
+        """
+        paths = {*self.world.paths, *(name for name, text in self.changes.items() if text is not None)}
+        above = next((up for up in folders_above(path) if up in paths), None)
+        if above is not None:
+            return f"`{above}` is a file, no folder"
+        if path in self.world.folders or any(name.startswith(f"{path}/") for name in self.changes):
+            return f"`{path}` is a folder"
+        return ""
+
+    def put(self, path: str, text: str) -> None:
+        """A file that the plan wrote whole."""
+        self.changes[path] = text
+        self.shown.add(path)
+
+    def gone(self, path: str) -> None:
+        """A file that the plan took away."""
+        self.changes[path] = None
+        self.shown.discard(path)
+
+
+def place(action: Action, line: int = 0) -> Where:
+    """The action's place in the plan."""
+    return Where(line=line or action.line or None, field=f"{action.verb} {action.subject[:200]}")
+
+
+def unsafe(action: Action, path: str) -> Finding | None:
+    """A finding for a path that may never be written, however it is asked for."""
+    reason = unsafe_reason(path)
+    if reason is None:
+        return None
+    message = f"`{path[:200]}` is unsafe: {reason}"
+    fix = "Give the path from the repository's root, with `/`."
+    return major("delivery.unsafe_path", message, where=place(action), fix=fix)
+
+
+def missing(action: Action, path: str, walked: Walked) -> Finding:
+    """A finding for a file that is not there."""
+    if path in walked.world.folders or path.rstrip("/") in walked.world.folders:
+        message, fix = f"`{path}` is a folder", "Name one file."
+    elif path in walked.changes:
+        message, fix = f"`{path}` was taken away by an earlier action", "Leave one of the two actions out."
+    else:
+        near = walked.world.near(path)
+        message = f"`{path}` does not exist" + (f"; `{near}` does" if near else "")
+        fix = "Name an existing file, or CREATE this one."
+    return major("plan.missing", message, where=place(action), fix=fix)
+
+
+def unread(action: Action, path: str) -> Finding:
+    """A finding for a file whose author has not seen it."""
+    message = f"`{path}` was not shown in this turn, so nobody can know what it holds now"
+    fix = f"READ `{path}` first, alone, and change it in the next turn."
+    return major("plan.unread", message, where=place(action), fix=fix)
+
+
+def read(action: Read, walked: Walked) -> Iterator[Finding]:
+    """A page is not fetched here; a file must be there."""
+    if not is_url(action.resource):
+        yield from _local(action, action.resource, walked)
+
+
+def prune(action: Prune, walked: Walked) -> Iterator[Finding]:
+    """What is to be left out must have been shown."""
+    context = walked.world.context
+    if context is not None and action.resource not in context:
+        message = f"`{action.resource[:200]}` is not in the context"
+        fix = "PRUNE only what was shown, spelled as it was shown."
+        yield major("plan.not_shown", message, where=place(action), fix=fix)
+    elif context is None and not is_url(action.resource):
+        yield from _local(action, action.resource, walked)
+
+
+def _local(action: Action, path: str, walked: Walked) -> Iterator[Finding]:
+    reason = unsafe_reason(path)
+    if reason is not None and not (path.endswith("/") and unsafe_reason(path.rstrip("/")) is None):
+        message = f"`{path[:200]}` is no file of the repository: {reason}"
+        fix = "Name a file by its path from the repository's root, or a page by its https address."
+        yield major("plan.resource", message, where=place(action), fix=fix)
+    elif not walked.exists(path):
+        yield missing(action, path, walked)
+
+
+def execute(action: Execute, walked: Walked) -> Iterator[Finding]:
+    """A command must be one, and run inside the tree."""
+    if not action.command.strip() or "\0" in action.command:
+        fix = "Write the command in the code block, or leave the action out."
+        yield major("plan.command", "EXECUTE has no command that could be run", where=place(action), fix=fix)
+    reason = unsafe_reason(action.cwd) if action.cwd != "." else None
+    if reason is not None:
+        message = f"`cwd` leads out of the repository: {reason}"
+        fix = "Name a folder below the repository's root, or leave `cwd` out."
+        yield major("plan.cwd", message, where=place(action), fix=fix)
+    elif action.cwd != "." and walked.exists(action.cwd):
+        fix = "Name a folder below the repository's root, or leave `cwd` out."
+        yield major("plan.cwd", f"`cwd` is a file: `{action.cwd}`", where=place(action), fix=fix)
+
 
 MAX_LINES_TOLD = 10
 

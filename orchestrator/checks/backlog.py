@@ -1,15 +1,84 @@
-"""What is wrong between the rows of a backlog: ids, titles, dependencies, cycles. Pure, any format."""
+"""What is wrong between the rows of a backlog: ids, titles, dependencies, cycles. Pure, any format.
+
+Stories named for people, and the id somebody may have meant.
+
+What is wrong with rows that are closed with other stories. Pure, any format.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from orchestrator.checks.closes import check_closes
-from orchestrator.checks.naming import SHOWN, named, nearest, place_of
-from orchestrator.domain.backlog_text import IdIndex, id_problem, parse_dependencies
-from orchestrator.domain.closing import effective_needs
-from orchestrator.domain.findings import Finding, blocking, critical, major, minor
-from orchestrator.domain.graph import find_cycle, waves
-from orchestrator.domain.story import BacklogContent, Story
-from orchestrator.errors import BacklogError
+from rapidfuzz import process
+
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Finding, Where, blocking, critical, major, minor
+from orchestrator.core.story import (
+    BacklogContent,
+    IdIndex,
+    Story,
+    effective_needs,
+    find_cycle,
+    id_problem,
+    parse_dependencies,
+    waves,
+)
+
+SHOWN = 80
+"""Characters of a foreign cell that a message repeats."""
+
+
+def named(story: Story) -> str:
+    """A story for people: its id and where it stands, as far as that is known."""
+    if story.file:
+        return f"{story.id[:SHOWN]} ({story.file}:{story.line})"
+    return f"{story.id[:SHOWN]} (line {story.line})" if story.line else story.id[:SHOWN]
+
+
+def place_of(story: Story, source: str, field: str | None = None) -> Where:
+    """Where the story stands, for a finding."""
+    file = f"{source}/{story.file}" if story.file else source
+    return Where(file=file or None, line=story.line or None, story=story.id, field=field)
+
+
+def nearest(identifier: str, ids: Sequence[str]) -> str:
+    """`did you mean X?` for the most similar id, "" when none is similar."""
+    found = process.extractOne(identifier, ids, score_cutoff=60)
+    return f"did you mean {found[0]}?" if found else ""
+
+
+def check_closes(stories: Sequence[Story], source: str) -> Iterator[Finding]:
+    """Findings on ids that are no row, a story that closes itself, a row closed twice, and circles; all block."""
+    if not any(story.closes for story in stories):
+        return
+    by_id = {story.id: story for story in stories}
+    closed_by: dict[str, Story] = {}
+    suggested = 0
+    for story in stories:
+        where = place_of(story, source, "Closes")
+        for row in story.closes:
+            if row == story.id:
+                message = f"{named(story)} closes itself"
+                yield critical("backlog.closes_itself", message, where=where, fix="take its own id out of Closes")
+            elif row not in by_id:
+                suggested += 1
+                hint = nearest(row, list(by_id)) if suggested <= MAX_SUGGESTIONS else ""
+                message = f"{named(story)} closes {row[:SHOWN]}, which is no row of the backlog"
+                fix = f"{hint} Correct the id or take it out".strip()
+                yield critical("backlog.unknown_closed", message, where=where, fix=fix)
+            elif row in closed_by:
+                message = f"{named(by_id[row])} is closed by {named(closed_by[row])} and by {named(story)}"
+                yield critical("backlog.closed_twice", message, where=where, fix="let one of the two close it")
+            else:
+                closed_by[row] = story
+    yield from _circle({row: (story.id,) for row, story in closed_by.items()}, by_id, source)
+
+
+def _circle(direct: dict[str, tuple[str, ...]], by_id: dict[str, Story], source: str) -> Iterator[Finding]:
+    path = find_cycle(by_id, direct)
+    if path:
+        message = f"stories close each other in a circle: {' ← '.join(path)}"
+        where = place_of(by_id[path[0]], source, "Closes")
+        yield critical("backlog.closes_cycle", message, where=where, fix="leave one of them to be run itself")
+
 
 MAX_CYCLES = 10
 MAX_SUGGESTIONS = 20

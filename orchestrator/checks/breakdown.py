@@ -1,15 +1,284 @@
-"""An architect's answer → Breakdown."""
+"""An architect's answer → Breakdown.
 
-from collections.abc import Collection, Mapping
+Raw tasks of an answer → Task values.
 
-from orchestrator.checks.breakdown_mend import mend
-from orchestrator.checks.breakdown_missing import merge_missing
-from orchestrator.checks.breakdown_notes import read_acceptance_tests, read_tests_to_change, read_todos
-from orchestrator.checks.breakdown_rules import check_breakdown
-from orchestrator.checks.requirements import read_packages
-from orchestrator.checks.tasks import read_tasks
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, Task
-from orchestrator.domain.findings import Finding, Where, blocking, major, minor
+The tasks of a `breakdown_missing` answer joined to those that were there.
+
+The optional parts of an architect's answer: read leniently, what does not fit is left out and told.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from orchestrator.checks.breakdown_rules import check_breakdown, follow, mend, read_packages, renamed_text
+from orchestrator.checks.paths import tidy
+from orchestrator.core.breakdown import (
+    AcceptanceTest,
+    ArchitecturalConflict,
+    Breakdown,
+    PackageDependencies,
+    Task,
+    TestToChange,
+    Todos,
+    task_name,
+    task_number,
+)
+from orchestrator.core.finding import Finding, Where, blocking, major, minor
+
+_ALIASES = {"task_id": ("task_id", "taskId", "id"), "description": ("description", "title")}
+_SHAPE_FIX = "Give every task task_id, description and files_to_create."
+
+
+def read_tasks(value: object, story_id: str) -> tuple[tuple[Task, ...], list[Finding]]:
+    """Tasks of a list of objects, in order. A major finding for each that is none; it is left out.
+
+    Missing `dependencies` and `dependency_reason` are filled in, told by one minor finding each. Entries of
+    `files_to_create` that are no strings are dropped with a major `breakdown.unsafe_path`.
+    """
+    where = Where(story=story_id, field="tasks")
+    if not isinstance(value, list) or not value:
+        said = "`tasks` is empty" if value == [] else "`tasks` is no list"
+        return (), [major("breakdown.tasks", said, where=where, fix="Give a non-empty list of task objects.")]
+    findings: list[Finding] = []
+    filled: dict[str, list[str]] = {}
+    tasks = [_task(entry, place, story_id, findings, filled) for place, entry in enumerate(value)]
+    for field, ids in filled.items():
+        message = f"`{field}` was missing in {', '.join(ids)} and is empty"
+        findings.append(minor("breakdown.filled", message, where=where, fix=f"Give every task `{field}`."))
+    return tuple(task for task in tasks if task is not None), findings
+
+
+def _task(
+    entry: object, place: int, story_id: str, findings: list[Finding], filled: dict[str, list[str]]
+) -> Task | None:
+    where = Where(story=story_id, field=f"tasks[{place}]")
+    if not isinstance(entry, Mapping):
+        findings.append(major("breakdown.tasks", "a task is no object", where=where, fix=_SHAPE_FIX))
+        return None
+    texts = {field: _text(entry, field) for field in _ALIASES}
+    lacking = [field for field, text in texts.items() if not text]
+    files = entry.get("files_to_create")
+    if not isinstance(files, list):
+        lacking.append("files_to_create (a list)")
+    if lacking or not isinstance(files, list):
+        message = f"a task lacks {' and '.join(lacking)}"
+        findings.append(major("breakdown.tasks", message, where=where, fix=_SHAPE_FIX))
+        return None
+    where = where.model_copy(update={"task": texts["task_id"]})
+    return Task(
+        task_id=texts["task_id"],
+        description=texts["description"],
+        files_to_create=_files(files, where, findings),
+        command_to_run=_command(entry.get("command_to_run"), where, findings),
+        dependencies=_dependencies(entry, texts["task_id"], where, findings, filled),
+        dependency_reason=_reason(entry, texts["task_id"], filled),
+    )
+
+
+def _text(entry: Mapping[str, object], field: str) -> str:
+    for name in _ALIASES[field]:
+        value = entry.get(name)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+    return ""
+
+
+def _files(entries: list[object], where: Where, findings: list[Finding]) -> tuple[str, ...]:
+    kept: dict[str, None] = {}
+    for entry in entries:
+        if isinstance(entry, str):
+            kept[tidy(entry)] = None
+        else:
+            message = f"`{str(entry)[:80]}` is no path: files_to_create holds strings only"
+            findings.append(major("breakdown.unsafe_path", message, where=where, fix="Write the path as a string."))
+    return tuple(kept)
+
+
+def _command(value: object, where: Where, findings: list[Finding]) -> str | None:
+    if value is None or isinstance(value, str):
+        return (value or "").strip() or None
+    fix = "Write the command as one string, or leave it out."
+    findings.append(major("breakdown.command", "command_to_run is no string", where=where, fix=fix))
+    return None
+
+
+def _dependencies(
+    entry: Mapping[str, object], task_id: str, where: Where, findings: list[Finding], filled: dict[str, list[str]]
+) -> tuple[str, ...]:
+    value = entry.get("dependencies")
+    if value is None:
+        filled.setdefault("dependencies", []).append(task_id)
+        return ()
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
+        fix = "List the ids of tasks of this story."
+        findings.append(major("breakdown.dependency", "`dependencies` is no list of task ids", where=where, fix=fix))
+        return ()
+    return tuple(dict.fromkeys(item.strip() for item in values if item.strip()))
+
+
+def _reason(entry: Mapping[str, object], task_id: str, filled: dict[str, list[str]]) -> str:
+    value = entry.get("dependency_reason")
+    if not isinstance(value, str):
+        filled.setdefault("dependency_reason", []).append(task_id)
+        return ""
+    return value.strip()
+
+
+def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[Finding]]:
+    """`breakdown` with the tasks of a `breakdown_missing` answer: an object with tasks, or the list itself.
+
+    Known tasks that the answer repeats are left out: the same work under any id, or a known id. When the known task of
+    an id stands in the answer under another one, the answer was numbered anew: other work under that id is new and gets
+    the next free id; dependencies of the new tasks follow. Order is by number, else as they came. Packages declared
+    with the new tasks are added. `task_count` never shrinks. Never raises.
+    """
+    answer = value if isinstance(value, Mapping) else {"tasks": value}
+    came, findings = read_tasks(answer.get("tasks"), breakdown.story_id)
+    fresh, names = _fresh(breakdown, came)
+    given = {task.task_id for task in fresh}
+    said = ", ".join(f"{old} → {new}" for old, new in names.items() if old != new and new in given)
+    if said:
+        message = f"ids of tasks that came later were changed: {said}"
+        fix = "Number missing tasks on from the last one that is there."
+        findings.append(minor("breakdown.renumbered", message, where=Where(story=breakdown.story_id), fix=fix))
+    packages, _ = read_packages(answer.get("dependencies"))
+    stated = answer.get("task_count")
+    counted = stated if isinstance(stated, int) and not isinstance(stated, bool) else 0
+    return breakdown.model_copy(
+        update={
+            "tasks": _by_number(breakdown.story_id, [*breakdown.tasks, *fresh]),
+            "task_count": max(breakdown.task_count, counted),
+            "dependencies": PackageDependencies(
+                dependencies={**packages.dependencies, **breakdown.dependencies.dependencies},
+                devDependencies={**packages.devDependencies, **breakdown.dependencies.devDependencies},
+            ),
+        }
+    ), findings
+
+
+def _fresh(breakdown: Breakdown, came: Sequence[Task]) -> tuple[list[Task], dict[str, str]]:
+    """The tasks that are new, under the ids they get, and id in the answer → id in the plan."""
+    known = {task.task_id: task for task in breakdown.tasks}
+    same = [next((old for old, task in known.items() if _same_work(task, new)), None) for new in came]
+    taken = {*known, *(task.task_id for task in came)}
+    names: dict[str, str] = {}
+    fresh: list[Task] = []
+    for task, old in zip(came, same, strict=True):
+        if old is not None:
+            names.setdefault(task.task_id, old)
+        elif any(_same_work(task, other) for other in fresh):
+            continue
+        elif task.task_id not in known and task.task_id not in names:
+            names[task.task_id] = task.task_id
+            fresh.append(task)
+        elif task.task_id in same and task.task_id not in names:
+            free = _free(breakdown.story_id, taken)
+            names[task.task_id] = free
+            taken.add(free)
+            fresh.append(task.model_copy(update={"task_id": free}))
+    return [_renamed(task, names) for task in fresh], names
+
+
+def _same_work(one: Task, other: Task) -> bool:
+    """Whether two tasks say the same in the same words, about files that are at least partly the same."""
+    if _words(one.description) != _words(other.description):
+        return False
+    if not one.files_to_create and not other.files_to_create:
+        return one.command == other.command
+    return not set(one.files_to_create).isdisjoint(other.files_to_create)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")
+
+
+def _free(story_id: str, taken: set[str]) -> str:
+    """The first id behind all that are taken."""
+    numbers = [number for task_id in taken if (number := task_number(task_id, story_id, 100)) is not None]
+    return task_name(story_id, max(numbers, default=0) + 1)
+
+
+def _renamed(task: Task, names: Mapping[str, str]) -> Task:
+    return task.model_copy(
+        update={
+            "dependencies": follow(task.dependencies, names),
+            "description": renamed_text(task.description, names),
+            "dependency_reason": renamed_text(task.dependency_reason, names),
+        }
+    )
+
+
+def _by_number(story_id: str, tasks: Sequence[Task]) -> tuple[Task, ...]:
+    numbers = {task.task_id: task_number(task.task_id, story_id, len(tasks)) for task in tasks}
+    if None in numbers.values():
+        return tuple(tasks)
+    return tuple(sorted(tasks, key=lambda task: numbers[task.task_id] or 0))
+
+
+T = TypeVar("T")
+
+
+def read_acceptance_tests(value: object, story_id: str, findings: list[Finding]) -> tuple[AcceptanceTest, ...]:
+    """Entries {criterion, test}, or bare criteria as strings."""
+
+    def read(entry: object) -> AcceptanceTest | None:
+        criterion, test = _pair(entry, ("criterion", "criteria", "name"), ("test", "description"))
+        return AcceptanceTest(criterion=criterion, test=test) if criterion else None
+
+    return _entries(value, "acceptance_tests", story_id, findings, read)
+
+
+def read_tests_to_change(value: object, story_id: str, findings: list[Finding]) -> tuple[TestToChange, ...]:
+    """Entries {file, reason}, or bare paths as strings."""
+
+    def read(entry: object) -> TestToChange | None:
+        file, reason = _pair(entry, ("file", "path"), ("reason",))
+        return TestToChange(file=tidy(file), reason=reason) if file else None
+
+    return _entries(value, "tests_to_change", story_id, findings, read)
+
+
+def read_todos(value: object, story_id: str, findings: list[Finding]) -> Todos:
+    """{add, remove}, or a list of what to add."""
+    if value is None:
+        return Todos()
+    parts = value if isinstance(value, Mapping) else {"add": value}
+
+    def read(entry: object) -> str | None:
+        return entry.strip() or None if isinstance(entry, str) else None
+
+    return Todos(
+        add=_entries(parts.get("add"), "todos.add", story_id, findings, read),
+        remove=_entries(parts.get("remove"), "todos.remove", story_id, findings, read),
+    )
+
+
+def _entries(
+    value: object, field: str, story_id: str, findings: list[Finding], read: Callable[[object], T | None]
+) -> tuple[T, ...]:
+    if value is None:
+        return ()
+    found = [read(entry) for entry in (value if isinstance(value, list) else [value])]
+    kept = tuple(entry for entry in found if entry is not None)
+    if len(kept) < len(found):
+        message = f"{len(found) - len(kept)} entries of `{field}` were not understood and left out"
+        fix = "Write every entry as the shape of the answer says."
+        findings.append(minor("breakdown.notes", message, where=Where(story=story_id, field=field), fix=fix))
+    return kept
+
+
+def _pair(entry: object, first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, str]:
+    if isinstance(entry, str):
+        return entry.strip(), ""
+    if not isinstance(entry, Mapping):
+        return "", ""
+    return _first_text(entry, first), _first_text(entry, second)
+
+
+def _first_text(entry: Mapping[str, object], names: tuple[str, ...]) -> str:
+    return next((text.strip() for name in names if isinstance(text := entry.get(name), str) and text.strip()), "")
+
 
 __all__ = ["check_breakdown", "ignored_files", "mend", "merge_missing", "read_breakdown"]
 

@@ -1,19 +1,276 @@
-"""What delivered files hold, looked at before anything is written."""
+"""What delivered files hold, looked at before anything is written.
 
+Comments that stand where code should stand: "rest of the code unchanged", "TODO: implement".
+
+What a manifest says of the project and loses: dependencies, scripts, and the entries that tools start by.
+"""
+
+import ast
+import io
+import json
+import re
+import tokenize
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import basename
+from posixpath import basename, splitext
+from typing import Any
 
-from orchestrator.checks.around import Around
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
 from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
-from orchestrator.checks.manifest_loss import manifest_losses
-from orchestrator.checks.placeholders import placeholders
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.file_kinds import is_manifest
-from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.syntax.check import check_syntax, unchecked_language
-from orchestrator.syntax.sql_check import check_sql_strings
-from orchestrator.syntax.sql_dialect import Project
-from orchestrator.syntax.target import target_of
+from orchestrator.checks.paths import Around
+from orchestrator.code.check import check_syntax, target_of, unchecked_language
+from orchestrator.code.elision import OLD, THING, stands_for_code
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.python import source
+from orchestrator.code.sql.check import Project, check_sql_strings
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import is_manifest
+
+_ELSEWHERE = re.compile(
+    r"(?:其余|其他|剩余|原有|现有|之前)的?(?:代码|内容|部分|逻辑|函数|方法|样式)|(?:代码|内容)?保持不变|此处省略|代码省略|省略.{0,4}代码"
+    r"|(?:残り|既存)の(?:コード|部分|内容)|(?:コード|以下|以降)は?省略|変更なし"
+    r"|^\W*(?:der |die |den )?(?:rest|restliche[rns]?|übrige[rns]?|bestehende[rns]?|vorhandene[rns]?) (?:des |der "
+    r"|den )?"
+    r"(?:codes?|dateien?|datei|funktionen|klasse|methoden|importe?|styles)(?: (?:bleibt|bleiben|unverändert"
+    r"|wie bisher|hier)\b.{0,20})?\W*$"
+    r"|^\W*(?:le |la )?reste (?:du|de la|des) (?:code|fichier|page|fonctions|classe)\b.{0,40}$"
+    r"|^\W*code (?:existant|précédent|inchangé)\W*$"
+    r"|^\W*(?:el )?resto del? (?:la )?(?:código|codigo|archivo|página|clase|funciones)\b.{0,40}$"
+    r"|^\W*(?:código|codigo) (?:existente|anterior|sin cambios)\W*$"
+    r"|^\W*(?:o )?rest(?:o|ante) do (?:código|codigo|arquivo)\b.{0,40}$"
+    r"|^\W*(?:остальной|существующий|предыдущий) код\b.{0,40}$",
+    re.IGNORECASE,
+)
+_UNDONE = re.compile(
+    r"\b(?:TODO|FIXME)\b[:\s(-]*implement\b|^\W*(?:to be )?implement(?:ed)?(?: (?:this|it|me))? (?:later|here)\W*$"
+    r"|^\W*implementation (?:here|later|pending)\W*$|^\W*(?:to be|not(?: yet)?) implemented(?: yet)?\W*$"
+    rf"|^\W*(?:add |put |write )?your (?:\w+ )?{THING} (?:goes |comes )?here\W*$"
+    rf"|\b{THING}(?: [\w ]{{1,40}})? goes here\W*$"
+    r"|\bin a real(?:-world)? (?:app|application|implementation|system|project|world)\b,? .{0,40}\b(?:would|should)\b",
+    re.IGNORECASE,
+)
+_THROWN = re.compile(
+    r"\bthrow new (?:\w*Error|\w*Exception)\(\s*[\"'`][^\"'`]{0,40}\bnot (?:yet )?implemented\b"
+    r"|\b(?:todo|unimplemented)!\(|\bpanic\(\"(?:todo|not implemented|unimplemented)|\b(?-i:TODO)\(\)",
+    re.IGNORECASE,
+)
+"""Code that only says that it is not written."""
+_BARE = re.compile(
+    rf"^\s*(?:(?:\.\.\.|…)\s*(?:the )?(?:{OLD}|rest|same)\b[^,;(){{}}]*?\b{THING}\b[^,;(){{}}]*"
+    rf"|(?:\.\.\.|…)\s+(?:{OLD}|rest|same)\b[^,;(){{}}]*|\[(?:{OLD}|rest of"
+    rf"|same)\b[^\]=]{{0,30}}\b{THING}\b[^\]=]{{0,30}}\])\s*$",
+    re.IGNORECASE,
+)
+"""A line that is no comment and stands for code all the same; `...rest,` is code itself."""
+
+
+_COMMENT = re.compile(r"(?:^|\s)(?://|#|/\*|\*|<!--|--|\{/\*|;;|%)(?P<text>.*)$")
+_COMMENT_CAP = 1000
+"""Characters of a line that are looked at: longer ones are data, not comments."""
+_PROSE = frozenset({".md", ".mdx", ".rst", ".txt", ".adoc", ".csv", ".json", ".svg", ".lock"})
+_FIX = "Write the whole file, every line of it."
+
+
+def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
+    """Findings on comments that stand for missing code; prose and data files are not looked at.
+
+    Major for what elides the file itself, minor for what is still to be written. A line that stood in `before` already
+    is not the delivery's.
+    """
+    if splitext(path)[1].lower() in _PROSE:
+        return []
+    old = {line.strip() for line in before.splitlines()}
+    findings: list[Finding] = []
+    for number, comment, line in _comments(path, text):
+        where, said = Where(file=path, line=number), comment.strip()[:120]
+        if line.strip() in old:
+            continue
+        if stands_for_code(comment) or _ELSEWHERE.search(comment):
+            message = f"`{said}` stands for code that is not there"
+            findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
+        elif _UNDONE.search(comment):
+            findings.append(minor("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
+    return [*findings, *_not_written(path, text, old)]
+
+
+def _not_written(path: str, text: str, old: set[str]) -> Iterator[Finding]:
+    """Functions whose code only says that they are not written. A class's method may leave that to its heirs."""
+    lines = text.split("\n")
+    if splitext(path)[1].lower() in {".py", ".pyi"}:
+        tree = source.parse_python(text) if "NotImplementedError" in text else None
+        numbers = [
+            node.body[-1].lineno
+            for node in (tree.body if tree is not None else ())
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(map(_says_nothing, node.body))
+            if isinstance(node.body[-1], ast.Raise)
+        ]
+    else:
+        numbers = [at for at, line in enumerate(lines, start=1) if _THROWN.search(line[:_COMMENT_CAP])]
+    for number in numbers:
+        said = lines[number - 1].strip()
+        if said not in old:
+            where = Where(file=path, line=number)
+            yield minor("delivery.placeholder", f"`{said[:120]}` leaves work undone", where=where, fix=_FIX)
+
+
+def _tells(comment: str) -> bool:
+    return stands_for_code(comment) or any(pattern.search(comment) for pattern in (_ELSEWHERE, _UNDONE))
+
+
+def _says_nothing(statement: ast.stmt) -> bool:
+    raised = statement.exc if isinstance(statement, ast.Raise) else None
+    name = raised.func if isinstance(raised, ast.Call) else raised
+    is_doc = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_doc or (isinstance(name, ast.Name) and name.id == "NotImplementedError")
+
+
+def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """(line number, comment, whole line): by tokens where Python allows, else by the look of the line."""
+    lines = text.split("\n")
+    if splitext(path)[1].lower() in {".py", ".pyi"} and source.parse_python(text) is not None:
+        # Tokens take most of the time, and hardly a text has such a comment at all.
+        if not any(_tells(line[line.index("#") :][:_COMMENT_CAP]) for line in lines if "#" in line):
+            return
+        try:
+            for token in tokenize.generate_tokens(io.StringIO(text).readline):
+                if token.type == tokenize.COMMENT:
+                    yield token.start[0], token.string[:_COMMENT_CAP], token.line
+        except (tokenize.TokenError, SyntaxError):
+            return  # it parsed, so at most the tail after the last statement is lost
+        return
+    for number, line in enumerate(lines, start=1):
+        match = _COMMENT.search(line[:_COMMENT_CAP])
+        if match:
+            yield number, match["text"], line[:_COMMENT_CAP]
+        elif _BARE.match(line[:_COMMENT_CAP]):
+            yield number, f"... {line.strip()[:_COMMENT_CAP]}", line[:_COMMENT_CAP]
+
+
+CODE = "delivery.manifest_loss"
+_KEPT = {
+    "package.json": ("name", "version", "type", "main", "module", "exports", "bin", "engines", "workspaces", "files"),
+    "pyproject.toml": ("build-system", "project.name", "project.version", "project.requires-python", "project.readme"),
+}
+"""Entries by dotted name whose loss is told; their values may change."""
+_LOSS_FIX = "Keep what nobody asked to take away."
+
+
+def manifest_losses(change: FileChange, before: str, task: str = "") -> Iterator[Finding]:
+    """Findings on a manifest that `before` was and `change` makes poorer; never raises.
+
+    Major where it cannot be read any more. Minor for a dependency, script or entry point that is gone, wherever it
+    stood, unless `task` names it: what still imports a package is the contract's to say. Minor, too, for entries such
+    as `type`, `main` or `requires-python`, for a package pinned to an older version, and for a key of package.json
+    given twice.
+    """
+    old, new = read_manifest(change.path, before), read_manifest(change.path, change.content)
+    where = Where(file=change.path)
+    yield from (problem.model_copy(update={"code": "delivery.syntax"}) for problem in new.problems if not old.problems)
+    if new.problems:
+        return
+    for what, gone in (
+        ("dependency", sorted(old.dependencies - new.dependencies)),
+        ("script", sorted(old.scripts - new.scripts)),
+    ):
+        if gone := [name for name in gone if not _is_named(name, task)]:
+            message = f"the manifest lost the {what} {', '.join(f'`{name}`' for name in gone)}"
+            yield minor(CODE, message, where=where.model_copy(update={"field": what}), fix=_LOSS_FIX)
+    for entry in _entries_lost(change, before):
+        yield minor(CODE, f"the manifest lost its `{entry}`", where=where, fix=_LOSS_FIX)
+    for name, was, now in _lowered(change, before):
+        yield minor(CODE, f"`{name}` went back from {was} to {now}", where=where, fix="Keep the newer version.")
+    for key in _doubled(change):
+        yield minor(CODE, f"`{key}` is given twice: the first one is lost", where=where, fix="Give each key once.")
+
+
+def _is_named(name: str, task: str) -> bool:
+    return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", task, re.IGNORECASE))
+
+
+def _read(path: str, text: str) -> Mapping[str, Any]:
+    name = basename(path).lower()
+    try:
+        if name == "package.json":
+            found = json.loads(text.removeprefix("\ufeff"))
+        else:
+            found = tomllib.loads(text) if name == "pyproject.toml" else {}
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _value(data: object, dotted: str) -> object:
+    for part in dotted.split("."):
+        data = data.get(part) if isinstance(data, Mapping) else None
+    return data
+
+
+def _entries_lost(change: FileChange, before: str) -> Iterator[str]:
+    old, new = _read(change.path, before), _read(change.path, change.content)
+    for entry in _KEPT.get(basename(change.path).lower(), ()):
+        dynamic = _value(new, "project.dynamic")
+        named = isinstance(dynamic, list) and entry.removeprefix("project.") in dynamic
+        if _value(old, entry) not in (None, "", [], {}) and _value(new, entry) is None and not named:
+            yield entry
+
+
+def _lowered(change: FileChange, before: str) -> Iterator[tuple[str, str, str]]:
+    """Packages whose plain version (`1.2`, `^1.2`, `==1.2`, `>=1.2`) is older than it was."""
+    old, new = _versions(change.path, before), _versions(change.path, change.content)
+    for name, was in old.items():
+        now = new.get(name, was)
+        try:
+            if Version(now) < Version(was):
+                yield name, was, now
+        except InvalidVersion:
+            continue
+
+
+def _versions(path: str, text: str) -> dict[str, str]:
+    """Package → its version without the sign before it; ranges and addresses are left out."""
+    data = _read(path, text)
+    pairs: list[tuple[str, object]] = []
+    for group in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
+        held = data.get(group)
+        pairs += held.items() if isinstance(held, Mapping) else ()
+    listed = text.splitlines() if path.lower().endswith((".txt", ".in")) else _value(data, "project.dependencies")
+    for line in listed if isinstance(listed, list) else ():
+        name, sign, version = _parted(str(line))
+        pairs += [(str(canonicalize_name(name)), version)] if sign else []
+    plain = ((name, str(spec).strip().lstrip("^~=v>").strip()) for name, spec in pairs)
+    return {
+        name: version for name, version in plain if version[:1].isdigit() and " " not in version and "," not in version
+    }
+
+
+def _parted(line: str) -> tuple[str, str, str]:
+    """`flask[async]>=2.0 ; marker  # note` → (flask, >=, 2.0); no sign for what has none of these."""
+    plain = line.split("#")[0].split(";")[0].strip()
+    sign = next((sign for sign in ("==", ">=", "~=") if sign in plain), "")
+    name, _, version = plain.partition(sign) if sign else (plain, "", "")
+    return name.split("[")[0].strip(), sign, version.strip()
+
+
+def _doubled(change: FileChange) -> list[str]:
+    """Keys that one object of package.json gives twice, in order; TOML's parser refuses them itself."""
+    if basename(change.path).lower() != "package.json":
+        return []
+    found: list[str] = []
+
+    def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
+        keys = [key for key, _ in items]
+        found.extend(key for key in dict.fromkeys(keys) if keys.count(key) > 1)
+        return dict(items)
+
+    try:
+        json.loads(change.content.removeprefix("\ufeff"), object_pairs_hook=pairs)
+    except (ValueError, RecursionError):
+        return []
+    return found
+
 
 SMALL_BEFORE = 500
 """Characters below which a file may lose any share of its text."""

@@ -1,24 +1,152 @@
-"""What a delivery takes away: names and routes that a changed file had, and files that others still import."""
+"""What a delivery takes away: names and routes that a changed file had, and files that others still import.
+
+Which names a file really takes from which module, by its syntax tree.
+
+Methods of classes in a file that two sides changed: what either has must be in what brings them together.
+"""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from posixpath import basename, dirname, splitext
+from posixpath import basename, dirname, join, normpath, splitext
 
-from orchestrator.checks.importers import PYTHON, is_module, used_modules, used_names
-from orchestrator.domain.base import Value
-from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.domain.surface import Endpoint
-from orchestrator.syntax import (
-    javascript_endpoints,
-    javascript_source,
-    javascript_tree,
-    python_endpoints,
-    python_source,
-)
-from orchestrator.syntax.check import is_well_formed
+from orchestrator.code.check import is_well_formed
+from orchestrator.code.grammar import Node
+from orchestrator.code.javascript import source as javascript_source
+from orchestrator.code.javascript import tree as javascript_tree
+from orchestrator.code.python import source as python_source
+from orchestrator.code.python import surface
+from orchestrator.core.contract import Endpoint
+from orchestrator.core.delivery import Conflict, Delivery
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import is_test_file
+from orchestrator.core.value import Value
+
+PYTHON = (".py", ".pyi")
+
+
+def used_names(path: str, text: str) -> Iterator[tuple[str, str]]:
+    """(module as the file names it, a name that it takes from there, or "" for the module itself). Never raises."""
+    if path.lower().endswith(PYTHON):
+        tree = python_source.parse_python(text)
+        yield from _used_by_python(tree, path) if tree is not None else ()
+    elif path.lower().endswith(javascript_tree.SUFFIXES):
+        yield from _used_by_javascript(path, text)
+
+
+def _used_by_python(tree: ast.Module, path: str) -> Iterator[tuple[str, str]]:
+    modules: dict[str, str] = {}
+    nodes = list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            module = (node.module or "").replace(".", "/")
+            if node.level:
+                module = f"./{normpath(join(dirname(path), '../' * (node.level - 1), module))}"
+            for alias in node.names:
+                yield module, alias.name
+                modules[alias.asname or alias.name] = f"{module}/{alias.name}"
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                modules[alias.asname or alias.name] = module = alias.name.replace(".", "/")
+                yield module, ""
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and (owner := modules.get(_dotted(node.value))):
+            yield owner, node.attr
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Attribute):
+        return f"{owner}.{node.attr}" if (owner := _dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _used_by_javascript(path: str, text: str) -> Iterator[tuple[str, str]]:
+    spaces: dict[str, str] = {}
+    nodes = javascript_tree.everything(javascript_tree.root(text, path))
+    for node in nodes:
+        if node.type in {"import_statement", "export_statement"}:
+            module = javascript_tree.string_value(node.child_by_field_name("source"))
+            taken = _imported(node) if module else ()
+        else:
+            module = _loaded(node) if node.type == "call_expression" else ""
+            taken = _taken(node) if module else ()
+        for name, is_space in taken:
+            yield module, "default" if is_space else name
+            spaces |= {name: module} if is_space else {}
+        yield from ((module, ""),) if module else ()
+    for node in nodes if spaces else ():
+        if node.type in {"member_expression", "nested_type_identifier", "nested_identifier"}:
+            parts = javascript_tree.short_text(node).replace("?.", ".").split(".")
+            if len(parts) > 1 and parts[0] in spaces:
+                yield spaces[parts[0]], parts[1]
+
+
+def _imported(statement: Node) -> Iterator[tuple[str, bool]]:
+    """Names that a statement takes, and whether a name stands for the whole module."""
+    for part in javascript_tree.below(statement):
+        if part.type in {"import_specifier", "export_specifier"}:
+            yield javascript_tree.short_text(part.child_by_field_name("name")), False
+        elif part.type == "import_clause" and part.named_children[0].type == "identifier":
+            yield "default", False
+        elif part.type in {"namespace_import", "import_require_clause"}:
+            yield from ((javascript_tree.short_text(one), True) for one in part.named_children[:1])
+
+
+def _loaded(call: Node) -> str:
+    """What `require(…)` and `import(…)` name, "" for any other call."""
+    if javascript_tree.short_text(call.child_by_field_name("function")) not in {"require", "import"}:
+        return ""
+    arguments = call.child_by_field_name("arguments")
+    return javascript_tree.string_value(arguments.named_children[0]) if arguments and arguments.named_children else ""
+
+
+def _taken(call: Node) -> Iterator[tuple[str, bool]]:
+    """Names that the place of a call takes from the module, and whether a name stands for all of it."""
+    place = call.parent
+    if place is not None and place.type == "await_expression":
+        place = place.parent
+    if place is None:
+        return
+    if place.type == "member_expression":
+        yield javascript_tree.short_text(place.child_by_field_name("property")), False
+    target = place.child_by_field_name("name") if place.type == "variable_declarator" else None
+    if target is not None and target.type == "identifier":
+        yield javascript_tree.short_text(target), True
+    elif target is not None:
+        for part in target.named_children:
+            yield javascript_tree.short_text(part.child_by_field_name("key") or part), False
+
+
+def used_modules(path: str, text: str) -> tuple[str, ...]:
+    """The modules that a file imports; what Python takes from a package may be one as well. Never raises."""
+    found: dict[str, None] = {}
+    for module, name in used_names(path, text):
+        found[module] = None
+        if name and path.lower().endswith(PYTHON):
+            found[f"{module}/{name}"] = None
+    return tuple(found)
+
+
+def is_module(module: str, importer: str, path: str) -> bool:
+    """Whether `module`, as `importer` writes it, is the file `path`."""
+    stem = splitext(path)[0]
+    names = {stem, dirname(stem)} if basename(stem) in {"index", "__init__"} else {stem}
+    if not importer.lower().endswith(PYTHON):
+        if module.startswith("."):
+            target = normpath(join(dirname(importer), module))
+            return bool(names & {target, splitext(target)[0]})
+        alias = splitext(module.lstrip("@~#/"))[0]
+        return module.startswith(("@/", "~/", "#")) and any(f"/{name}".endswith(f"/{alias}") for name in names)
+    if module.startswith("./"):
+        return module.removeprefix("./") in names
+    return bool(module) and any(_is_at(module, name, importer) for name in names)
+
+
+def _is_at(module: str, name: str, importer: str) -> bool:
+    root = name.removesuffix(module).rstrip("/") if f"/{name}".endswith(f"/{module}") else None
+    # A single word below a folder that is no root is some package's name rather than a neighbour's.
+    return root in {"", "src"} or (root is not None and "/" in module and importer.startswith(f"{root}/"))
+
 
 CODE = "delivery.lost_export"
 MOST_SHOWN = 3
@@ -87,7 +215,7 @@ def _names_lost(path: str, old: str, new: str, offered: Mapping[str, tuple[str, 
 
 def _bound(path: str, text: str) -> set[str]:
     """What a Python module holds besides what it offers: imported names, and those that `__all__` leaves out."""
-    tree = python_source.parse(text) if path.lower().endswith(PYTHON) else None
+    tree = python_source.parse_python(text) if path.lower().endswith(PYTHON) else None
     found: set[str] = set()
     for statement in python_source.top_level(tree.body) if tree is not None else ():
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -182,7 +310,7 @@ def _is_code(path: str) -> bool:
 
 def _is_read(path: str, text: str) -> bool:
     """Whether what the text offers can be seen; a Python newer than ours is read as well."""
-    return python_source.parse(text) is not None if path.lower().endswith(PYTHON) else is_well_formed(path, text)
+    return python_source.parse_python(text) is not None if path.lower().endswith(PYTHON) else is_well_formed(path, text)
 
 
 def _names(path: str, text: str) -> tuple[str, ...]:
@@ -212,8 +340,8 @@ def _leads(where: str, short: str, mounted: set[str]) -> bool:
 
 def _endpoints(path: str, text: str) -> Sequence[Endpoint]:
     if path.lower().endswith(PYTHON):
-        return python_endpoints.endpoints(text, path)
-    return javascript_endpoints.endpoints(text, path) if _is_code(path) else ()
+        return surface.endpoints(text, path)
+    return javascript_source.endpoints(text, path) if _is_code(path) else ()
 
 
 def _is_named(one: Lost, task: str) -> bool:
@@ -224,3 +352,71 @@ def _is_named(one: Lost, task: str) -> bool:
         return True
     said = task.lower()
     return bool(_CHANGES.search(task)) and any(word.lower() in said for word in _WORD.findall(name))
+
+
+_MEMBERS = frozenset({"method_definition", "field_definition", "public_field_definition", "abstract_method_signature"})
+Method = tuple[str, str]
+"""Class and name."""
+
+
+def check_methods(delivery: Delivery, conflicts: Sequence[Conflict], task: str) -> Iterator[Finding]:
+    """Major for a public method that a side has and the delivered file has not; never raises.
+
+    One that either side took out of the base, or that `task` names, may be gone. One whose class is gone counts as kept
+    by its name alone.
+    """
+    texts: dict[str, str] = {change.path: change.content for change in delivery.files}
+    for one in conflicts:
+        for owner, name in _lost(one, texts.get(one.path, "")):
+            if re.search(rf"(?<![\w$]){re.escape(name)}(?![\w$])", task):
+                continue
+            yield major(
+                "delivery.lost_export",
+                f"`{one.path}` lost the method `{owner}.{name}`, which one side has",
+                where=Where(file=one.path, story=delivery.story_id, task=delivery.task_id),
+                fix=f"Keep `{owner}.{name}` as it was.",
+            )
+
+
+def _lost(one: Conflict, text: str) -> list[Method]:
+    result, story = (set(_methods(one.path, side)) for side in (one.result, one.story))
+    wanted = (result | story) - (set(_methods(one.path, one.base or "")) - (result & story))
+    kept = set(_methods(one.path, text)) if wanted else set()
+    if not kept:  # nothing can be read of it, or no class is left: other checks say so
+        return []
+    owners, names = {owner for owner, _ in kept}, {name for _, name in kept}
+    return sorted(
+        (owner, name)
+        for owner, name in wanted - kept
+        if not name.startswith(("_", "#")) and (owner in owners or name not in names)
+    )
+
+
+def _methods(path: str, text: str) -> Iterator[Method]:
+    if path.lower().endswith((".py", ".pyi")):
+        tree = python_source.parse_python(text)
+        yield from _of_python(tree.body if tree is not None else ())
+    elif path.lower().endswith(javascript_tree.SUFFIXES):
+        yield from _of_javascript(path, text)
+
+
+def _of_python(body: Sequence[ast.stmt]) -> Iterator[Method]:
+    for owner in python_source.top_level(body):
+        if not isinstance(owner, ast.ClassDef):
+            continue
+        for member in python_source.top_level(owner.body):
+            if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield owner.name, member.name
+            elif isinstance(member, ast.Assign):
+                yield from ((owner.name, target.id) for target in member.targets if isinstance(target, ast.Name))
+
+
+def _of_javascript(path: str, text: str) -> Iterator[Method]:
+    for body in javascript_tree.everything(javascript_tree.root(text, path)):
+        if body.type != "class_body" or body.parent is None:
+            continue
+        owner = javascript_tree.short_text(body.parent.child_by_field_name("name"))
+        for member in body.named_children:
+            named = member.child_by_field_name("name") or member.child_by_field_name("property")
+            if member.type in _MEMBERS and named is not None:
+                yield owner or "class", javascript_tree.short_text(named)

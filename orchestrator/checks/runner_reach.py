@@ -7,8 +7,8 @@ honest uses as well, so they are shown to the reviewer and never refuse a change
 import re
 from collections.abc import Iterator
 
-from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.findings import Finding, Where, minor
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.paths import is_test_file
 
 _PYTHON = re.compile(
     r"\b_pytest\b|\bimport pytest\b|\bfrom pytest\b|\bsys\.modules\b|\bos\._exit\b|\bPYTEST_\w+|junitxml|"

@@ -1,18 +1,98 @@
-"""A tester's answers → TestSuite and failure instructions."""
+"""A tester's answers → TestSuite and failure instructions.
 
+A suite under the name of a file that is there already: older tests stay as they are.
+
+What the text of a suite alone says about it: what is proven is refused, two suspicions are advice.
+
+Whether its tests show anything is answered by runs (see `sprint.fail_before` and `sprint.hollow`).
+"""
+
+import ast
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import basename
 
-from orchestrator.checks.file_paths import tidy
-from orchestrator.checks.suite_older import read_changed
-from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.findings import Finding, Where, major, minor
-from orchestrator.domain.paths import unsafe_reason
-from orchestrator.domain.testing import FailureInstruction, TestCase, TestSuite
-from orchestrator.syntax.javascript_tests import JOIN, test_names
-from orchestrator.syntax.python_tests import test_functions
+from orchestrator.checks.paths import tidy
+from orchestrator.code.check import check_syntax
+from orchestrator.code.grammar import Node
+from orchestrator.code.javascript.tests import JOIN, find_tests, may_make_tests, test_names
+from orchestrator.code.javascript.tree import root
+from orchestrator.code.python import source
+from orchestrator.code.python.source import dotted
+from orchestrator.code.python.tests import Function, doubled_names, may_be_collected, nodes_of, test_functions
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.finding import Finding, Where, blocking, major, minor
+from orchestrator.core.paths import is_test_file, unsafe_reason
+from orchestrator.core.suite import FailureInstruction, TestCase, TestSuite
+
+
+def check_older(suite: TestSuite, older: str | None) -> list[Finding]:
+    """A major finding when the suite would take or change anything of `older`, the present text of its file.
+
+    Adding is fine. None stands for a file that cannot be read as text, or read at all: nothing may replace it.
+    """
+    if older is not None and not set(_parts(older)) - set(_parts(suite.test_content)):
+        return []
+    return [
+        major(
+            "suite.older_test",
+            f"`{suite.test_file}` is there already, and this would change or remove what it holds",
+            where=Where(file=suite.test_file),
+            fix="Choose a name that is not taken yet.",
+        )
+    ]
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Every statement at the top of a module as it is written, imports name by name; the whole of a broken text."""
+    tree = source.parse_python(text)
+    if tree is None:
+        yield text
+        return
+    lines = re.split(r"\r\n|\r|\n", text)
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            yield from (f"import {alias.name} as {alias.asname}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (
+                f"from {node.level} {node.module} import {alias.name} as {alias.asname}" for alias in node.names
+            )
+        else:
+            first = min(part.lineno for part in (node, *getattr(node, "decorator_list", ())))
+            yield "\n".join(lines[first - 1 : node.end_lineno])
+
+
+def read_changed(
+    value: object, older: Collection[str], suite_file: str
+) -> tuple[tuple[FileChange, ...], list[Finding]]:
+    """The older test files in an answer's `changed_tests`, by path; a major finding for what is none of `older`."""
+    changed: dict[str, FileChange] = {}
+    findings = []
+    for entry in value if isinstance(value, list) else ():
+        path = tidy(str(entry.get("path", ""))) if isinstance(entry, Mapping) else ""
+        content = entry.get("content") if isinstance(entry, Mapping) else None
+        if path not in older or path == suite_file or not isinstance(content, str) or not content.strip():
+            message = f"`{path[:200] or entry!s:.200}` is no older test file to be rewritten with its whole text"
+            fix = "Rewrite only the older test files that are given, each whole, and none twice."
+            findings.append(major("suite.changed_test", message, where=Where(file=path or None), fix=fix))
+        else:
+            changed[path] = FileChange(path=path, content=content)
+    return tuple(changed.values()), findings
+
+
+def check_changed(
+    suite: TestSuite, older: Mapping[str, str], check: Callable[[TestSuite], list[Finding]]
+) -> list[Finding]:
+    """What `check` refuses in the rewritten older tests and did not refuse in them before."""
+    found: list[Finding] = []
+    for change in suite.changed:
+        before = check(TestSuite(test_file=change.path, test_content=older.get(change.path, "")))
+        known = {finding.code for finding in blocking(before)}
+        now = blocking(check(TestSuite(test_file=change.path, test_content=change.content)))
+        found += [finding for finding in now if finding.code not in known]
+    return found
+
 
 _FIX = "Answer with one JSON object that has test_file, test_content and test_cases."
 _PYTHON_TEST = re.compile(r"^(tests?(_[\w.-]*)?|[\w.-]+_tests?)\.py$")
@@ -171,3 +251,102 @@ def _unknown_cases(cases: tuple[TestCase, ...], names: tuple[str, ...], where: W
         if case.name not in names:
             message = f"the test case `{case.name[:100]}` names no test function"
             yield minor("suite.unknown_case", message, where=where, fix="Name the function that tests it.")
+
+
+_OWN_NAME = "Give each its own name."
+_SWALLOWED = frozenset({"AssertionError", "Exception", "BaseException", ""})
+"""What an `except` catches when it catches a failed assertion."""
+_RAISES = re.compile(r"raises|warns", re.IGNORECASE)
+
+
+def check_suite(suite: TestSuite, *, required_criteria: int | None) -> list[Finding]:
+    """What is wrong with the tests by their text alone.
+
+    `required_criteria` is the number of tests wanted at least, None for a smoke test. A suite that does not parse has
+    that one finding: nothing else can be said about it.
+    """
+    broken = check_syntax(suite.test_file, suite.test_content, code="suite.syntax")
+    if broken:
+        return broken
+    where = Where(file=suite.test_file)
+    found: list[Finding] = []
+    if suite.test_file.endswith(".py"):
+        tree = source.parse_python(suite.test_content)
+        found = [] if tree is None else _check_python(tree, where)
+    elif is_suite(suite.test_file):  # a file of another language is read by nobody here
+        found = _check_node(root(suite.test_content, suite.test_file), where)
+    count = len(suite.expected_names)
+    if required_criteria is not None and 0 < count < required_criteria:
+        message = f"{count} tests for {required_criteria} acceptance criteria"
+        found.append(minor("suite.criteria", message, where=where, fix="Write a test of its own for each criterion."))
+    return found
+
+
+def _check_python(tree: ast.Module, where: Where) -> list[Finding]:
+    if not may_be_collected(tree):
+        fix = "Write functions named test_* at the top of the file, or as methods of a class named Test*."
+        return [major("suite.no_tests", "the file has no test function", where=where, fix=fix)]
+    found = []
+    for name, line in doubled_names(tree):
+        message = f"`{name}` is defined again further down, which hides this one"
+        found.append(major("suite.duplicate_test", message, where=_at(where, line), fix=_OWN_NAME))
+    tests = (node for node in nodes_of(tree) if isinstance(node, Function) and node.name.startswith("test"))
+    return [*found, *(finding for test in tests for finding in _suspicions(test, where))]
+
+
+def _check_node(tree: Node, where: Where) -> list[Finding]:
+    if not may_make_tests(tree):
+        fix = "Write tests with literal titles outside loops and functions: test('adds a row', …)."
+        return [major("suite.no_tests", "the file calls nothing that makes a test", where=where, fix=fix)]
+    seen, found = set[tuple[int, str]](), []
+    for test in find_tests(tree):
+        if test.name is None:
+            continue
+        if (test.scope, test.name) in seen:
+            # Both are run, so nothing is lost but the way to tell them apart.
+            message = f"there are two tests `{test.name}`, which a report cannot tell apart"
+            found.append(minor("suite.duplicate_test", message, where=_at(where, test.line), fix=_OWN_NAME))
+        seen.add((test.scope, test.name))
+    return found
+
+
+def _suspicions(test: Function, where: Where) -> Iterator[Finding]:
+    """Where an `assert` was forgotten, and where a failed one would not be seen."""
+    waiting: list[ast.AST] = list(test.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.With | ast.AsyncWith) and any(_expects_error(item.context_expr) for item in node.items):
+            continue  # `with pytest.raises(TypeError): a < b` compares to see it raise
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+            message = f"line {node.lineno} in `{test.name}` compares and asserts nothing of it"
+            yield minor("suite.no_assertion", message, where=_at(where, node.lineno), fix="Write `assert` before it.")
+        if isinstance(node, ast.Try) and _asserts(node.body) and any(map(_swallows, node.handlers)):
+            message = f"a failed assertion after line {node.lineno} in `{test.name}` is swallowed"
+            fix = "Let the failure through: catch the error that is meant, or use `with pytest.raises(…)`."
+            yield minor("suite.no_assertion", message, where=_at(where, node.lineno), fix=fix)
+        if isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _expects_error(context: ast.expr) -> bool:
+    return bool(_RAISES.search(dotted(context.func if isinstance(context, ast.Call) else context)))
+
+
+def _asserts(body: Iterable[ast.stmt]) -> bool:
+    return any(isinstance(node, ast.Assert) for statement in body for node in ast.walk(statement))
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    """Whether the handler catches a failed assertion and does nothing at all."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {"" if kind is None else dotted(kind).rpartition(".")[2] for kind in caught}
+    idle = all(isinstance(one, ast.Pass | ast.Expr) and _is_plain(one) for one in handler.body)
+    return idle and bool(names & _SWALLOWED)
+
+
+def _is_plain(statement: ast.Pass | ast.Expr) -> bool:
+    return isinstance(statement, ast.Pass) or isinstance(statement.value, ast.Constant)
+
+
+def _at(where: Where, line: int) -> Where:
+    return where.model_copy(update={"line": line})

@@ -17,15 +17,15 @@ from orchestrator.cli.common import (
     configured,
     fail,
     print_json,
+    safe,
     say,
     told,
 )
 from orchestrator.cli.console import printer_for
-from orchestrator.cli.logline import safe
 from orchestrator.cli.run import CallLogOption, FormatOption, ProviderOption, ScriptOption, interruptible
 from orchestrator.client.daemon import Daemon
 from orchestrator.client.discovery import HERE, named_daemon
-from orchestrator.domain.analysis import (
+from orchestrator.core.analysis import (
     AnalysisRequest,
     AnalysisStatus,
     AnalysisView,
@@ -33,14 +33,14 @@ from orchestrator.domain.analysis import (
     StageStatus,
     TaskPriority,
 )
-from orchestrator.domain.words import counted
-from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.core.value import counted
 from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.options import AnalyseOptions
+from orchestrator.settings.options import AnalyseOptions
 
 if TYPE_CHECKING:
+    from orchestrator.analysis.files import Written
     from orchestrator.analysis.stages import AnalysisEstimate
-    from orchestrator.wiring.analysis_files import Written
 
 POLL_S = 1.0
 _FORMS = {".csv": "csv", ".yaml": "yaml", ".yml": "yaml"}
@@ -107,7 +107,7 @@ def analyse_command(
         raise typer.Exit(_analyse_there(options, settings, environment, url, triage=triage, as_json=as_json))
 
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.wiring.analyse import Analysis
+    from orchestrator.analysis.command import Analysis
 
     if dry_run:
         planned = Analysis(options, settings, environment, tell=say, listen=lambda _event: None).dry_run()
@@ -163,8 +163,8 @@ def _analyse_there(
 ) -> int:
     """Begin it, or find the one of this id at work; wait for its end and write its files; the exit code."""
     # Imported here: they bring git, locks and databases, and --help needs none of them.
-    from orchestrator.wiring.analysis_files import Outputs, write_plan
-    from orchestrator.wiring.team import prompt_library
+    from orchestrator.analysis.files import Outputs, write_plan
+    from orchestrator.app.team import prompt_library
 
     daemon, outputs = named_daemon(environment, settings, url), Outputs.of(options)
     assert daemon is not None
@@ -235,7 +235,7 @@ def _wait(daemon: Daemon, name: str) -> AnalysisView:
 
 def _report(written: "Written", tell: Callable[[str], None], *, as_json: bool, there: bool = False) -> int:
     """Say what it came to, and with `as_json` print plan.json; the exit code. `there`: a daemon has made it."""
-    from orchestrator.wiring.analysis_files import is_whole
+    from orchestrator.analysis.files import is_whole
 
     if as_json:
         print_json(written.plan.model_dump(mode="json"))

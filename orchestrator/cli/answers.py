@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from orchestrator.answers.cases import Replayed, Verdict
+from orchestrator.app.cases import Choice, Exported, export, replay_all
 from orchestrator.cli.common import Context, Exit, command, command_group, print_json, say
-from orchestrator.domain.cases import CaseWritten, Seen
-from orchestrator.wiring.cases import Choice, Exported, export, replay_all
+from orchestrator.core.exchange import CaseWritten, Seen
 
 app = command_group()
 answers_app = command_group(

@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from orchestrator.app.judge import judged_json
+from orchestrator.app.plans import apply, check_plan, differences
 from orchestrator.cli.check import ShownOption, exit_of, say_findings, shown
 from orchestrator.cli.common import (
     Context,
@@ -17,19 +19,15 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    safe,
     say,
     text_of,
 )
-from orchestrator.cli.logline import safe
-from orchestrator.domain.action_plan import ActionPlan
-from orchestrator.domain.execution import ExecutionReport
-from orchestrator.domain.words import printable
-from orchestrator.prompts.action_plan import render_execution_report
+from orchestrator.core.action_plan import ActionPlan, ExecutionReport
+from orchestrator.core.value import printable
+from orchestrator.prompts.feedback import render_execution_report
 from orchestrator.settings import forget_secrets
-from orchestrator.sprint.plan_by_hand import JudgedPlan
-from orchestrator.sprint.task_plan_by_hand import PlanKind, kind_of
-from orchestrator.wiring.by_hand import judged_json
-from orchestrator.wiring.plans import apply, check_plan, differences
+from orchestrator.sprint.judge_plan import JudgedPlan, PlanKind, kind_of
 
 app = command_group()
 _STYLES = (("---", "bold"), ("+++", "bold"), ("@@", "cyan"), ("-", "red"), ("+", "green"))

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Status
+from orchestrator.app.judge import TEST_SOURCES, CheckOptions, check, check_any_plan, judge_lines, judged_json
 from orchestrator.cli.common import (
     Context,
     Exit,
@@ -15,17 +16,14 @@ from orchestrator.cli.common import (
     command_group,
     fail,
     print_json,
+    safe,
     say,
     text_of,
     told,
 )
-from orchestrator.cli.logline import safe
-from orchestrator.domain.findings import blocking
-from orchestrator.sprint.by_hand import Judged, suite_of_file
-from orchestrator.sprint.task_plan_by_hand import NO_PLAN
-from orchestrator.wiring.batch import judge_lines
-from orchestrator.wiring.by_hand import TEST_SOURCES, check_any_plan, judged_json
-from orchestrator.wiring.check import CheckOptions, check
+from orchestrator.core.finding import blocking
+from orchestrator.sprint.judge import Judged, suite_of_file
+from orchestrator.sprint.judge_plan import NO_PLAN
 
 app = command_group()
 check_app = command_group(no_args_is_help=True)

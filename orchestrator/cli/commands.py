@@ -9,14 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, GateOption, SprintOption, command, command_group, print_json, say
-from orchestrator.cli.logline import safe
-from orchestrator.domain.control import Settled, Verb
-from orchestrator.domain.gate import Choice
-from orchestrator.domain.requests import AnswerBody, OrderBody, PersonsChoice, ReplanBody
-from orchestrator.domain.words import counted
-from orchestrator.errors import ConfigError
-from orchestrator.sprint.answering import kept_comment
+from orchestrator.cli.common import (
+    Context,
+    Exit,
+    GateOption,
+    SprintOption,
+    command,
+    command_group,
+    print_json,
+    safe,
+    say,
+)
+from orchestrator.core.command import AnswerBody, Choice, OrderBody, PersonsChoice, ReplanBody, Settled, Verb
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.value import counted
+from orchestrator.sprint.gate_answers import kept_comment
 
 app = command_group()
 NameArgument = Annotated[
@@ -282,7 +289,7 @@ def submit_command(
         )
     called = name if name is not None else file.stem
     if dry_run:
-        from orchestrator.cli.dry_run import tell
+        from orchestrator.cli.run import tell
 
         return tell(daemon.dry_run(called, form, content), as_json=context.as_json)
     done = daemon.submit(called, form, content)

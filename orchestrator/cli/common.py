@@ -1,10 +1,13 @@
-"""What every command shares: the options for configuration, daemon and JSON, exit codes, and error output."""
+"""What every command shares: the options for configuration, daemon and JSON, exit codes, and error output.
+
+Events as lines for people; the JSON form stands in `domain.log_line`.
+"""
 
 import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, wraps
@@ -13,10 +16,44 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TextIO, T
 
 import typer
 
-from orchestrator.cli.logline import safe
-from orchestrator.domain.redaction import redacted
-from orchestrator.errors import UserError
+from orchestrator.core.errors import UserError
+from orchestrator.core.event import Event
+from orchestrator.core.secrets import redact, redacted
+from orchestrator.core.value import printable
 from orchestrator.settings import Environment, Settings, load
+
+HEALINGS: Mapping[str, str] = {
+    "answer_healed": "healed",
+    "answer_repaired_by_model": "healed",
+    "breakdown_completed": "healed",
+    "delivery_completed": "healed",
+    "plan_mended": "healed",
+    "answer_sent_back": "sent back",
+    "answer_given_up": "given up",
+    "call_retried": "retried",
+    "failure_analysed": "analysed",
+}
+"""Event name → the word that tells a healing in the plain output."""
+
+
+def safe(text: str) -> str:
+    """A foreign text for people: without secrets, and without what a terminal would take as an order."""
+    return printable(redact(text))
+
+
+def cut(text: str, most: int = 100) -> str:
+    """The first line of a foreign text, not longer than `most` characters."""
+    line = text.split("\n", 1)[0]
+    return line if len(line) <= most else f"{line[:most]}…"
+
+
+def plain_line(event: Event, width: int = 400) -> str:
+    """The event for people: time, story, what happened, with its healing named."""
+    healing = HEALINGS.get(event.name)
+    story = event.story or event.sprint
+    text = cut(safe(event.message), width)
+    return f"{event.time:%H:%M:%S}  {story:<10}  {f'[{healing}] ' if healing else ''}{text}"
+
 
 if TYPE_CHECKING:
     from orchestrator.client.daemon import Daemon

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group, print_json, say
-from orchestrator.cli.logline import safe
+from orchestrator.cli.common import Context, Exit, command, command_group, print_json, safe, say
 from orchestrator.cli.run import interruptible
-from orchestrator.domain.base_trial import TRYING
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.errors import ConfigError
+from orchestrator.core.daemon import DoctorRow
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import TRYING
 
 app = command_group()
 
@@ -44,7 +43,7 @@ def doctor_command(
         rows = _rows(context, sandbox=sandbox)
     else:
         # Imported here: --help needs none of it.
-        from orchestrator.wiring.doctor import examine_project
+        from orchestrator.maintenance.doctor import examine_project
 
         say(TRYING)
         look = interruptible(examine_project(repo, context.config, context.overrides, sandbox=sandbox))
@@ -77,6 +76,6 @@ def _rows(context: Context, *, sandbox: bool) -> list[DoctorRow]:
         daemon = None  # what is wrong with the configuration is a row
     if daemon is not None:
         return daemon.examine(sandbox=sandbox)
-    from orchestrator.wiring.doctor import examine
+    from orchestrator.maintenance.doctor import examine
 
     return asyncio.run(examine(context.config, context.overrides, sandbox=sandbox))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from pydantic import ValidationError
 
+from orchestrator.app.plans import Draft
 from orchestrator.cli.commands import CommentOption, WaitingArgument, comment_text, print_answer
 from orchestrator.cli.common import (
     Context,
@@ -20,12 +21,10 @@ from orchestrator.cli.common import (
     say,
     text_of,
 )
-from orchestrator.domain.gate import Choice, Gate
-from orchestrator.domain.requests import MARKDOWN, AnswerBody
-from orchestrator.errors import ConfigError, RequestRefused
-from orchestrator.sprint.answering import expect_choice
+from orchestrator.core.command import MARKDOWN, AnswerBody, Choice, Gate
+from orchestrator.core.errors import ConfigError, RequestRefused
+from orchestrator.sprint.gate_answers import expect_choice
 from orchestrator.sprint.plan_edit import body_of, commented, finding_comments, plan_text
-from orchestrator.wiring.drafts import Draft
 
 app = command_group()
 FileOption = Annotated[

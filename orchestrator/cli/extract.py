@@ -5,17 +5,8 @@ from typing import Annotated
 import typer
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.cli.common import (
-    Context,
-    Exit,
-    FileArgument,
-    command,
-    command_group,
-    print_json,
-    say,
-    text_of,
-)
-from orchestrator.wiring.schemas import schema_of
+from orchestrator.app.cases import schema_of
+from orchestrator.cli.common import Context, Exit, FileArgument, command, command_group, print_json, say, text_of
 
 app = command_group()
 EXIT_OF = {

@@ -27,7 +27,7 @@ def init_command(
     Example: orchestrator init my-project
     """
     # Imported here: --help needs no parser of other people's sources.
-    from orchestrator.wiring.start import start
+    from orchestrator.app.init import start
 
     asked = None if context.as_json or not sys.stdin.isatty() else _take
     started = asyncio.run(start(folder, process_variables(), asked))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from orchestrator.app.logs import LocalLog, LogQuery
+from orchestrator.app.sprint_reader import Reader
 from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, say
 from orchestrator.cli.console import EventPrinter
-from orchestrator.domain.events import Event, Level
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, Level
 from orchestrator.settings import Environment
-from orchestrator.wiring.logs import LocalLog, LogQuery
-from orchestrator.wiring.read import Reader
 
 if TYPE_CHECKING:
     from orchestrator.client.daemon import Daemon

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from orchestrator import __version__
-from orchestrator.errors import OrchestratorError
+from orchestrator.core.errors import OrchestratorError
 
 MODULES = {
     "init": "init",

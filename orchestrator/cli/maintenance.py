@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say
-from orchestrator.domain.backup import BackupHeader
-from orchestrator.domain.retention import Gone, Pruned, Why
+from orchestrator.core.daemon import BackupHeader
+from orchestrator.core.sprint import Gone, Pruned, Why
 from orchestrator.settings import Settings
 
 app = command_group()
@@ -111,7 +111,7 @@ def restore_command(
 
     Example: orchestrator restore before-the-upgrade.tar.gz
     """
-    from orchestrator.wiring.restore import restore
+    from orchestrator.maintenance.restore import restore
 
     environment = context.environment
     if home is not None:

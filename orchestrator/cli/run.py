@@ -1,4 +1,7 @@
-"""`run`: a backlog in, merged stories out; `demo`: the same with the packaged example and a scripted team."""
+"""`run`: a backlog in, merged stories out; `demo`: the same with the packaged example and a scripted team.
+
+`run --dry-run`: what would happen, without provider, repository or network.
+"""
 
 import asyncio
 import signal
@@ -8,17 +11,23 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, say
+from orchestrator.app.plan_files import brought, judged_by_rules
+from orchestrator.app.runners import programs_there
+from orchestrator.backlogs.files import read_backlog
+from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say
 from orchestrator.cli.console import EventPrinter, printer_for
-from orchestrator.domain.findings import blocking
-from orchestrator.domain.outcome import StoryReport
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.words import counted
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import blocking
+from orchestrator.core.sprint import StoryReport, StoryStatus
+from orchestrator.core.story import BacklogContent, Story
+from orchestrator.core.value import counted
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.wiring.options import RunOptions
+from orchestrator.settings.options import RunOptions
+from orchestrator.sprint.dry_run import DryRun, JudgedTasks, dry_run
+from orchestrator.sprint.selection import select
 
 if TYPE_CHECKING:
-    from orchestrator.wiring.reports import RunResult
+    from orchestrator.app.sprint_reader import RunResult
 
 app = command_group()
 T = TypeVar("T")
@@ -73,8 +82,6 @@ def run_command(
         call_log=call_log, push_to=push_to, strict=strict, plans=tuple(plan or ()),
     )  # fmt: skip
     if dry_run:
-        from orchestrator.cli.dry_run import dry_run_command
-
         return dry_run_command(options, settings, environment, as_json=as_json)
     printer = printer_for(settings, as_json=as_json, log_format=log_format)
     return execute(options, settings, environment, printer, as_json=as_json)
@@ -91,9 +98,9 @@ def execute(
 ) -> int:
     """Run the sprint and print how it ended; the exit code. `again` is what goes on with an interrupted one."""
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.sprint.report import exit_code
-    from orchestrator.wiring.run import Run
-    from orchestrator.wiring.tracing import traced
+    from orchestrator.app.run import Run
+    from orchestrator.reports.report import exit_code
+    from orchestrator.telemetry.tracing import traced
 
     tell = say if as_json else printer.say
     with printer, traced(environment, printer.event) as listen:
@@ -138,7 +145,7 @@ def demo_command(
     Example: orchestrator demo
     """
     # Imported here: the engine takes a second to import, and --help must not.
-    from orchestrator.wiring.demo import check_out, fresh_copy, run_suite
+    from orchestrator.app.init import check_out, fresh_copy, run_suite
 
     place = fresh_copy(folder)
     settings, environment = load(place / "config.yaml", context.overrides)
@@ -222,3 +229,72 @@ def _totals_line(result: "RunResult") -> str:
         f"{tokens['input']} tokens in, {tokens['output']} out, "
         + (f"{cost:.2f} USD" if isinstance(cost, float | int) else "cost unknown")
     )
+
+
+def dry_run_command(options: RunOptions, settings: Settings, environment: Environment, *, as_json: bool) -> int:
+    """Print waves, problems and calls; exit code 2 when a problem would keep the sprint from starting."""
+    try:
+        content = read_backlog(options.backlog, settings, environment)
+    except BacklogError as error:
+        content = BacklogContent(source=str(options.backlog), stories=(), problems=error.findings)
+        if as_json:
+            print_json(dry_run(content, stories=None, settings=settings).as_json())
+        raise
+    try:
+        stories = _selected(options, content)
+    except BacklogError:
+        # The problems of the whole file are told below; only a selection's own error ends here.
+        if not blocking(dry_run(content, stories=None, settings=settings).problems):
+            raise
+        stories = None
+    plans = _plans(options, settings, content, stories)
+    there = programs_there(environment)
+    made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans, programs=there)
+    return tell(made, as_json=as_json)
+
+
+def tell(planned: DryRun, *, as_json: bool) -> Exit:
+    """Print it; USAGE when a problem would keep the sprint from starting."""
+    if as_json:
+        print_json(planned.as_json())
+    else:
+        _print(planned)
+    serious = blocking(planned.problems)
+    for problem in serious:
+        say(f"error: {problem}" + (f"; {problem.fix}" if problem.fix else ""))
+    return Exit.USAGE if serious else Exit.GOOD
+
+
+def _plans(
+    options: RunOptions, settings: Settings, content: BacklogContent, stories: list[Story] | None
+) -> dict[str, JudgedTasks]:
+    """The plans of --plan as rules read them. Raises ConfigError as the run would."""
+    rows = content.stories if stories is None else stories
+    selected = [story.id for story in rows if not story.completed]
+    return judged_by_rules(options, brought(options.plans, selected, content, {}), settings) if options.plans else {}
+
+
+def _selected(options: RunOptions, content: BacklogContent) -> list[Story] | None:
+    if options.sprint is None and not options.stories:
+        return None
+    # Not strict: what --strict finds is a problem to print beside the waves, not the end of the dry run.
+    selection = select(content, sprint=options.sprint, stories=options.stories, taken_sprints=(), strict=False)
+    chosen = set(selection.story_ids)
+    return [story for story in content.stories if story.id in chosen]
+
+
+def _print(planned: DryRun) -> None:
+    print(f"{counted(planned.stories, 'story', 'stories')} in {counted(len(planned.waves), 'wave')}")
+    for number, wave in enumerate(planned.waves, start=1):
+        print(safe(f"  wave {number}: {', '.join(wave)}"))
+    if planned.closed:
+        closed = ", ".join(f"{row} (by {closer})" for row, closer in planned.closed.items())
+        print(safe(f"  done with others: {closed}"))
+    print(f"calls: about {planned.calls.expected}, at most {planned.calls.maximal}")
+    if planned.stories:
+        expected, maximal = planned.explained
+        print(f"  about: {expected}")
+        print(f"  at most: {maximal}")
+    for problem in planned.problems:
+        if not problem.severity.blocks:
+            print(safe(f"note: {problem}"))

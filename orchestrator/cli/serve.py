@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.cli.common import Context, Exit, command, command_group
-from orchestrator.cli.early import nothing_begun
 from orchestrator.cli.run import CallLogOption, ProviderOption, ScriptOption
-from orchestrator.domain.events import Event
-from orchestrator.errors import ConfigError, UserError
+from orchestrator.cli.startup import nothing_begun
+from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.event import Event
 from orchestrator.settings import Environment, Settings, is_stream, load
-from orchestrator.wiring.options import ServeOptions
+from orchestrator.settings.options import ServeOptions
 
 if TYPE_CHECKING:
-    from orchestrator.wiring.serve import Daemon
+    from orchestrator.daemon.serve import Daemon
 
 app = command_group()
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|[^/@\s]+@[^/:\s]+:")
@@ -93,13 +93,13 @@ async def _serve(
     options: ServeOptions, settings: Settings, environment: Environment, again: Callable[[], Settings]
 ) -> int:
     # Imported here: the engine and the server take a second to import, and --help must not.
+    from orchestrator.daemon.process import found_at, open_log, watchdog
+    from orchestrator.daemon.serve import Daemon
+    from orchestrator.daemon.startup import folder_event
     from orchestrator.server.app import build_app
     from orchestrator.server.listen import listening
     from orchestrator.server.metrics import Metrics
-    from orchestrator.wiring.opening import folder_event
-    from orchestrator.wiring.process import found_at, open_log, watchdog
-    from orchestrator.wiring.serve import Daemon
-    from orchestrator.wiring.tracing import open_traces
+    from orchestrator.telemetry.tracing import open_traces
 
     environment, warning = await asyncio.to_thread(_with_auth, options, settings, environment)
     metrics, stream = Metrics(), open_log(settings, environment)
@@ -134,8 +134,8 @@ async def _serve(
 
 def _with_auth(options: ServeOptions, settings: Settings, environment: Environment) -> tuple[Environment, str | None]:
     """Returns it with the token in force, without one for `--no-auth`; and a warning. Raises ConfigError. Blocks."""
+    from orchestrator.daemon.process import with_token
     from orchestrator.server.access import hosts_of, is_loopback
-    from orchestrator.wiring.process import with_token
 
     if options.no_auth and environment.token is not None:
         raise ConfigError("--no-auth and ORCHESTRATOR_TOKEN contradict each other: leave one of them out")

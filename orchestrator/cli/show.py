@@ -8,16 +8,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, print_json
-from orchestrator.cli.gates import finding_lines, question_lines
-from orchestrator.cli.logline import cut, safe
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.redaction import redact
-from orchestrator.domain.words import printable
-from orchestrator.errors import ConfigError
-from orchestrator.sprint.path import Mark, PathStep, span
-from orchestrator.sprint.timeline import of_data
+from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe
+from orchestrator.cli.console import finding_lines, question_lines
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.finding import Finding
+from orchestrator.core.secrets import redact
+from orchestrator.core.value import printable
+from orchestrator.reports.path import Mark, PathStep, span
+from orchestrator.reports.timeline import of_data
 
 app = command_group()
 StoryArgument = Annotated[str, typer.Argument(metavar="STORY", help="A story's id.")]

@@ -13,13 +13,11 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, print_json, say
-from orchestrator.cli.console import STYLES, EventPrinter
-from orchestrator.cli.gates import WAITING, typed
-from orchestrator.cli.logline import cut, safe
-from orchestrator.domain.base import AnswerValue
-from orchestrator.domain.status import StoryStatus
-from orchestrator.errors import ConfigError
+from orchestrator.cli.common import Context, Exit, SprintOption, command, command_group, cut, print_json, safe, say
+from orchestrator.cli.console import STYLES, WAITING, EventPrinter, typed
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.value import AnswerValue
 
 app = command_group()
 TITLE = 40

@@ -8,21 +8,16 @@ from typing import IO, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from orchestrator.client.http import DaemonAway, DaemonClient, NotAllowed
+from orchestrator.app.logs import LogQuery
+from orchestrator.client.http import DaemonAway, DaemonClient, NotAllowed, RemoteLog
 from orchestrator.client.local import LocalFolder
-from orchestrator.client.log import RemoteLog
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisView
-from orchestrator.domain.backup import BackedUp
-from orchestrator.domain.control import Settled
-from orchestrator.domain.daemon import Submitted
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.domain.gate import GATE_ANSWERED
-from orchestrator.domain.requests import AnswerBody, OrderBody, ReplanBody
-from orchestrator.domain.retention import Pruned
-from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
+from orchestrator.core.command import GATE_ANSWERED, AnswerBody, OrderBody, ReplanBody, Settled
+from orchestrator.core.daemon import BackedUp, DoctorRow, Submitted
+from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.core.sprint import Pruned
+from orchestrator.maintenance.backup import received
 from orchestrator.sprint.dry_run import DryRun
-from orchestrator.wiring.backup import received
-from orchestrator.wiring.logs import LogQuery
 
 V = TypeVar("V", bound=BaseModel)
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")

@@ -1,14 +1,39 @@
-"""Who carries a command out: the daemon that it names, the one at work in its state folder, or the command itself."""
+"""Who carries a command out: the daemon that it names, the one at work in its state folder, or the command itself.
 
+Where the daemon of a state folder is found, and the token that it keeps there for its own user.
+"""
+
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from orchestrator.client.local import LocalFolder
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
 from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.daemon_address import kept_token, living_daemon
+from orchestrator.storage.locks import holder
+from orchestrator.storage.state_folder import StateFolder
+
+
+def living_daemon(environment: Environment) -> tuple[int, str] | None:
+    """Returns process and address of the daemon of the state folder; None: no daemon, or one that starts or ends."""
+    folder = StateFolder(environment.home)
+    pid = holder(folder.daemon_lock)
+    if pid is None:
+        return None
+    try:
+        known = json.loads(folder.daemon_address.read_bytes())
+    except (OSError, ValueError):
+        return None
+    is_its_own = isinstance(known, dict) and known.get("pid") == pid and isinstance(known.get("url"), str)
+    return (pid, str(known["url"])) if is_its_own else None
+
+
+def kept_token(environment: Environment) -> str | None:
+    """Returns the token of the state folder; None where there is none."""
+    return StateFolder(environment.home).token()
+
 
 if TYPE_CHECKING:
     from orchestrator.client.daemon import Daemon

@@ -5,16 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from orchestrator.domain.backup import BackedUp
-from orchestrator.domain.control import Settled
-from orchestrator.domain.requests import AnswerBody, OrderBody, ReplanBody
-from orchestrator.domain.retention import Pruned
+from orchestrator.app.commands import SprintCommands
+from orchestrator.app.gate_answers import at_question
+from orchestrator.app.sprint_reader import Reader, history_of
+from orchestrator.app.views import contract_of, sprint_json, story_json
+from orchestrator.core.command import AnswerBody, OrderBody, ReplanBody, Settled
+from orchestrator.core.daemon import BackedUp
+from orchestrator.core.sprint import Pruned
+from orchestrator.reports.timeline import as_data, of_story
 from orchestrator.settings import Environment, Settings
-from orchestrator.sprint.timeline import as_data, of_story
-from orchestrator.wiring.control import SprintCommands
-from orchestrator.wiring.gates import at_question
-from orchestrator.wiring.read import Reader, history_of
-from orchestrator.wiring.shown import contract_of, sprint_json, story_json
 
 
 class LocalFolder:
@@ -71,12 +70,12 @@ class LocalFolder:
     def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
         """Deletes what is too old or too much; `limits` are in the settings already."""
         # Imported here: it brings git, databases and locks, and most commands need none of them.
-        from orchestrator.wiring.retention import prune
+        from orchestrator.maintenance.retention import prune
 
         return asyncio.run(prune(self.environment, self._settings, dry_run=dry_run))
 
     def backup(self, target: Path | IO[bytes]) -> BackedUp:
         """Writes a backup of the state folder to a file or a stream."""
-        from orchestrator.wiring.backup import backup
+        from orchestrator.maintenance.backup import backup
 
         return asyncio.run(backup(self.environment, target))

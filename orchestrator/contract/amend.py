@@ -6,15 +6,13 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
+from orchestrator.code.manifests import distributions
 from orchestrator.contract.freeze import both_spellings
-from orchestrator.contract.rules import is_test_file
 from orchestrator.contract.world import World, spelling
-from orchestrator.domain.base import Value
-from orchestrator.domain.contract import Amendment, ArchitectureContract
-from orchestrator.domain.file_kinds import is_binary_file
-from orchestrator.domain.findings import Finding, Where, minor
-from orchestrator.domain.paths import unsafe_reason
-from orchestrator.syntax import import_names
+from orchestrator.core.contract import Amendment, ArchitectureContract
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.paths import is_binary_file, is_test_file, unsafe_reason
+from orchestrator.core.value import Value
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"
 PACKAGES = frozenset({"contract.dependency", "contract.import"})
@@ -151,7 +149,7 @@ def not_granted(asked: Wanted, contract: ArchitectureContract) -> list[str]:
 def brings(name: str, module: str) -> bool:
     """Whether a distribution of this name is, or usually brings, what was asked for under another one."""
     same = canonicalize_name(name) == canonicalize_name(module) or name.lower() == module.lower()
-    return same or import_names.python_allowed(module, both_spellings([name]))
+    return same or distributions.python_allowed(module, both_spellings([name]))
 
 
 def amended(contract: ArchitectureContract, amendment: Amendment) -> ArchitectureContract:

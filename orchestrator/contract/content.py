@@ -1,23 +1,96 @@
-"""What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
+"""What the text of a file asks for: packages, places they come from, settings that are not the developer's.
+
+What files beside package.json bring: lock files, catalogs, workspaces, import maps, TypeScript's configuration.
+
+What Python's files beside the manifests bring: lock files and constraints.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
-from posixpath import basename
+from posixpath import basename, dirname
 
-from orchestrator.contract.imports import check_imports, is_source, seen_as
-from orchestrator.contract.manifests import is_manifest, read_manifest
-from orchestrator.contract.npm_files import check_npm_file
-from orchestrator.contract.python_locks import check_python_lock
+from orchestrator.code.installs import INSTALLERS, Installs, read_installs
+from orchestrator.code.manifests.declared import Found
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.manifests.npm import is_npm_config, names_modules, read_npm_config, read_package_json
+from orchestrator.code.manifests.python import inline_requirements, is_lock, read_lock
+from orchestrator.code.python.imports import commands_of, is_python
+from orchestrator.code.shell import is_script, runner_settings, shell_lines
+from orchestrator.contract.imports import check_imports, foreign_module, is_source, seen_as
 from orchestrator.contract.world import World
-from orchestrator.domain.findings import Finding, Where, critical, major, minor, policy
-from orchestrator.domain.masking import masks_in
-from orchestrator.syntax.installs import INSTALLERS, Installs, read_installs
-from orchestrator.syntax.npm_configs import is_npm_config
-from orchestrator.syntax.python_files import commands_of, is_python
-from orchestrator.syntax.python_inline import inline_requirements
-from orchestrator.syntax.python_locks import is_lock
-from orchestrator.syntax.runner_settings import runner_settings
-from orchestrator.syntax.script_lines import is_script, shell_lines
+from orchestrator.core.finding import Finding, Where, critical, major, minor, policy
+from orchestrator.core.paths import is_manifest
+from orchestrator.core.secrets import masks_in
+
+_FIX = "Name the package and a version, nothing else; stay inside the project."
+
+
+def check_npm_file(world: World, path: str, text: str, before: str | None, where: Where, fix: str) -> Iterator[Finding]:
+    """Packages that such a file brings beyond the contract, and places outside the registry and the project.
+
+    What its text at the base brought is not held against it. Of package.json only the aliases are judged here. A text
+    that cannot be read is a major `contract.unreadable`.
+    """
+    if not is_npm_config(path) and basename(path).lower() != "package.json":
+        return
+    new, problem = _read(path, text)
+    old, _ = _read(path, before or "")
+    if problem and text != before:
+        yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
+    names, sources = new.names | new.pinned, set(new.sources)
+    for module in new.modules - old.modules:
+        foreign = foreign_module(world, path, module, types=names_modules(path))
+        names |= {foreign.package} if foreign and foreign.package else set()
+        sources |= {module} if "://" in module or (foreign and foreign.by_path) else set()
+    known = world.dependencies | world.own_packages | new.linked | old.names | old.pinned
+    for name in sorted(names - known):
+        message = f"`{path}` brings the package `{name[:120]}`, which the plan does not declare"
+        yield policy("contract.dependency", message, where=where.model_copy(update={"field": name[:160]}), fix=fix)
+    for source in sorted(sources - old.sources):
+        message = f"`{path}` takes something from elsewhere: `{source[:160]}`"
+        yield critical("contract.source", message, where=where, fix=_FIX)
+
+
+def _read(path: str, text: str) -> tuple[Found, str]:
+    """What the file brings and what is wrong with it; of package.json, which is read elsewhere too, only aliases."""
+    found, only = Found(), Found()
+    if not text:
+        return found, ""
+    try:
+        if basename(path).lower() != "package.json":
+            return read_npm_config(path, text), ""
+        only.modules = read_package_json(text, dirname(path)).modules
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
+        return found, "" if basename(path).lower() == "package.json" else str(error)[:200]
+    return only, ""
+
+
+def check_python_lock(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+    """Places outside the usual index and the project that a lock file takes packages from.
+
+    What the text at the base had is not held against it. A lock file that cannot be read is a major
+    `contract.unreadable`.
+    """
+    if not is_lock(path):
+        return
+    try:
+        new = read_lock(path, text).sources
+    except (ValueError, RecursionError) as error:
+        if text != before:
+            message = f"`{path}` cannot be read: {str(error)[:200]}"
+            yield major("contract.unreadable", message, where=where, fix="Leave it as it is, or write it anew.")
+        return
+    for source in sorted(new - _known(path, before)):
+        message = f"`{path}` takes packages from elsewhere: `{source[:160]}`"
+        yield critical("contract.source", message, where=where, fix=_FIX)
+
+
+def _known(path: str, before: str | None) -> set[str]:
+    try:
+        return read_lock(path, before).sources if before is not None else set()
+    except (ValueError, RecursionError):
+        return set()
+
 
 _SOURCES = {
     ".npmrc": re.compile(

@@ -5,15 +5,15 @@ from typing import Any
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.contract.manifests import is_manifest, read_manifest
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.manifests.npm import aliases, local_modules, names_modules
+from orchestrator.code.shell import ignored_patterns, is_ignore_file
 from orchestrator.contract.world import spelling
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.findings import Where, critical
-from orchestrator.domain.paths import unsafe_reason
-from orchestrator.errors import ContractViolation
-from orchestrator.syntax.ignored_files import ignored_patterns, is_ignore_file
-from orchestrator.syntax.module_names import aliases, local_modules, names_modules
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.errors import ContractViolation
+from orchestrator.core.finding import Where, critical
+from orchestrator.core.paths import is_manifest, unsafe_reason
 
 
 def freeze(

@@ -1,4 +1,7 @@
-"""A contract made ready for many look-ups."""
+"""A contract made ready for many look-ups.
+
+Rules on paths that hold whatever a contract allows.
+"""
 
 import re
 import unicodedata
@@ -6,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename, dirname, join, normpath, splitext
 
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.file_kinds import is_manifest
-from orchestrator.domain.installed import InstalledPackages
-from orchestrator.syntax.ignored_files import is_ignored
-from orchestrator.syntax.manifest import read_manifest
-from orchestrator.syntax.module_names import Aliases, aliases, filled, is_import_map, local_modules, names_modules
-from orchestrator.syntax.python_files import MODULES
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.code.manifests.npm import Aliases, aliases, filled, is_import_map, local_modules, names_modules
+from orchestrator.code.python.imports import MODULES
+from orchestrator.code.shell import is_ignored
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.suite import InstalledPackages
 
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _SCRIPT = re.compile(r"(\.d)?\.([cm]?[jt]sx?|json|vue|svelte|astro)$")
@@ -221,3 +224,6 @@ class World:
 
 def _covers(name: str, module: str) -> bool:
     return module.startswith(name[:-1]) if name.endswith("*") else module == name or module.startswith(f"{name}/")
+
+
+__all__ = ["is_test_file"]

@@ -8,8 +8,8 @@ import json
 import zlib
 from typing import Any
 
-from orchestrator import errors
-from orchestrator.domain.findings import Finding
+from orchestrator.core import errors
+from orchestrator.core.finding import Finding
 
 LARGE = 16 * 1024
 """Bytes of JSON from which data is deflated."""

@@ -3,16 +3,22 @@
 dbos waits, for as long as it takes, for a database whose connection is lost, and knows that by what the driver says.
 What it does not know, such as a socket that is not there while the server restarts, or a disk that is full, would be
 the end of a story; here it is told to dbos as a lost connection.
+
+The engine's rows of what has ended, looked at and removed without launching it.
+
+The engine's tables, made without launching it.
 """
 
 import os
 import sqlite3
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 import sqlalchemy as sa
+from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer
 
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_pre_ping": True}
 """As many as threads may wait: none waits for another's connection while the server is away."""
@@ -141,3 +147,39 @@ def _passes(error: BaseException) -> bool:
     return (
         isinstance(error, psycopg.OperationalError) if error.sqlstate is None else error.sqlstate.startswith(_PASSING)
     )
+
+
+_CHUNK = 500
+
+
+@contextmanager
+def _client(url: str) -> Iterator[DBOSClient]:
+    client = DBOSClient(system_database_url=url, serializer=DBOSPortableJSONSerializer(), retry_connection_errors=False)
+    try:
+        yield client
+    finally:
+        client.destroy()
+
+
+def workflows_of(client: DBOSClient, run: str) -> list[str]:
+    """Ids of the workflows of one sprint or analysis."""
+    prefix = f"{run}/"
+    found = client.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
+    return [status.workflow_id for status in found if status.workflow_id.startswith(prefix)]
+
+
+def forget_workflows(url: str, run: str) -> int:
+    """Delete every workflow of a sprint or an analysis with all that is recorded of it; how many they were. Blocks.
+
+    Only for what nobody runs. The database must exist.
+    """
+    with _client(url) as client:
+        ids = workflows_of(client, run)
+        for start in range(0, len(ids), _CHUNK):
+            client.delete_workflows(ids[start : start + _CHUNK])
+    return len(ids)
+
+
+def make_tables(url: str) -> None:
+    """Make or update them in the database at `url`. Blocks."""
+    DBOS.migrate(url)

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import NamedTuple
 
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.gate import GATE_ANSWERED, NOBODY, Choice, Gate, GateAnswer, answer_id
-from orchestrator.errors import ConfigError
-from orchestrator.ports import Clock, EventSink
+from orchestrator.core.command import GATE_ANSWERED, NOBODY, Choice, Gate, GateAnswer, answer_id
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, Level
+from orchestrator.core.ports import Clock, EventSink
 
 POLL_S = 0.5
 """Seconds between two looks at the log while somebody is awaited."""

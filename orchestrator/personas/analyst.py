@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from orchestrator.answers import Status
-from orchestrator.checks.stage_answer import read_stage, read_triage, storable
-from orchestrator.domain.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
-from orchestrator.domain.events import Level
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding, Where, blocking, critical, major
-from orchestrator.domain.wire import StageAnswer, TriageAnswer
-from orchestrator.domain.words import counted
-from orchestrator.errors import OrchestratorError, ProviderError
+from orchestrator.checks.analysis import read_stage, read_triage, storable
+from orchestrator.core.analysis import StagePrompt, StageReading, StageResult, StageStatus, TaskPriority, Triaged
+from orchestrator.core.errors import OrchestratorError, ProviderError
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Purpose
+from orchestrator.core.finding import Finding, Where, blocking, critical, major
+from orchestrator.core.value import counted
+from orchestrator.core.wire import StageAnswer, TriageAnswer
 from orchestrator.personas.ask import Asked, ask
-from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.personas.session import Desk, Heard, Request
 from orchestrator.prompts import context
 from orchestrator.prompts.analysis import render_offered
 

@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from orchestrator.domain.decisions import Verdict
-from orchestrator.domain.events import Level
-from orchestrator.domain.exchange import StopReason
-from orchestrator.domain.findings import Finding, blocking, major
-from orchestrator.domain.words import counted, squeezed
-from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
-from orchestrator.personas.desk import Desk, Heard, Request
+from orchestrator.core.command import Verdict
+from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import StopReason
+from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.core.value import counted, squeezed
+from orchestrator.personas.session import Desk, Heard, Request
 from orchestrator.prompts.feedback import render_feedback
 
 T = TypeVar("T")

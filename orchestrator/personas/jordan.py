@@ -4,22 +4,19 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from orchestrator.answers.plan_answer import plan_in
-from orchestrator.checks.plan_delivery import suite_value
-from orchestrator.checks.prompt_example import copied_analysis, copied_suite
-from orchestrator.checks.suite import read_analysis, read_suite, reason_of
-from orchestrator.checks.suite_older import check_changed
-from orchestrator.checks.suite_rules import check_suite
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.stages import Analysed, FailureBrief, PastAttempt, StoryBrief, SuiteBrief, Written
-from orchestrator.domain.testing import FailureInstruction, TestSuite
-from orchestrator.domain.wire import AnalysisAnswer, SuiteAnswer
-from orchestrator.errors import SchemaValidationError
+from orchestrator.answers.action_plan import plan_in
+from orchestrator.checks.action_plan import suite_value
+from orchestrator.checks.paths import copied_analysis, copied_suite
+from orchestrator.checks.suite import check_changed, check_suite, read_analysis, read_suite, reason_of
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.errors import SchemaValidationError
+from orchestrator.core.exchange import Analysed, FailureBrief, PastAttempt, Purpose, StoryBrief, SuiteBrief, Written
+from orchestrator.core.finding import Finding
+from orchestrator.core.suite import FailureInstruction, TestSuite
+from orchestrator.core.wire import AnalysisAnswer, SuiteAnswer
 from orchestrator.personas.ask import ask
-from orchestrator.personas.desk import Desk, Request
 from orchestrator.personas.secrecy import OwnFiles
+from orchestrator.personas.session import Desk, Request
 from orchestrator.prompts import context
 
 NAME = "jordan"

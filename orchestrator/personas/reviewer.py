@@ -3,17 +3,15 @@
 from collections.abc import Sequence
 
 from orchestrator.answers.review import parse_review
-from orchestrator.domain.decisions import Loop, decided
-from orchestrator.domain.decisions import Verdict as Decision
-from orchestrator.domain.events import Level
-from orchestrator.domain.exchange import Purpose, Reply, StopReason
-from orchestrator.domain.findings import Finding, blocking, major
-from orchestrator.domain.review import REPLIES, Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
-from orchestrator.domain.stages import StoryBrief
-from orchestrator.personas.desk import Desk, Question
+from orchestrator.core.command import Loop, decided
+from orchestrator.core.command import Verdict as Decision
+from orchestrator.core.delivery import REPLIES, Review, ReviewBrief, Reviewed, ReviewIssue, Verdict
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Purpose, Reply, StopReason, StoryBrief
+from orchestrator.core.finding import Finding, blocking, major
+from orchestrator.personas.session import Desk, Question
 from orchestrator.prompts import context
-from orchestrator.prompts.feedback import render_feedback
-from orchestrator.prompts.review import ShownDiff, render_diff, render_issues
+from orchestrator.prompts.feedback import ShownDiff, render_diff, render_feedback, render_issues
 
 NAME = "reviewer"
 """The one that is configured unless another is named."""

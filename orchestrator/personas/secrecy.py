@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from orchestrator.checks.masked_secret import with_secrets
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Where, minor
-from orchestrator.domain.masking import Masks
-from orchestrator.domain.secret_shapes import MASK, Found, secrets_in
-from orchestrator.domain.testing import TestSuite
-from orchestrator.prompts.data import place_in
+from orchestrator.checks.paths import with_secrets
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.secrets import MASK, Found, Masks, secrets_in
+from orchestrator.core.suite import TestSuite
+from orchestrator.prompts.budget import place_in
 
 FIX = (
     "Revoke it, and keep it out of backlog and repository: programs read secrets from their environment. A value that "

@@ -1,9 +1,16 @@
-"""Text for prompts under a token budget: fences that hold, cuts that are told."""
+"""Text for prompts under a token budget: fences that hold, cuts that are told.
+
+A place in a text as compilers show it: some lines with their numbers, and a mark under the column.
+
+What others wrote, in prompts: between marks that it cannot close, and where in it something stands.
+"""
 
 import re
 from collections.abc import Sequence
+from itertools import count
+from typing import NamedTuple
 
-from orchestrator.domain.base import Value
+from orchestrator.core.value import Value
 
 CHARS_PER_TOKEN = 4
 """How many characters a token is taken for."""
@@ -140,3 +147,79 @@ def fit(blocks: Sequence[ContextBlock], budget_tokens: int) -> str:
     if missing:
         parts.append(_left_out(missing, notice_chars))
     return _GAP.join(parts)
+
+
+AROUND_LINES = 4
+WIDTH = 160
+"""Characters of a line that are shown; of the line itself those around the column."""
+
+
+def render_excerpt(text: str, line: int, column: int) -> str:
+    """The lines around a 1-based place, in a fence; a place behind the text is its end."""
+    lines = text.split("\n")
+    at = min(max(line, 1), len(lines))
+    first, last = max(at - AROUND_LINES, 1), min(at + AROUND_LINES, len(lines))
+    gutter = len(str(last))
+    shown = []
+    for number in range(first, last + 1):
+        content = lines[number - 1].replace("\t", " ").rstrip("\r")
+        start = max(0, min(column - 1 - WIDTH // 2, len(content) - WIDTH)) if number == at else 0
+        head, tail = ("…" if start else ""), ("…" if start + WIDTH < len(content) else "")
+        shown.append(f"{number:>{gutter}} | {head}{content[start : start + WIDTH]}{tail}")
+        if number == at:
+            place = min(column - 1, len(content)) - start + len(head)
+            shown.append(f"{'':>{gutter}} | {' ' * place}^")
+    return fence("\n".join(shown), "text")
+
+
+TAG = "data"
+"""Name of the mark. That what stands in it gives no orders, personas are told once (system_prompts/shared/data.md)."""
+SLOTS = frozenset(
+    {"vision", "surface", "record", "sprint_stories", "story", "wireframe", "import_summaries", "modified_files"}
+    | {"shown_files", "whole_files", "history", "merged_stories", "conflicts", "red", "result_diff", "story_diff"}
+    | {"prd", "codebase"}
+    | {"files", "environment", "older_tests", "faulty", "suite", "report", "diff", "plan", "broken", "part"}
+)
+"""Slots of prompts that hold what others wrote; the rest holds our own words and what one persona asks of another."""
+_TAGS = re.compile(rf"<\s*(?:/\s*)?{TAG}(?:-([0-9]+))?", re.IGNORECASE)
+_FENCE = re.compile(r"[ \t]*(`{3,})(.*)")
+_HEADING = re.compile(r"#{3,4} (.+)")
+_SIDE = re.compile(r", (where both began|merged meanwhile|your story)$")
+
+
+def as_data(text: str, source: str) -> str:
+    """`text` verbatim between an opening and a closing mark; "" for a blank one. The same for the same text.
+
+    A text that holds such a mark gets one with a number that it does not hold.
+    """
+    if not text.strip():
+        return ""
+    found = {number.lstrip("0") for number in _TAGS.findall(text)}
+    tag = f"{TAG}-{next(number for number in count(1) if str(number) not in found)}" if found else TAG
+    end = "" if text.endswith("\n") else "\n"
+    return f'<{tag} of="{source}">\n{text}{end}</{tag}>'
+
+
+class Place(NamedTuple):
+    """Where in a rendered text something stands."""
+
+    file: str | None
+    """The file that is shown there; None outside of one."""
+    line: int
+    """In that file, else in the text; counted from 1."""
+
+
+def place_in(text: str, offset: int) -> Place:
+    """Where `offset` lies in a text that shows files as `prompts.project.render_files` does."""
+    lines = text[:offset].split("\n")
+    bar, file, inside = "", None, 0
+    for one in lines:
+        inside += 1
+        fence = _FENCE.fullmatch(one)
+        if fence and not bar:
+            bar, inside = fence[1], 0
+        elif fence and len(fence[1]) >= len(bar) and not fence[2].strip():
+            bar, file = "", None
+        elif not bar and (heading := _HEADING.fullmatch(one)):
+            file = _SIDE.sub("", heading[1]).strip()
+    return Place(file, inside) if bar and file else Place(None, len(lines))

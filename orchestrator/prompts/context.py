@@ -1,29 +1,404 @@
-"""Everything that turns values into prompt text, under one name for the personas."""
+"""Everything that turns values into prompt text, under one name for the personas.
 
+Both sides of a merge as prompt text.
+
+The project as prompt text: surface, files, exports, endpoints, tables, packages.
+
+Stories, tasks and a breakdown's design as prompt text.
+
+Suites, test reports and fix instructions as prompt text.
+"""
+
+import json
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
+from orchestrator.core.contract import Endpoint, FileExports, Surface, Table
+from orchestrator.core.delivery import Conflict, MergedStory
+from orchestrator.core.story import Story
+from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport, TestSuite
 from orchestrator.prompts.budget import (
     BUDGET_TOKENS,
     CHARS_PER_TOKEN,
     ContextBlock,
+    as_data,
     cap,
     cap_middle,
     fence,
     fit,
+    render_excerpt,
     tokens,
 )
-from orchestrator.prompts.excerpt import render_excerpt
-from orchestrator.prompts.merging import render_conflicts, render_merged
-from orchestrator.prompts.project import render_files, render_names, render_paths, render_summaries, render_surface
-from orchestrator.prompts.stories import (
-    render_acceptance_tests,
-    render_design,
-    render_done_tasks,
-    render_missing,
-    render_sprint_stories,
-    render_story,
-    render_task,
-    render_tasks,
+
+_SUBJECTS, _SUBJECT_CHARS = 12, 160
+_AROUND = 4
+"""Lines shown before and behind the part in which the sides differ."""
+
+
+def render_merged(stories: Sequence[MergedStory]) -> str:
+    """A line per story with the subjects of its commits."""
+    return "\n".join(f"- {one.story or 'others'}: {_subjects(one.subjects)}" for one in stories)
+
+
+def _subjects(subjects: Sequence[str]) -> str:
+    shown = [cap(" ".join(subject.split()), _SUBJECT_CHARS) for subject in subjects[-_SUBJECTS:]]
+    more = f"{len(subjects) - len(shown)} earlier; " if len(subjects) > len(shown) else ""
+    return more + "; ".join(shown)
+
+
+def render_conflicts(conflicts: Sequence[Conflict], budget_tokens: int) -> str:
+    """Each file's texts side by side; of long ones the part in which they differ."""
+    room = budget_tokens * CHARS_PER_TOKEN // max(1, 3 * len(conflicts))
+    blocks = [ContextBlock(name=one.path, text=_side_by_side(one, room)) for one in conflicts]
+    return fit(blocks, budget_tokens)
+
+
+def _side_by_side(conflict: Conflict, room: int) -> str:
+    told = {
+        "where both began": conflict.base,
+        "merged meanwhile": conflict.result,
+        "your story": conflict.story,
+    }
+    texts = {name: text for name, text in told.items() if text is not None}
+    if any(len(text) > room for text in texts.values()):
+        texts = dict(zip(texts, _windows(list(texts.values()), room), strict=True))
+    name = conflict.path if conflict.path.isprintable() else repr(conflict.path)
+    parts = [f"#### {name}, {side}\n\n{fence(text)}" for side, text in texts.items()]
+    return "\n\n".join(parts if conflict.base is not None else [f"`{name}` was added by both.", *parts])
+
+
+def _windows(texts: Sequence[str], room: int) -> list[str]:
+    """The texts without the lines at head and end that are the same in all, but for a few."""
+    lines = [text.splitlines(keepends=True) for text in texts]
+    shortest = min(map(len, lines))
+    head = next((at for at in range(shortest) if len({one[at] for one in lines}) > 1), shortest)
+    most = shortest - head
+    tail = next((at for at in range(most) if len({one[-1 - at] for one in lines}) > 1), most)
+    first, last = max(0, head - _AROUND), max(0, tail - _AROUND)
+    shown = ["".join(one[first : len(one) - last]) for one in lines]
+    before = f"[… {first} lines, the same everywhere …]\n" if first else ""
+    behind = f"[… {last} lines, the same everywhere …]\n" if last else ""
+    return [before + cap_middle(text, room) + ("" if text.endswith("\n") else "\n") + behind for text in shown]
+
+
+_NAMES_PER_FILE = 40
+_LANGUAGES = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".cjs": "javascript",
+    ".jsx": "jsx",
+    ".ts": "typescript",
+    ".mts": "typescript",
+    ".cts": "typescript",
+    ".tsx": "tsx",
+    ".json": "json",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+    ".sql": "sql",
+    ".html": "html",
+    ".css": "css",
+    ".sh": "sh",
+}
+
+
+def _shown(path: str) -> str:
+    """A path on one line, whatever is in it."""
+    return path if path.isprintable() else repr(path)
+
+
+def _exports_line(entry: FileExports) -> str:
+    names = ", ".join(entry.names[:_NAMES_PER_FILE])
+    more = len(entry.names) - _NAMES_PER_FILE
+    return f"{_shown(entry.path)}: {names}" + (f" and {more} more" if more > 0 else "")
+
+
+def render_surface(surface: Surface, budget_tokens: int = BUDGET_TOKENS) -> str:
+    """What the scan found; when the room is short, packages and habits are served first, then tables, endpoints and
+    the file list, then exported names."""
+    if not surface.files:
+        return "The repository is empty."
+    facts = [f"Runtime: {surface.runtime}"] if surface.runtime else []
+    facts.append(f"Packages in the manifests: {render_names(surface.dependencies)}")
+    files = "\n".join(_shown(path) for path in surface.files)
+    exports = _exports_text(surface)
+    tables = [table_line(table) for table in surface.tables]
+    endpoints = [endpoint_line(entry) for entry in surface.endpoints]
+    blocks = [
+        ContextBlock(name="packages", text="\n".join(facts), weight=3),
+        ContextBlock(name="code patterns", text=_listed("How the code is written", surface.patterns), weight=3),
+        ContextBlock(name="test style", text=_listed("How the tests are written", surface.test_style), weight=3),
+        ContextBlock(
+            name="database tables",
+            text=_listed("Database tables", tables),
+            weight=2,
+        ),
+        ContextBlock(name="endpoints", text=_listed("Endpoints", endpoints), weight=2),
+        ContextBlock(name="file list", text=f"Files ({len(surface.files)}):\n{files}", weight=2),
+        ContextBlock(name="exported names", text=f"Exported names:\n{exports}" if exports else "", weight=1),
+    ]
+    return fit(blocks, budget_tokens)
+
+
+def _listed(heading: str, lines: Sequence[str]) -> str:
+    return "\n".join((f"{heading}:", *(f"- {line}" for line in lines))) if lines else ""
+
+
+def table_line(table: Table) -> str:
+    """`name (columns) in file`, on one line."""
+    return f"{_shown(table.name)} ({', '.join(_shown(text) for text in table.columns)}) in {_shown(table.file)}"
+
+
+def endpoint_line(entry: Endpoint) -> str:
+    """`METHOD path → target in file`, on one line."""
+    target = f" → {_shown(entry.target)}" if entry.target else ""
+    return f"{entry.method} {_shown(entry.path)}{target} in {_shown(entry.file)}"
+
+
+def _exports_text(surface: Surface, exclude: Container[str] = ()) -> str:
+    return "\n".join(_exports_line(entry) for entry in surface.exports if entry.names and entry.path not in exclude)
+
+
+def render_summaries(surface: Surface, exclude: Container[str] = (), budget_tokens: int = BUDGET_TOKENS) -> str:
+    """`path: names`, one file per line, without the paths in `exclude` and files that export nothing."""
+    return fit([ContextBlock(name="exported names", text=_exports_text(surface, exclude))], budget_tokens)
+
+
+def render_files(texts: Mapping[str, str], budget_tokens: int = BUDGET_TOKENS) -> str:
+    """Every file's path and full text in a fence that holds; what does not fit is cut or named as left out."""
+    blocks = [
+        ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, _language(path))}")
+        for path, text in texts.items()
+    ]
+    return fit(blocks, budget_tokens)
+
+
+def _language(path: str) -> str:
+    return _LANGUAGES.get(PurePosixPath(path).suffix.lower(), "")
+
+
+def render_paths(paths: Iterable[str]) -> str:
+    """One path per line."""
+    return "\n".join(f"- {_shown(path)}" for path in paths)
+
+
+def render_names(names: Iterable[str]) -> str:
+    """Package names in one line, sorted; says so when there are none."""
+    return ", ".join(sorted(names)) or "none beyond the standard library"
+
+
+_DONE_LINE = 160
+_DESIGN = (
+    ("Database design", "database_design", 3),
+    ("API design", "api_design", 3),
+    ("Code patterns", "code_patterns", 2),
+    ("Conventions", "conventions", 2),
 )
-from orchestrator.prompts.testing import render_history, render_instructions, render_report, render_suite
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _labelled(pairs: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f"{label}: {text.strip()}" for label, text in pairs if text.strip())
+
+
+def _numbered(criteria: Sequence[str], indent: str = "") -> str:
+    return "\n".join(f"{indent}{number}. {_one_line(text)}" for number, text in enumerate(criteria, start=1))
+
+
+def render_story(story: Story) -> str:
+    """Everything a persona may use of the row; empty cells are left out, criteria are numbered."""
+    facts = _labelled(
+        [
+            ("Id", story.id),
+            ("Title", story.title),
+            ("User story", story.user_story),
+            ("Functional requirements", story.functional_requirements),
+            ("Non-functional requirements", story.non_functional_requirements),
+            ("Integrations", story.integrations),
+            ("Depends on", ", ".join(story.dependencies)),
+            ("Constraints", story.constraints),
+            ("Notes", story.notes),
+        ]
+    )
+    if not story.acceptance_criteria:
+        return facts
+    return f"{facts}\n\nAcceptance criteria:\n{_numbered(story.acceptance_criteria)}"
+
+
+def render_sprint_stories(stories: Sequence[Story], budget_tokens: int = BUDGET_TOKENS) -> str:
+    """Ids, titles and acceptance criteria; when short of room every title is told before any criterion."""
+    heads = [f"- {story.id}: {_one_line(story.title)}" for story in stories]
+    criteria = [_numbered(story.acceptance_criteria, "  ") for story in stories]
+    whole = "\n".join(part for pair in zip(heads, criteria, strict=True) for part in pair if part)
+    if tokens(whole) <= budget_tokens:
+        return whole
+    blocks = [ContextBlock(name="the list of stories", text="\n".join(heads), weight=2)]
+    for story, text in zip(stories, criteria, strict=True):
+        name = f"criteria of {story.id}"
+        blocks.append(ContextBlock(name=name, text=f"{name}:\n{text}" if text else ""))
+    return fit(blocks, budget_tokens)
+
+
+def render_task(task: Task) -> str:
+    """One task in full: id, description, files, command and what it builds on."""
+    lines = [
+        ("Task", task.task_id),
+        ("Description", task.description),
+        ("Files to create or modify", ", ".join(task.files_to_create)),
+        ("Command run afterwards", task.command or ""),
+        ("Builds on tasks", ", ".join(task.dependencies)),
+        ("Because", task.dependency_reason),
+    ]
+    return _labelled(lines)
+
+
+def render_tasks(tasks: Sequence[Task]) -> str:
+    """Several tasks in full, in order."""
+    return "\n\n".join(render_task(task) for task in tasks)
+
+
+def render_done_tasks(tasks: Sequence[Task]) -> str:
+    """One line per finished task: id, files, the beginning of its description."""
+    return "\n".join(
+        f"- {task.task_id} ({', '.join(task.files_to_create) or task.command}): "
+        f"{cap(_one_line(task.description), _DONE_LINE)}"
+        for task in tasks
+    )
+
+
+def render_missing(story_id: str, known: Sequence[Task], announced: int) -> str:
+    """What a breakdown lacks: the counts, and the ids the missing tasks get."""
+    first, last = len(known) + 1, max(announced, len(known) + 1)
+    ids = ", ".join(f"T-{story_id}-{number:02d}" for number in range(first, last + 1))
+    if announced > len(known):
+        return f"{announced} tasks were announced, {len(known)} are there. Missing: {cap(ids, 2000)}."
+    return f"{len(known)} tasks are there, the answer was cut off behind them. The next one is {ids}."
+
+
+def render_acceptance_tests(tests: Sequence[AcceptanceTest]) -> str:
+    """One numbered entry per acceptance test: the criterion, and below it what the test is to show."""
+    return "\n".join(
+        f"{number}. {_one_line(test.criterion)}" + (f"\n   Test: {_one_line(test.test)}" if test.test.strip() else "")
+        for number, test in enumerate(tests, start=1)
+    )
+
+
+def _free(value: Any) -> str:
+    """A free-form field of an answer: text as it is, anything else as JSON; empty containers are nothing."""
+    if value is None or value == {} or value == []:
+        return ""
+    return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=str)
+
+
+def render_design(breakdown: Breakdown, budget_tokens: int = BUDGET_TOKENS) -> str:
+    """Database and API design, code patterns and conventions, under headings; "" when the breakdown has none."""
+    blocks = []
+    for heading, field, weight in _DESIGN:
+        text = _free(getattr(breakdown, field))
+        blocks.append(ContextBlock(name=heading, text=f"### {heading}\n\n{text}" if text else "", weight=weight))
+    return fit(blocks, budget_tokens)
+
+
+_MESSAGE_CHARS = 3000
+_NAMED = 40
+
+PROBLEMS: Mapping[RunProblem, str] = {
+    RunProblem.TIMEOUT: "the run took longer than allowed and was stopped",
+    RunProblem.NO_TESTS: "no test was run",
+    RunProblem.NO_REPORT: "the runner ended without a report: a crash, an early exit or a kill",
+    RunProblem.MISSING_RUNNER: "the test runner is not there",
+    RunProblem.NO_TYPESCRIPT: "the node that is there cannot run TypeScript",
+    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "the project could not be set up",
+    RunProblem.BUILD_FAILED: "the project could not be built",
+    RunProblem.OUTPUT_LIMIT: "the run printed more than allowed and was stopped",
+    RunProblem.MEMORY_LIMIT: "the run used more memory than allowed and was stopped",
+    RunProblem.MISSING_NAMES: "tests of the suite are not in the report",
+    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
+}
+"""What each problem of a run means, in words."""
+
+
+def render_suite(suite: TestSuite, budget_tokens: int = BUDGET_TOKENS) -> str:
+    """The test file's path and text."""
+    return render_files({suite.test_file: suite.test_content}, budget_tokens)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _summary(report: TestReport) -> str:
+    skipped = report.count(CaseResult.SKIPPED)
+    lines = [f"{report.passed} passed, {report.failed} failed, {skipped} skipped."]
+    if report.problem is not None:
+        lines.insert(0, f"Problem ({report.problem}): {PROBLEMS[report.problem]}.")
+    if report.missing_names:
+        lines.append(f"Missing from the report: {_some(report.missing_names)}.")
+    return "\n".join(lines)
+
+
+def _failing(case: ReportedCase) -> ContextBlock:
+    head = f"### {case.id} ({case.result})"
+    message = cap_middle(case.message.strip(), _MESSAGE_CHARS)
+    text = f"{head}\n\n{fence(message, 'text')}" if message else head
+    return ContextBlock(name=case.id, text=text, weight=3)
+
+
+def render_report(report: TestReport, budget_tokens: int = BUDGET_TOKENS) -> str:
+    """Summary, failing tests with their messages, then passed names and printed text as far as they fit.
+
+    The printed text is given only when the run had a problem or no failing test says why it failed.
+    """
+    ids = report.failing_ids
+    failing = [case for case in report.cases if case.id in ids]
+    passed = [case.name for case in report.cases if case.result is CaseResult.PASSED]
+    blocks = [ContextBlock(name="summary", text=_summary(report), weight=4), *map(_failing, failing)]
+    if passed:
+        blocks.append(ContextBlock(name="passed tests", text=f"Passed: {_some(passed)}", weight=1))
+    if report.output.strip() and (report.problem is not None or not failing):
+        output = cap_middle(report.output.strip(), max(budget_tokens, 0) * CHARS_PER_TOKEN // 2)
+        text = f"### Printed text\n\n{fence(output, 'text')}"
+        blocks.append(ContextBlock(name="printed text", text=text, weight=2))
+    return fit(blocks, budget_tokens)
+
+
+def render_instructions(instructions: Sequence[FailureInstruction], output: str = "") -> str:
+    """One bullet per instruction: place, issue, fix; without any the `output` that nobody could explain."""
+    return "\n".join(_instruction(entry) for entry in instructions) or as_data(output, "output")
+
+
+def _instruction(entry: FailureInstruction) -> str:
+    place = f"{entry.file}, {entry.function}" if entry.function.strip() else entry.file
+    return f"- {place}\n  Issue: {_indented(entry.issue)}\n  Fix: {_indented(entry.fix)}"
+
+
+def _indented(text: str) -> str:
+    return "\n  ".join(text.strip().split("\n"))
+
+
+def render_history(
+    attempts: Sequence[tuple[TestReport, Sequence[FailureInstruction]]], budget_tokens: int = BUDGET_TOKENS
+) -> str:
+    """Earlier runs with what was asked for after each; later attempts are served first when the room is short."""
+    blocks = []
+    for number, (report, instructions) in enumerate(attempts, start=1):
+        lines = [f"### Attempt {number}", "", _summary(report)]
+        if report.failing_ids:
+            lines.append(f"Failing: {_some(sorted(report.failing_ids))}")
+        if instructions:
+            lines += ["Asked for:", render_instructions(instructions)]
+        blocks.append(ContextBlock(name=f"attempt {number}", text="\n".join(lines), weight=number))
+    return fit(blocks, budget_tokens)
+
 
 __all__ = [
     "BUDGET_TOKENS",

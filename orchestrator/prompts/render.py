@@ -1,18 +1,99 @@
-"""Prompt files → segments: Markdown with segment markers and `{{slots}}`, checked against one table at start."""
+"""Prompt files → segments: Markdown with segment markers and `{{slots}}`, checked against one table at start.
+
+Text that several prompts share, and the examples that stand in prompts.
+
+What a prompt shows as an example: texts that an answer must not give back as its own.
+"""
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rapidfuzz import process
 
-from orchestrator.domain.exchange import Segment
-from orchestrator.errors import ConfigError
-from orchestrator.prompts.data import SLOTS as DATA_SLOTS
-from orchestrator.prompts.data import as_data
-from orchestrator.prompts.examples import examples
-from orchestrator.prompts.includes import expand, fenced
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.exchange import Segment
+from orchestrator.core.value import squeezed
+from orchestrator.prompts.budget import SLOTS as DATA_SLOTS
+from orchestrator.prompts.budget import as_data
+
+SHARED = "shared/"
+"""Names of shared texts begin so; they are no prompts of their own."""
+_INCLUDE = re.compile(r"^<!--[ \t]*include:[ \t]*(\S+)[ \t]*-->[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_DEPTH = 4
+
+
+def expand(texts: Mapping[str, str]) -> dict[str, str]:
+    """The prompts among `texts`, each `<!-- include: shared/NAME -->` line replaced by that text.
+
+    Raises ConfigError for a shared text that does not exist, or that includes itself.
+    """
+    parts = {name: text.strip("\n") for name, text in texts.items() if name.startswith(SHARED)}
+    return {name: _expanded(name, text, parts) for name, text in texts.items() if not name.startswith(SHARED)}
+
+
+def fenced(text: str) -> tuple[str, ...]:
+    """The contents of a prompt's fenced blocks: worked examples, in order."""
+    return tuple(match[3] for match in _FENCE.finditer(text))
+
+
+def without_examples(text: str) -> str:
+    """The prompt without its fenced blocks."""
+    return _FENCE.sub("", text)
+
+
+def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
+    def part(match: re.Match[str]) -> str:
+        wanted = match[1]
+        if wanted not in parts:
+            found = process.extractOne(wanted, sorted(parts))
+            hint = f"; did you mean {found[0]}?" if found else ""
+            raise ConfigError(f"prompt {name}.md: it includes {wanted}, which does not exist{hint}")
+        return parts[wanted]
+
+    for _ in range(_DEPTH):
+        if not _INCLUDE.search(text):
+            return text
+        text = _INCLUDE.sub(part, text)
+    raise ConfigError(f"prompt {name}.md: its shared texts include each other")
+
+
+MIN_CHARS = 12
+"""Characters, blanks left out, below which a text may well be somebody's own."""
+_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
+_SPAN = re.compile(r"`([^`\n]+)`")
+_EXAMPLE_FENCE = re.compile(r"^[ \t]*(?P<sign>`{3,}|~{3,})", re.MULTILINE)
+
+
+def examples(text: str) -> frozenset[str]:
+    """Every fenced block, quoted string and code span of a prompt's text, without blanks; short ones are left out.
+
+    Of a fenced block inside a longer fence both count; what a string escapes is read as what it stands for.
+    """
+    found = {squeezed(one) for one in (*_fenced(text), *_strings(text), *(span[1] for span in _SPAN.finditer(text)))}
+    return frozenset(one for one in found if len(one) >= MIN_CHARS and "{{" not in one)
+
+
+def _fenced(text: str) -> Iterator[str]:
+    """The inside of each fence, up to the next line that begins with one at least as long."""
+    fences = list(_EXAMPLE_FENCE.finditer(text))
+    for place, opening in enumerate(fences):
+        sign = opening["sign"]
+        closing = next((one for one in fences[place + 1 :] if one["sign"].startswith(sign)), None)
+        if closing is not None and (start := text.find("\n", opening.end())) >= 0:
+            yield text[start : closing.start()]
+
+
+def _strings(text: str) -> Iterator[str]:
+    for match in _STRING.finditer(text):
+        try:
+            yield str(json.loads(match[0]))
+        except ValueError:
+            yield match[0][1:-1]
+
 
 _PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
     "overridden_conflict",

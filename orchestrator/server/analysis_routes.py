@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisView
-from orchestrator.errors import ConfigError, UnknownName
-from orchestrator.server.bodies import body_of
+from orchestrator.analysis.store import AnalysisStore
+from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisView
+from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.server.limits import body_of
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import GUARDED, READS, WRITES, refusals, takes
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
-from orchestrator.wiring.analysis_store import AnalysisStore
 
 router = APIRouter(prefix="/api/v1/analyses", tags=["analyses"])
 AnalysisId = Annotated[Id, Path(description="An analysis's id")]

@@ -7,14 +7,14 @@ from fastapi import APIRouter, Depends, Path
 from starlette.responses import Response
 
 from orchestrator.answers import extract
-from orchestrator.errors import ConfigError, UnknownName
-from orchestrator.server.bodies import body_of
+from orchestrator.app.cases import schema_of
+from orchestrator.app.judge import check_text
+from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.server.limits import body_of
 from orchestrator.server.models import CheckBody, Checked, ExtractBody, Extracted
 from orchestrator.server.openapi import WRITES, refusals, takes
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
-from orchestrator.wiring.by_hand import check_text
-from orchestrator.wiring.schemas import schema_of
 
 router = APIRouter(prefix="/api/v1", tags=["answers"])
 Extract = Annotated[ExtractBody, Depends(body_of(ExtractBody))]

@@ -8,11 +8,11 @@ from orchestrator import __version__
 from orchestrator.server import (
     analysis_routes,
     answer_routes,
+    command_routes,
     daemon_routes,
     events,
     health,
-    keeping_routes,
-    order_routes,
+    maintenance_routes,
     sprint_routes,
 )
 from orchestrator.server.access import Access
@@ -63,10 +63,10 @@ def routed() -> FastAPI:
         health,
         daemon_routes,
         sprint_routes,
-        order_routes,
+        command_routes,
         analysis_routes,
         events,
-        keeping_routes,
+        maintenance_routes,
         answer_routes,
     ):
         app.include_router(room.router)

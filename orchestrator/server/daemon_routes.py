@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from orchestrator.domain.backlog_text import id_problem
-from orchestrator.domain.daemon import BacklogState, DaemonState, Submitted
-from orchestrator.errors import ConfigError, UserError
+from orchestrator.core.daemon import BacklogState, DaemonState, Submitted
+from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.story import id_problem
+from orchestrator.daemon.submitting import planned
 from orchestrator.server.models import Id, Reloaded
 from orchestrator.server.openapi import GUARDED, WRITES, document, refusals
 from orchestrator.server.problems import Refused
 from orchestrator.server.service import ServiceDep
 from orchestrator.sprint.dry_run import DryRun
-from orchestrator.wiring.submitting import planned
 
 router = APIRouter(prefix="/api/v1", tags=["daemon"])
 BacklogName = Annotated[Id, Path(description="Name of a backlog that was handed in")]

@@ -12,15 +12,14 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from orchestrator.domain.events import Level
-from orchestrator.errors import ConfigError
-from orchestrator.server.limits import HEAD
+from orchestrator.app.logs import LogQuery
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Level
+from orchestrator.server.limits import HEAD, until_gone
 from orchestrator.server.models import Id
 from orchestrator.server.openapi import READS, refusals
 from orchestrator.server.problems import JSON, Refused
 from orchestrator.server.service import Service, ServiceDep
-from orchestrator.server.streaming import until_gone
-from orchestrator.wiring.logs import LogQuery
 
 router = APIRouter(prefix="/api/v1", tags=["events"])
 LOG = logging.getLogger("orchestrator.server")

@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.log_line import json_line
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, json_line
 
 PAGE = 100
 """Events that are read and handed to a client at a time; nothing else is held for it."""

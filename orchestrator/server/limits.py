@@ -1,13 +1,22 @@
-"""What a request may bring: a body of bounded size in bounded time; and what every response says."""
+"""What a request may bring: a body of bounded size in bounded time; and what every response says.
+
+Telling one client for as long as it listens.
+
+JSON bodies: read in a thread, since a large one takes long to parse.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from http import HTTPStatus
+from typing import Any, TypeVar
 
+from fastapi import Request
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from orchestrator.server.problems import problem
+from orchestrator.server.problems import JSON, Refused, problem, told_of
+from orchestrator.server.service import ServiceDep
 
 BODY_S = 60.0
 """Seconds in which a whole body has to come."""
@@ -116,3 +125,43 @@ class Manners:
             await send(message)
 
         await self._app({**scope, "method": "GET", HEAD: True} if head else scope, receive, told)
+
+
+async def until_gone(telling: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Until all is told, or the client has left, which cuts it. Raises what `telling` raises."""
+    tell, left = asyncio.create_task(telling), asyncio.create_task(_gone(receive))
+    try:
+        await asyncio.wait({tell, left}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        tell.cancel()
+        left.cancel()
+        await asyncio.gather(tell, left, return_exceptions=True)
+    if not tell.cancelled():
+        tell.result()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+B = TypeVar("B", bound=BaseModel)
+
+
+def body_of(model: type[B]) -> Callable[[Request, ServiceDep], Awaitable[B]]:
+    """A dependency: the body as this model. Raises Refused for what is none.
+
+    Other content types are refused: a form of a foreign web page may send them without being asked back.
+    """
+
+    async def read(request: Request, service: ServiceDep) -> B:
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            raise Refused(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the body is to be {JSON}")
+        raw = await request.body()
+        try:
+            return await service.in_thread(model.model_validate_json, raw)
+        except ValidationError as error:
+            raise Refused(HTTPStatus.UNPROCESSABLE_ENTITY, told_of(error.errors())) from None
+
+    return read

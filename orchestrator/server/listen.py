@@ -16,7 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
 from orchestrator.server.access import hosts_of, is_loopback, require_token
 from orchestrator.server.service import most_connections, service_of
 from orchestrator.settings import Environment, Settings

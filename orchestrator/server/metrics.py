@@ -9,8 +9,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from orchestrator.domain.daemon import DaemonState
-from orchestrator.domain.events import Event
+from orchestrator.core.daemon import DaemonState
+from orchestrator.core.event import Event
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 _SECONDS = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints
 
 from orchestrator.answers import Extraction
-from orchestrator.domain.base import Value
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.domain.gate import Choice
-from orchestrator.domain.outcome import SprintReport, StoryReport
+from orchestrator.core.command import Choice
+from orchestrator.core.daemon import DoctorRow
+from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.sprint import SprintReport, StoryReport
+from orchestrator.core.value import Value
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
 Command = Literal["run", "serve"]

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from orchestrator import __version__
-from orchestrator.domain.analysis import AnalysisRequest
-from orchestrator.domain.requests import AnswerBody, OrderBody, PruneBody, ReplanBody
+from orchestrator.core.analysis import AnalysisRequest
+from orchestrator.core.command import AnswerBody, OrderBody, PruneBody, ReplanBody
 from orchestrator.server.models import CheckBody, ExtractBody
 from orchestrator.server.problems import Problem
 

@@ -14,10 +14,10 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Scope
 
-from orchestrator.domain.base import Value
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.redaction import redact, redacted
-from orchestrator.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
+from orchestrator.core.errors import BacklogError, OrchestratorError, SprintLocked, UnknownName
+from orchestrator.core.finding import Finding
+from orchestrator.core.secrets import redact, redacted
+from orchestrator.core.value import Value
 
 JSON = "application/json"
 LOG = logging.getLogger("orchestrator.server")

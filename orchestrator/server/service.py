@@ -12,16 +12,15 @@ from typing import Annotated, Any, ParamSpec, Protocol, TypeVar
 from fastapi import Depends, FastAPI, Request
 from starlette.responses import Response
 
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisState
-from orchestrator.domain.daemon import DaemonState, Submitted
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.domain.redaction import redacted, secrets_of
-from orchestrator.domain.retention import Pruned
+from orchestrator.app.sprint_reader import Reader
+from orchestrator.core.analysis import AnalysisRequest, AnalysisState
+from orchestrator.core.daemon import DaemonState, DoctorRow, Submitted
+from orchestrator.core.secrets import redacted, secrets_of
+from orchestrator.core.sprint import Pruned
 from orchestrator.server.feed import Feed
 from orchestrator.server.metrics import Metrics
 from orchestrator.server.problems import JSON, dumped
 from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.read import Reader
 
 
 class Analysing(Protocol):

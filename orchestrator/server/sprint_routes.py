@@ -5,14 +5,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.errors import ConfigError, UnknownName
+from orchestrator.app.sprint_reader import SprintView, history_of
+from orchestrator.app.views import contract_of, sprint_json, story_json
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.errors import ConfigError, UnknownName
+from orchestrator.reports.timeline import as_data, of_story
 from orchestrator.server.models import Id, SprintShown, StoryShown
 from orchestrator.server.openapi import READS, refusals
 from orchestrator.server.service import Service, ServiceDep
-from orchestrator.sprint.timeline import as_data, of_story
-from orchestrator.wiring.read import SprintView, history_of
-from orchestrator.wiring.shown import contract_of, sprint_json, story_json
 
 router = APIRouter(prefix="/api/v1/sprints", tags=["sprints"])
 SprintId = Annotated[Id, Path(description="A sprint's id")]

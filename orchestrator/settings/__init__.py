@@ -1,9 +1,9 @@
 """Settings: the model and its loader."""
 
-from orchestrator.settings.analysis import AnalysisSettings
 from orchestrator.settings.load import Environment, forget_secrets, is_stream, load, packaged, process_variables
 from orchestrator.settings.model import BudgetSettings, PriceSettings, ProviderName, Settings, WireFormat
 from orchestrator.settings.policies import Policies
+from orchestrator.settings.sections import AnalysisSettings
 
 __all__ = [
     "AnalysisSettings",

@@ -12,8 +12,8 @@ from rapidfuzz import fuzz, process
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from orchestrator.domain.redaction import is_secret_name
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.secrets import is_secret_name
 from orchestrator.settings.model import Settings
 
 ENV_PREFIX = "ORCHESTRATOR_"

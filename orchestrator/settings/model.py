@@ -4,12 +4,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from orchestrator.domain.redaction import is_secret_name
-from orchestrator.settings.analysis import AnalysisSettings
-from orchestrator.settings.daemon import RemoteSettings, RetentionSettings, ServeSettings, ShutdownSettings
-from orchestrator.settings.environment import EnvironmentSettings
-from orchestrator.settings.sandbox import SandboxSettings as SandboxSettings
-from orchestrator.settings.section import Section as Section
+from orchestrator.core.secrets import is_secret_name
+from orchestrator.settings.sections import (
+    AnalysisSettings,
+    EnvironmentSettings,
+    RemoteSettings,
+    RetentionSettings,
+    SandboxSettings,
+    Section,
+    ServeSettings,
+    ShutdownSettings,
+)
 
 ProviderName = Literal["scripted", "anthropic", "openai"]
 WireFormat = Literal["auto", "plan", "json"]

@@ -16,7 +16,7 @@ from orchestrator.settings.model import (
     TestSettings,
     WireFormat,
 )
-from orchestrator.settings.section import Section
+from orchestrator.settings.sections import Section
 
 
 class Policies(Section):

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from orchestrator.domain.base import Value
-from orchestrator.domain.file_kinds import is_test_file
-from orchestrator.domain.surface import Surface
+from orchestrator.core.contract import Surface
+from orchestrator.core.paths import is_test_file
+from orchestrator.core.value import Value
 
 VISIONS = (
     *("vision.md", "docs/vision.md", "doc/vision.md", "product.md", "docs/product.md"),

@@ -3,14 +3,11 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.checks.backlog import all_problems, refusal
-from orchestrator.checks.naming import named, nearest, place_of
-from orchestrator.domain.backlog_text import id_problem
-from orchestrator.domain.base import Value
-from orchestrator.domain.closing import closed_rows, closers, done_rows, effective_needs
-from orchestrator.domain.findings import Finding, blocking, major, minor
-from orchestrator.domain.story import BacklogContent, Story
-from orchestrator.errors import BacklogError
+from orchestrator.checks.backlog import all_problems, named, nearest, place_of, refusal
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Finding, blocking, major, minor
+from orchestrator.core.story import BacklogContent, Story, closed_rows, closers, done_rows, effective_needs, id_problem
+from orchestrator.core.value import Value
 
 _NUMBERED_SPRINT = re.compile(r"SP-(\d{1,9})", re.IGNORECASE)
 

@@ -1,9 +1,21 @@
-"""How many stories work at once. A story that waits for a person holds no slot."""
+"""How many stories work at once. A story that waits for a person holds no slot.
+
+What a sprint has cost up to now, and whether that is all it may (`budget.*_per_sprint`).
+
+What a run writes into a story's row of the backlog, as a function of what the event log knows.
+"""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+
+from orchestrator.core.event import Event
+from orchestrator.core.history import FINISHED, StoryHistory
+from orchestrator.core.sprint import SprintRecord, StoryStatus
+from orchestrator.core.story import CellUpdate
+from orchestrator.settings import BudgetSettings
 
 
 class Slots:
@@ -99,3 +111,88 @@ class Slots:
                 turn.set_result(None)
         for changed in self._watching:
             changed.set()
+
+
+TURN = "turn_finished"
+
+
+class Spending:
+    """Adds up the paid calls of one sprint, those of stories that were begun anew included."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.calls = self.tokens = 0
+        self.usd = 0.0
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Take in one more event of the sprint; only paid calls count."""
+        if event.name != TURN or not event.data.get("paid"):
+            return
+        self.calls += 1
+        self.tokens += event.data["input_tokens"] + event.data["output_tokens"]
+        self.usd += event.data["cost_usd"] or 0.0
+
+    def over(self, budget: BudgetSettings) -> str:
+        """Which limit is used up, as a sentence; "" while none is."""
+        limits = (
+            ("calls_per_sprint", budget.calls_per_sprint, self.calls, ""),
+            ("tokens_per_sprint", budget.tokens_per_sprint, self.tokens, ""),
+            ("usd_per_sprint", budget.usd_per_sprint, self.usd, " USD"),
+        )
+        for name, most, spent, unit in limits:
+            if most is not None and spent >= most:
+                shown = f"{spent:.2f}" if unit else str(spent)
+                return f"budget.{name} ({most}) is used up: {shown}{unit}; raise it to go on"
+        return ""
+
+
+RUN_COLUMNS = ("Execution_Status", "Execution_Started_At", "Execution_Completed_At", "Last_Event", "Last_Updated")
+"""Columns that a run writes, beside the sprint's name."""
+
+
+def story_cells(
+    record: SprintRecord, story_id: str, status: StoryStatus, event: str, times: Mapping[str, datetime]
+) -> CellUpdate:
+    """Sprint, status, last event and its time; `times` maps columns to the recorded times of events."""
+    stamps = {column: stamp(time) for column, time in times.items()}
+    cells = {"Sprint_ID": record.sprint, "Execution_Status": status.cell, "Last_Event": event, **stamps}
+    return CellUpdate(story_id=story_id, cells={**cells, "Last_Updated": stamp(max(times.values()))})
+
+
+def closed_cells(record: SprintRecord, story_id: str, times: Mapping[str, datetime]) -> list[CellUpdate]:
+    """The rows that are closed with `story_id`, marked as done at its times."""
+    done = story_cells(record, story_id, StoryStatus.DONE, f"closed_by {story_id}", times)
+    return [CellUpdate(story_id=row, cells=done.cells) for row in record.closes.get(story_id, ())]
+
+
+def known_cells(record: SprintRecord, histories: Mapping[str, StoryHistory]) -> list[CellUpdate]:
+    """Everything the log knows once more: a crash between an event and its cells then loses nothing."""
+    updates = []
+    for story_id, history in histories.items():
+        if history.outcome is not None and history.finished is not None:
+            times = {"Execution_Started_At": history.started} if history.started else {}
+            times["Execution_Completed_At"] = history.finished
+            updates.append(story_cells(record, story_id, history.outcome.status, FINISHED, times))
+            if history.outcome.status is StoryStatus.DONE:
+                updates += closed_cells(record, story_id, times)
+        elif history.started is None:
+            updates.append(CellUpdate(story_id=story_id, cells={"Sprint_ID": record.sprint}))
+    return updates
+
+
+def cleared_cells(
+    record: SprintRecord, stories: Sequence[str], done: Collection[str], *, whole: bool
+) -> list[CellUpdate]:
+    """The cells of stories that are begun anew, and of the rows closed with those that were `done`, emptied.
+
+    With `whole` the sprint's name goes too.
+    """
+    columns = (*RUN_COLUMNS, "Sprint_ID") if whole else RUN_COLUMNS
+    rows = (*stories, *(row for story in stories if story in done for row in record.closes.get(story, ())))
+    return [CellUpdate(story_id=row, cells=dict.fromkeys(columns, "")) for row in rows]
+
+
+def stamp(time: datetime) -> str:
+    """UTC ISO 8601 with seconds, as written into cells."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -8,21 +8,15 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from orchestrator.domain.findings import critical, major
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus, step_to
-from orchestrator.domain.story import Story
-from orchestrator.ports import Clock, EventSink
-from orchestrator.sprint.board import Board
-from orchestrator.sprint.books import Books
-from orchestrator.sprint.cells import known_cells
-from orchestrator.sprint.hands import CellWriter, Renewer, StoryRunner
-from orchestrator.sprint.history import StoryHistory
-from orchestrator.sprint.order_taker import OrderTaker
-from orchestrator.sprint.pause import Brake
-from orchestrator.sprint.slots import Slots
-from orchestrator.sprint.standing import Standing
+from orchestrator.core.finding import critical, major
+from orchestrator.core.history import Brake, StoryHistory
+from orchestrator.core.ports import Clock, EventSink
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, step_to
+from orchestrator.core.story import Story
+from orchestrator.sprint.command_handler import OrderTaker
+from orchestrator.sprint.recorder import Books
+from orchestrator.sprint.slots import Slots, known_cells
+from orchestrator.sprint.state import Board, CellWriter, Renewer, Standing, StoryRunner
 
 
 class Supervisor:

@@ -11,9 +11,9 @@ import signal
 import sys
 from pathlib import Path
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
-from orchestrator.adapters.sandbox.tier import Sandbox
+from orchestrator.environments.python import EnvironmentResult, PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
 
 

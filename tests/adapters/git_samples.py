@@ -4,8 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import CommitNote
+from orchestrator.core.delivery import CommitNote, FileChange
 
 ENV = {
     "PATH": os.environ["PATH"],

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.git.workspace import GitWorkspace
 from tests.adapters.git_samples import change, note
 
 

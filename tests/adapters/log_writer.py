@@ -4,8 +4,8 @@ import asyncio
 import sys
 from datetime import UTC, datetime
 
-from orchestrator.adapters.event_store import EventStore
-from orchestrator.domain.events import Event
+from orchestrator.core.event import Event
+from orchestrator.storage.event_store import EventStore
 
 AT_ONCE = 5
 

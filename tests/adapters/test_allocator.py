@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from orchestrator.adapters import allocator
+from orchestrator.files import process
 
 PROGRAM = """
     import ctypes, json, sys, threading
@@ -50,13 +50,13 @@ def arenas(how: str) -> tuple[bool, int]:
     return bounded, count
 
 
-@pytest.mark.skipif(allocator._glibc() is None, reason="another C library than glibc")
+@pytest.mark.skipif(process._glibc() is None, reason="another C library than glibc")
 def test_many_threads_share_a_few_arenas() -> None:
-    assert arenas("many")[1] > allocator.ARENAS
-    assert arenas("few") == (True, allocator.ARENAS)
+    assert arenas("many")[1] > process.ARENAS
+    assert arenas("few") == (True, process.ARENAS)
 
 
 def test_without_glibc_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert not allocator.be_thrifty()
-    allocator.give_back()
+    assert not process.be_thrifty()
+    process.give_back()

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.backlog_rows import ReadingRules
-from orchestrator.adapters.backlog_writer import BacklogWriter, coalesced
-from orchestrator.adapters.csv_backlog import CsvBacklog
-from orchestrator.domain.story import BacklogContent, CellUpdate
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.backlogs.rows import ReadingRules
+from orchestrator.backlogs.writer import BacklogWriter, coalesced
+from orchestrator.core.story import BacklogContent, CellUpdate
 from tests.adapters.backlog_samples import SIMPLE
 
 

@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.base_commit import BaseCommit, BaseFacts, version_of
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
+from orchestrator.environments.base_commit import BaseCommit, BaseFacts, version_of
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.support import git, make_repo

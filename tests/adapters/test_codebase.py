@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.codebase import MAX_BYTES, list_files, read_text
-from orchestrator.errors import ConfigError
+from orchestrator.analysis.codebase import MAX_BYTES, list_files, read_text
+from orchestrator.core.errors import ConfigError
 from tests.support import git, make_repo
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.capped_output import CappedOutput
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.testing import CommandResult
+from orchestrator.core.suite import CommandResult
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.launched import CappedOutput
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
 from tests.sandboxes import PATH, TIERS, sandbox
 
@@ -179,12 +179,12 @@ async def test_many_at_once_stay_apart_and_slots_bound_them(box: Sandbox, tmp_pa
 DAEMON = """
 import asyncio, sys
 from pathlib import Path
-from orchestrator.adapters.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 lock = open(sys.argv[1], "w")
 import fcntl
 fcntl.flock(lock, fcntl.LOCK_EX)
-from orchestrator.domain.sandbox import Tier
+from orchestrator.core.suite import Tier
 from tests.sandboxes import sandbox
 box = sandbox(Tier(sys.argv[5]))
 runner = LimitedCommandRunner(CommandSettings(), sys.argv[3], lock_fds=(lock.fileno(),), sandbox=box)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.backlog_rows import ReadingRules
-from orchestrator.adapters.csv_backlog import CsvBacklog
-from orchestrator.domain.story import CellUpdate, Priority
-from orchestrator.errors import BacklogError
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.backlogs.rows import ReadingRules
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.story import CellUpdate, Priority
 from tests.adapters.backlog_samples import HEADER, MESSY, SIMPLE
 
 
@@ -156,9 +156,9 @@ def test_a_full_disk_leaves_the_file_whole(tmp_path: Path) -> None:
     program = """
 import resource, sys
 from pathlib import Path
-from orchestrator.adapters.backlog_rows import ReadingRules
-from orchestrator.adapters.csv_backlog import CsvBacklog
-from orchestrator.domain.story import CellUpdate
+from orchestrator.backlogs.rows import ReadingRules
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.core.story import CellUpdate
 resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
 backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), ReadingRules())
 print(backlog.write([CellUpdate(story_id="B-7", cells={"Last_Event": "done", "Sprint_ID": "SP-001"})]))
@@ -207,9 +207,9 @@ def test_processes_do_not_lose_each_others_cells(tmp_path: Path) -> None:
     program = """
 import sys
 from pathlib import Path
-from orchestrator.adapters.backlog_rows import ReadingRules
-from orchestrator.adapters.csv_backlog import CsvBacklog
-from orchestrator.domain.story import CellUpdate
+from orchestrator.backlogs.rows import ReadingRules
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.core.story import CellUpdate
 backlog = CsvBacklog(Path(sys.argv[1]), Path(sys.argv[2]), ReadingRules())
 for n in range(int(sys.argv[3]), int(sys.argv[4])):
     assert backlog.write([CellUpdate(story_id=f"C-{n}", cells={"Last_Event": f"e{n}", "Sprint_ID": "S"})]) is None

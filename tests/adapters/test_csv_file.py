@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.csv_file import BOM, parse_csv
-from orchestrator.errors import BacklogError
+from orchestrator.backlogs.csv import BOM, parse_csv
+from orchestrator.core.errors import BacklogError
 from tests.adapters.backlog_samples import MESSY
 
 TEXT = st.text(st.sampled_from('ab,"\n\r é'), max_size=6)

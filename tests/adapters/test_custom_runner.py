@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.node_environment import NodeEnvironments
-from orchestrator.adapters.node_runner import NodeRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.suite_runner import ProjectRunner
-from orchestrator.domain.testing import CaseResult, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, RunProblem, TestReport
+from orchestrator.environments.node import NodeEnvironments
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, CustomTests, TestSettings
+from orchestrator.test_runners.node import NodeRunner
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.suite_runner import ProjectRunner
 from tests.sandboxes import best
 
 PATH = "/usr/bin:/bin"

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.daemon_lease import Lease
-from orchestrator.adapters.event_store import sqlite_url
-from orchestrator.errors import EventLogAway, SprintLocked
+from orchestrator.core.errors import EventLogAway, SprintLocked
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.locks import Lease
 from tests.postgres import IMMEDIATE, PostgresServer
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLDS = """
 import asyncio, sys
-from orchestrator.adapters.daemon_lease import Lease
+from orchestrator.storage.locks import Lease
 
 async def main():
     async with Lease(sys.argv[1], "daemon", folder="there", lost=print, ttl_s=1):

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.adapters.event_store import EVENTS, EventReader, EventStore, sqlite_url
-from orchestrator.adapters.event_table import connected
-from orchestrator.domain.control import CONTROL_MARK
-from orchestrator.domain.events import Event, Level
-from orchestrator.errors import ConfigError
+from orchestrator.core.command import CONTROL_MARK
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, Level
+from orchestrator.storage.event_store import EventReader, EventStore
+from orchestrator.storage.event_table import EVENTS, connected, sqlite_url
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -12,9 +12,10 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
-from orchestrator.domain.events import Event
-from orchestrator.errors import EventLogAway
+from orchestrator.core.errors import EventLogAway
+from orchestrator.core.event import Event
+from orchestrator.storage.event_store import EventReader, EventStore
+from orchestrator.storage.event_table import sqlite_url
 from tests.adapters.log_writer import AT_ONCE
 from tests.adapters.test_event_store import event, read, url
 from tests.postgres import IMMEDIATE, PostgresServer

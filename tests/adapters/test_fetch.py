@@ -11,19 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters import python_installer
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.fetch.connections import Connections, NotOpen, is_public
-from orchestrator.adapters.fetch.network import FetchNetwork
-from orchestrator.adapters.fetch.npm_settings import npm_variables
-from orchestrator.adapters.fetch.sources import Place, read_sources
-from orchestrator.adapters.node_environment import NodeEnvironments
-from orchestrator.adapters.python_installer import Installer
-from orchestrator.domain.sandbox import Access, Tier
-from orchestrator.domain.testing import CommandResult
-from orchestrator.errors import ConfigError
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import Access, CommandResult, Tier
+from orchestrator.environments import python_installer
+from orchestrator.environments.node import NodeEnvironments
+from orchestrator.environments.python_installer import Installer
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import Connections, NotOpen, is_public
+from orchestrator.sandbox.fetch_sources import Place, npm_variables, read_sources
 from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import EnvironmentSettings
 from tests.adapters.test_python_environment import wheel
 from tests.package_index import basic, certificate_in, node_package, proxy_to, registry
 from tests.sandboxes import PATH, TIERS, sandbox

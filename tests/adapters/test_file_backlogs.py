@@ -6,18 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.backlog_tree import story_rows
-from orchestrator.adapters.json_tree import parse_json
-from orchestrator.adapters.markdown_story import parse_story
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.adapters.yaml_tree import parse_yaml
+from orchestrator.backlogs.files import open_backlog, parse_story
+from orchestrator.backlogs.tree import parse_json, parse_yaml, story_rows
 from orchestrator.checks.backlog import all_problems, check_backlog
-from orchestrator.domain.findings import Where, blocking
-from orchestrator.domain.story import BacklogContent, CellUpdate, Priority, Story
-from orchestrator.errors import BacklogError
-from orchestrator.ports import Backlog
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Where, blocking
+from orchestrator.core.ports import Backlog
+from orchestrator.core.story import BacklogContent, CellUpdate, Priority, Story
 from orchestrator.settings import Settings
-from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.storage.state_folder import StateFolder
 
 CSV = """Story_ID,Title,User_Story,Dependencies,Acceptance_Criteria,Priority,Foundation,Closes,Status
 US-2,Lend a book,"As a reader, I want ""Dune"": now",US-1; NFR-9 (stack),"1. It is lent; \

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from orchestrator.adapters.free_disk import is_full
+from orchestrator.files.disk import is_full
 
 MB = 2**20
 

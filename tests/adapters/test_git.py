@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.adapters.git import require_git, run_git
-from orchestrator.errors import WorkspaceError
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.git.command import require_git, run_git
 
 NAP = ("alias.nap=!sleep 30",)
 

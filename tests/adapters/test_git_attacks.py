@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import pytest
 
-from orchestrator.adapters.git_scan import MAX_DEPTH, GitMark
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.mirror import Mirror
-from orchestrator.adapters.sandbox.tier import PlainSandbox
-from orchestrator.domain.paths import is_git_name, unsafe_reason
-from orchestrator.domain.testing import RunProblem
+from orchestrator.core.paths import is_git_name, unsafe_reason
+from orchestrator.core.suite import RunProblem
+from orchestrator.git.mirror import Mirror
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.sandbox.git_scan import MAX_DEPTH, GitMark
+from orchestrator.sandbox.tier import PlainSandbox
 from tests.adapters.git_samples import change, git, note, snapshot, user_repo
 from tests.adapters.test_git_workspace import booby_trap, canary, make
 from tests.adapters.test_suite_runner import PYTHON, runner_in, tree

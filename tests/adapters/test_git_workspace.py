@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from blockbuster import blockbuster_ctx
 
-from orchestrator.adapters.checkout import commands_for
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.repository import open_repository
-from orchestrator.errors import RepositoryError, WorkspaceError
+from orchestrator.core.errors import RepositoryError, WorkspaceError
+from orchestrator.git.checkout import commands_for
+from orchestrator.git.repository import open_repository
+from orchestrator.git.workspace import GitWorkspace
 from tests.adapters.git_samples import change, fill, git, note, save, snapshot, user_repo
 
 FILES = {

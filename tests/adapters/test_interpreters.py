@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.interpreters import chosen_interpreter, fitting_interpreter, installed, our_interpreter
-from orchestrator.errors import ConfigError
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.core.errors import ConfigError
+from orchestrator.environments.interpreters import chosen_interpreter, fitting_interpreter, installed, our_interpreter
+from orchestrator.settings.sections import EnvironmentSettings
 from tests.adapters.test_python_environment import wheel
 from tests.adapters.test_python_project import project, suites_in
 from tests.sandboxes import CONFINED

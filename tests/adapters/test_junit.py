@@ -1,7 +1,7 @@
 import pytest
 
-from orchestrator.adapters.junit import MESSAGE_CAP, parse_junit
-from orchestrator.domain.testing import CaseResult
+from orchestrator.core.suite import CaseResult
+from orchestrator.test_runners.junit import MESSAGE_CAP, parse_junit
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites name="pytest tests"><testsuite name="pytest" errors="1" failures="1" skipped="2" tests="7">

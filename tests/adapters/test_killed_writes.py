@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
+from orchestrator.git.workspace import GitWorkspace
 from tests.adapters.git_samples import change, git, snapshot, user_repo
 from tests.support import plain_environment
 
@@ -17,7 +17,7 @@ FILES = {"app/one.py": "OLD = 1\n", "app/two.py": "OLD = 2\n", "README.md": "old
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from orchestrator.adapters.safe_files import open_root, write_all
+from orchestrator.files.safe_files import open_root, write_all
 
 real, left = os.rename, int(sys.argv[2])
 

@@ -5,15 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from orchestrator.adapters.atomic_file import replace_content, stage
-from orchestrator.adapters.command_runner import remove_old_scratch
-from orchestrator.adapters.leftovers import is_alive, leftovers, named
+from orchestrator.files.atomic_file import is_alive, leftovers, named, replace_content, stage
+from orchestrator.sandbox.command_runner import remove_old_scratch
 
 DYING = """
 import os, signal, sys, tempfile
 from pathlib import Path
-from orchestrator.adapters.atomic_file import stage
-from orchestrator.adapters.leftovers import named
+from orchestrator.files.atomic_file import stage
+from orchestrator.files.atomic_file import named
 stage(Path(sys.argv[1]), b"half")
 print(tempfile.mkdtemp(prefix=named("orchestrator-"), dir=sys.argv[2]), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.line_buffer import HeldBack, LineBuffer
-from orchestrator.domain.events import Event, Level
+from orchestrator.core.event import Event, Level
+from orchestrator.storage.log_stream import HeldBack, LineBuffer
 
 DEBUG, INFO, WARN, ERROR = Level
 

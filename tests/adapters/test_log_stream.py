@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from orchestrator.adapters.line_buffer import ROOM
-from orchestrator.adapters.log_stream import HELD_BACK, LogStream
-from orchestrator.domain.events import Event, Level
+from orchestrator.core.event import Event, Level
 from orchestrator.settings.model import LogSettings
+from orchestrator.storage.log_stream import HELD_BACK, ROOM, LogStream
 
 FAST = LogSettings(lines_per_s=100_000, level="debug")
 

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.node_environment import NodeEnvironments
-from orchestrator.adapters.node_runner import NodeRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.suite_runner import ProjectRunner
-from orchestrator.settings.model import CommandSettings, SandboxSettings, TestSettings
+from orchestrator.environments.node import NodeEnvironments
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.settings.sections import SandboxSettings
+from orchestrator.test_runners.node import NodeRunner
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.suite_runner import ProjectRunner
 from tests.adapters.test_python_environment import sourced, wheel
 from tests.adapters.test_suite_runner import PATH
 from tests.package_index import registry

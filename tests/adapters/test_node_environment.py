@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.fetch.network import FetchNetwork
-from orchestrator.adapters.node_environment import NodeEnvironments, NodePackages
-from orchestrator.adapters.node_links import linked
 from orchestrator.checks.environment import closed_hosts
-from orchestrator.domain.sandbox import Access, Tier
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.core.suite import Access, Tier
+from orchestrator.environments.node import NodeEnvironments, NodePackages
+from orchestrator.environments.node_layers import linked
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.fetch_network import FetchNetwork
 from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import EnvironmentSettings
 from tests.adapters.test_python_members import tree
 from tests.package_index import Server, node_package, registry
 from tests.sandboxes import CONFINED, PATH, TIERS, sandbox

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.node_requirements import NodeRequirements, gather
+from orchestrator.environments.node_requirements import NodeRequirements, gather
 from tests.adapters.test_python_members import tree
 
 PLAIN = {"dependencies": {"express": "^4.18.0", "@scope/tool": "1.x || >=2.0.0 <3", "old": "npm:new@^1.0.0"}}

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.base_commit import BaseCommit
-from orchestrator.adapters.suite_runner import ProjectRunner
+from orchestrator.app.runners import project_runner
 from orchestrator.checks.environment import Place, environment_cause
-from orchestrator.domain.sandbox import Tier
-from orchestrator.domain.testing import RunProblem
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import RunProblem, Tier
+from orchestrator.environments.base_commit import BaseCommit
 from orchestrator.settings import Environment, Settings
-from orchestrator.wiring.runners import project_runner
+from orchestrator.test_runners.suite_runner import ProjectRunner
 from tests.package_index import registry
 from tests.sandboxes import CONFINED, PATH, sandbox
 from tests.support import git, make_repo

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.prompt_files import load_prompts
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.prompts.files import load_prompts
 
 
 @pytest.fixture

@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.anthropic_provider import AnthropicProvider
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
-from orchestrator.adapters.openai_provider import OpenAIProvider
-from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.errors import PermanentProviderError, ProviderError, SchemaValidationError, TransientProviderError
-from orchestrator.ports import Provider
+from orchestrator.core.errors import (
+    PermanentProviderError,
+    ProviderError,
+    SchemaValidationError,
+    TransientProviderError,
+)
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.core.ports import Provider
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.anthropic import AnthropicProvider
+from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
 from tests.adapters.http_server import Answer, completion, message, model_server
 
 KEY = TurnKey(persona="alex", story="US-1", task="T-US-1-01", purpose=Purpose.DELIVERY)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.pytest_settings import import_paths, settings_file
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.domain.testing import CaseResult, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, RunProblem, TestReport
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.python import import_paths, settings_file
 
 PATH = "/usr/bin:/bin"
 

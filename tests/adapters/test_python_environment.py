@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters import python_installer
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.sandbox import Tier
-from orchestrator.domain.testing import RunProblem
-from orchestrator.settings.model import CommandSettings, SandboxSettings, TestSettings
+from orchestrator.core.suite import RunProblem, Tier
+from orchestrator.environments import python_installer
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.tier import Sandbox
+from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.settings.sections import SandboxSettings
+from orchestrator.test_runners.pytest_runner import PytestRunner
 from tests.sandboxes import CONFINED, sandbox
 
 PATH = "/usr/bin:/bin"

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.kept_folders import MOST_BYTES, UNUSED_S
-from orchestrator.adapters.python_installer import Installer, as_uv, options_of, pip_settings
-from orchestrator.adapters.python_layers import NotInstalled, PythonLayers, notes_on
-from orchestrator.adapters.python_requirements import Requirements
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.environments.python_installer import Installer, as_uv, options_of, pip_settings
+from orchestrator.environments.python_layers import NotInstalled, PythonLayers, notes_on
+from orchestrator.environments.python_requirements import Requirements
+from orchestrator.sandbox.command_runner import MOST_BYTES, UNUSED_S, LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.package_index import registry

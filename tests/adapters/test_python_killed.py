@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.kept_folders import UNUSED_S
 from orchestrator.checks.environment import Place, environment_cause
-from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.sandbox.command_runner import UNUSED_S
 from tests.adapters.environment_driver import ensure
 from tests.adapters.test_python_environment import PYTEST, wheel
 from tests.adapters.test_python_project import BACKEND, project

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.python_environment import gather_all
-from orchestrator.adapters.python_requirements import Chosen
+from orchestrator.environments.python import gather_all
+from orchestrator.environments.python_requirements import Chosen
 
 
 def tree(root: Path, files: dict[str, str]) -> Path:

@@ -3,11 +3,11 @@
 import sys
 from pathlib import Path
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import EnvironmentResult, PythonEnvironments
-from orchestrator.adapters.python_parts import Part, part_of, parts
+from orchestrator.environments.python import EnvironmentResult, PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.python import Part, part_of, parts
 from tests.adapters.test_python_environment import PATH, PYTEST, environments_in, wheel
 
 FILES = {

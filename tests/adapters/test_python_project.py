@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.domain.sandbox import Tier
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.core.suite import Tier
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.settings.sections import EnvironmentSettings
+from orchestrator.test_runners.pytest_runner import PytestRunner
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.sandboxes import CONFINED, sandbox
 

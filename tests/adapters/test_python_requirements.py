@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from orchestrator.adapters.python_manifests import specifier
-from orchestrator.adapters.python_requirements import Chosen, Requirements, gather
-from orchestrator.adapters.tree_reading import read_text, root_files
-from orchestrator.domain.file_kinds import is_manifest
+from orchestrator.core.paths import is_manifest
+from orchestrator.environments.python_manifests import specifier
+from orchestrator.environments.python_requirements import Chosen, Requirements, gather
+from orchestrator.files.safe_files import read_text, root_files
 
 
 def of(files: dict[str, str]) -> Requirements:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.adapters.python_requirements import gather
-from orchestrator.adapters.python_test_names import Purpose, for_development, for_tests, purpose
+from orchestrator.environments.python_manifests import Purpose, for_development, for_tests, purpose
+from orchestrator.environments.python_requirements import gather
 
 SETUPS = {
     "tox.ini": """[tox]

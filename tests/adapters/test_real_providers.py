@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.anthropic_provider import AnthropicProvider
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
-from orchestrator.adapters.openai_provider import OpenAIProvider
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.errors import PermanentProviderError, TransientProviderError
+from orchestrator.core.errors import PermanentProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.anthropic import AnthropicProvider
+from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.openai import OpenAIProvider
 from orchestrator.settings import PriceSettings
 from tests.adapters.http_server import Answer, completion, message, model_server
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.reply_journal import ReplyJournal, WorkflowJournal
-from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.storage.reply_journal import ReplyJournal, WorkflowJournal
 
 KEY = TurnKey(persona="alex", story="A", task="T-A-01", purpose=Purpose.DELIVERY)
 OTHER = TurnKey(persona="alex", story="A", task="T-A-02", purpose=Purpose.DELIVERY)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.repository import open_repository, push_target
-from orchestrator.errors import RepositoryError
+from orchestrator.core.errors import RepositoryError
+from orchestrator.git.repository import open_repository, push_target
 from tests.adapters.git_samples import ENV, fill, git, save, snapshot, user_repo
 
 

@@ -1,8 +1,7 @@
 import pytest
 
-from orchestrator.adapters.recorded_stack import recorded_runner
-from orchestrator.adapters.runner_choice import choose_runner
-from orchestrator.domain.findings import Finding
+from orchestrator.core.finding import Finding
+from orchestrator.test_runners.choice import choose_runner, recorded_runner
 
 
 @pytest.mark.parametrize(

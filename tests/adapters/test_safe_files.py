@@ -15,9 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from orchestrator.adapters.beneath import openat2, walk
-from orchestrator.adapters.safe_files import open_root, write_all
-from orchestrator.errors import WorkspaceError
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.files.safe_files import open_root, openat2, walk, write_all
 from tests.adapters.git_samples import fill, snapshot
 from tests.effort import examples
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.scripted import CallLog, ScriptedProvider, load_script
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
-from orchestrator.errors import ConfigError, PermanentProviderError, TransientProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, StopReason, TurnKey, Usage
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
 
 ENTRY = {"persona": "mike", "story": "A", "task": None, "purpose": "breakdown", "turn": 1, "text": "plan"}
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.services import Services
-from orchestrator.domain.sandbox import Tier
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.core.suite import Tier
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.services import Services
 from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import EnvironmentSettings
 from tests.package_index import registry
 from tests.sandboxes import PATH, TIERS, sandbox
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.fetch.network import FetchNetwork
-from orchestrator.adapters.install_scripts import InstallScripts
-from orchestrator.adapters.python_installer import Installer
-from orchestrator.adapters.python_layers import PythonLayers, notes_on
-from orchestrator.adapters.python_requirements import Requirements
-from orchestrator.domain.sandbox import Tier
+from orchestrator.core.suite import Tier
+from orchestrator.environments.base_commit import InstallScripts
+from orchestrator.environments.python_installer import Installer
+from orchestrator.environments.python_layers import PythonLayers, notes_on
+from orchestrator.environments.python_requirements import Requirements
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.fetch_network import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, wheel
 from tests.adapters.test_python_project import BACKEND, PYPROJECT

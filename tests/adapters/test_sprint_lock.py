@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.sprint_lock import SprintLock, holder
-from orchestrator.errors import SprintLocked
+from orchestrator.core.errors import SprintLocked
+from orchestrator.storage.locks import SprintLock, holder
 
 HOLD = """
 import asyncio, os, signal, subprocess, sys
 from pathlib import Path
-from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.storage.locks import SprintLock
 
 async def main():
     async with SprintLock(Path(sys.argv[1])) as lock:

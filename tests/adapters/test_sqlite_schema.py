@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.sqlite_schema import schema_sql
+from orchestrator.git.workspace import GitWorkspace, schema_sql
 from tests.adapters.git_samples import git, save, user_repo
 
 

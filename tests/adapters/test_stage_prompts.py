@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.stage_prompts import load_stage_prompts
-from orchestrator.analysis.stages import Library, choose, offered
-from orchestrator.domain.analysis import StagePrompt
-from orchestrator.errors import ConfigError
+from orchestrator.analysis.stages import Library, choose, load_stage_prompts, offered
+from orchestrator.core.analysis import StagePrompt
+from orchestrator.core.errors import ConfigError
 from orchestrator.settings import AnalysisSettings, packaged
 
 OURS = load_stage_prompts(packaged("system_prompts") / "library")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.findings import minor
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.finding import minor
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.storage.state_folder import StateFolder
 
 
 def record(sprint: str, hours: int = 0) -> SprintRecord:

@@ -6,17 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.node_environment import NodeEnvironments
-from orchestrator.adapters.node_runner import NodeRunner
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.adapters.python_environment import PythonEnvironments
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.adapters.suite_runner import ProjectRunner
-from orchestrator.adapters.tests_in_tree import kinds_of_tests
-from orchestrator.domain.sandbox import Tier
-from orchestrator.domain.testing import CaseResult, RunProblem
+from orchestrator.core.suite import CaseResult, RunProblem, Tier
+from orchestrator.environments.node import NodeEnvironments
+from orchestrator.environments.python import PythonEnvironments
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.test_runners.node import NodeRunner
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.suite_runner import ProjectRunner
+from orchestrator.test_runners.tests_in_tree import kinds_of_tests
 from tests.sandboxes import CONFINED, best, sandbox
 from tests.support import needs_node, needs_typescript
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.domain.gitfacts import Conflict, Sides
-from orchestrator.errors import WorkspaceError
-from orchestrator.ports import Workspace
+from orchestrator.core.delivery import Conflict, Sides
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.ports import Workspace
+from orchestrator.git.workspace import GitWorkspace
 from tests.adapters.git_samples import change, git, note, user_repo
 from tests.adapters.test_workspace import agree, tree, workspace
 

@@ -11,11 +11,9 @@ from typing import Any
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from orchestrator.adapters.trace_spans import SpanFold
-from orchestrator.adapters.tracing import QUEUE, Traces
-from orchestrator.domain.events import Event
+from orchestrator.core.event import Event
 from orchestrator.settings import load
-from orchestrator.wiring.tracing import collector, traced
+from orchestrator.telemetry.tracing import QUEUE, SpanFold, Traces, collector, traced
 from tests.support import Team, plain_environment, play, task_id, write_backlog
 
 

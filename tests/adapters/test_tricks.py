@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.testing import CaseResult, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, RunProblem, TestReport
 from tests.adapters.test_suite_runner import runner_in
 from tests.support import needs_node
 

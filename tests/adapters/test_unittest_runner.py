@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.junit import parse_junit
-from orchestrator.adapters.python_parts import Part
-from orchestrator.adapters.unittest_runner import tools_of, unittest_argv
-from orchestrator.domain.testing import CaseResult
+from orchestrator.core.suite import CaseResult
+from orchestrator.test_runners.junit import parse_junit
+from orchestrator.test_runners.pytest_runner import tools_of, unittest_argv
+from orchestrator.test_runners.python import Part
 from tests.adapters.test_pytest_runner import runner_in, tree
 
 MANAGE = "import os, sys\nos.environ.setdefault('DJANGO_SETTINGS_MODULE', 'shop.settings')\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.watchdog import STUCK
+from orchestrator.files.process import STUCK
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import asyncio, re, sys, time
-from orchestrator.adapters.watchdog import Watchdog
+from orchestrator.files.process import Watchdog
 
 async def main():
     async with Watchdog(float(sys.argv[1])):

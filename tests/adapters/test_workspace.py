@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.errors import WorkspaceError
-from orchestrator.ports import Workspace
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.ports import Workspace
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.testing.memory_workspace import MemoryWorkspace
 from tests.adapters.git_samples import change, fill, git, note, snapshot, user_repo
 
 FILES = {"README.md": "hello\n", "src/app.py": "x = 1\n"}

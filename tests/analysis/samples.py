@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from orchestrator.analysis.tasks import World
-from orchestrator.domain.analysis import (
+from orchestrator.core.analysis import (
     Codebase,
     ImprovementPlan,
     ImprovementTask,

@@ -8,14 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from orchestrator.analysis.backlog import backlog_text, dependencies
+from orchestrator.backlogs.files import read_backlog
 from orchestrator.checks.backlog import all_problems
-from orchestrator.domain.analysis import ImprovementTask, Mark
-from orchestrator.domain.criteria_text import parse_criteria
-from orchestrator.domain.findings import blocking
-from orchestrator.domain.story import BacklogContent, Priority
-from orchestrator.domain.titles import one_line
+from orchestrator.core.analysis import ImprovementTask, Mark
+from orchestrator.core.finding import blocking
+from orchestrator.core.story import BacklogContent, Priority
+from orchestrator.core.value import one_line, parse_criteria
 from orchestrator.settings import load, packaged
-from orchestrator.wiring.backlogs import read_backlog
 from tests.analysis.samples import plan, task
 from tests.support import plain_environment
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from orchestrator.analysis.plan_file import is_plan, prd_summary, render_plan, ticked_titles
-from orchestrator.domain.analysis import Codebase, LeftOut, Mark, StageReport, StageStatus
-from orchestrator.domain.titles import one_line, same_title
+from orchestrator.core.analysis import Codebase, LeftOut, Mark, StageReport, StageStatus
+from orchestrator.core.value import one_line, same_title
 from tests.analysis.samples import plan, task
 from tests.prompts.packaged import packaged_library
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from orchestrator.analysis.stages import run_stages
-from orchestrator.domain.analysis import StagePrompt, StageResult, StageStatus
+from orchestrator.core.analysis import StagePrompt, StageResult, StageStatus
 
 
 class Model:

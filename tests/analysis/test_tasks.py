@@ -3,8 +3,8 @@
 import pytest
 
 from orchestrator.analysis.tasks import World, aggregate
-from orchestrator.domain.analysis import ImprovementTask, Mark
-from orchestrator.domain.titles import same_title
+from orchestrator.core.analysis import ImprovementTask, Mark
+from orchestrator.core.value import same_title
 from tests.analysis.samples import WORLD, stage, task
 
 

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable
 
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 
 PATHS = ("src/a.py", "src/__init__.py", "docs/my file.md", "app/[id]/page.tsx", "Makefile", "ü/é.css", "x/y-z_1.json")
 LINES = (

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.review import (
+from orchestrator.core.delivery import (
     CHOICES,
     FIX,
     GOOD_PATTERNS,
@@ -20,6 +19,7 @@ from orchestrator.domain.review import (
     ReviewIssue,
     Verdict,
 )
+from orchestrator.core.finding import Severity
 
 
 def render_review(review: Review) -> str:

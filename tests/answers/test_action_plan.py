@@ -7,10 +7,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers.action_plan import PlanExtraction, is_plan, parse_plan
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.answers.model import Status
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
-from orchestrator.domain.paths import unsafe_reason
+from orchestrator.answers.result import Status
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Pair, Verb
+from orchestrator.core.paths import unsafe_reason
+from orchestrator.testing.action_plan_text import render_plan
 from tests.answers import plans
 from tests.effort import examples
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.answers.join import MAX_OVERLAP, join
+from orchestrator.answers.json.shape import MAX_OVERLAP, join
 
 TEXT = st.text(alphabet="ab\n\0", max_size=40)
 

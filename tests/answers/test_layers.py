@@ -7,15 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.answers.code import broken_code, parses, path_of, settled
-from orchestrator.answers.escapes import unescaped
-from orchestrator.answers.fit import fit, surely_whole
-from orchestrator.answers.gaps import announced, before_gap, has_gap
-from orchestrator.answers.join import overlap
-from orchestrator.answers.model import Change
-from orchestrator.answers.shape import ANYTHING, shape_of
-from orchestrator.answers.strict import document
-from orchestrator.answers.views import (
+from orchestrator.answers.json.code import broken_code, parses, path_of, settled, unescaped
+from orchestrator.answers.json.frames import document
+from orchestrator.answers.json.recovery import announced, before_gap, has_gap
+from orchestrator.answers.json.scan import fit, surely_whole
+from orchestrator.answers.json.shape import ANYTHING, overlap, shape_of
+from orchestrator.answers.json.views import (
     joined_chunks,
     overlapping_chunks,
     with_opener,
@@ -24,7 +21,8 @@ from orchestrator.answers.views import (
     without_marks,
     without_string,
 )
-from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.answers.result import Change
+from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from tests.answers.slips import EMPTY, INVOICE, ONE
 
 INVOICES = shape_of(INVOICE)

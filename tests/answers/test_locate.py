@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.answers.locate import SHORT, locate
-from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer
+from orchestrator.answers.json.locate import SHORT, locate
+from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer
 
 PLAN = BreakdownAnswer.model_json_schema()
 HEAD = '{"story_id": "U", "architectural_conflict": {"detected": false}, "tasks": ['

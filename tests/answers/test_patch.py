@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.answers.patch import AROUND, Part, offset_of, part_around, patched
+from orchestrator.answers.json.locate import AROUND, Part, offset_of, part_around, patched
 
 TEXT = "head\n" + '{"a": "say "hi" there", "b": "x\\ty"}' + "\ntail"
 PART = Part(5, len(TEXT) - 5)

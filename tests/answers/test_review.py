@@ -5,8 +5,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers.review import parse_review
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.review import MAX_ISSUES, Review, ReviewIssue, Verdict
+from orchestrator.core.delivery import MAX_ISSUES, Review, ReviewIssue, Verdict
+from orchestrator.core.finding import Severity
 from tests.answers import reviews
 from tests.answers.review_text import render_review
 from tests.answers.reviews import (

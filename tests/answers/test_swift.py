@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from benchmarks.answers.corpus import cases
-from orchestrator.answers.reader import Reader
-from orchestrator.answers.shape import ANYTHING, Shape, shape_of
-from orchestrator.answers.swift import swift_reading
-from orchestrator.domain.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.answers.json.fast_reader import swift_reading
+from orchestrator.answers.json.reader import Reader
+from orchestrator.answers.json.shape import ANYTHING, Shape, shape_of
+from orchestrator.core.wire import BreakdownAnswer, DeliveryAnswer, SuiteAnswer
 from tests.effort import examples
 
 CONTRACTS: dict[str, type[BaseModel]] = {"breakdown": BreakdownAnswer, "delivery": DeliveryAnswer, "suite": SuiteAnswer}

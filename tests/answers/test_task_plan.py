@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.domain.task_plan import PlannedTask
+from orchestrator.core.breakdown import PlannedTask
 from tests.answers.task_plans import WRITTEN, Facts, plans
 from tests.effort import examples
 

@@ -7,20 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.checks.action_plan import Applied, PlanWorld, apply_plan, check_plan, delivery_of, named_paths, revert
-from orchestrator.checks.action_plan_nearest import nearest
-from orchestrator.domain.action_plan import (
-    Action,
-    ActionPlan,
-    Create,
-    Delete,
-    Edit,
-    Execute,
-    Move,
-    Pair,
-    Prune,
-    Read,
-)
+from orchestrator.checks.action_plan import Applied, apply_plan, check_plan, delivery_of, named_paths, revert
+from orchestrator.checks.action_plan_files import PlanWorld, nearest
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
 from tests.effort import examples
 
 FILES = {

@@ -1,9 +1,8 @@
 import time
 
 from orchestrator.checks.backlog import all_problems, check_backlog, refusal
-from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
-from orchestrator.domain.findings import Finding, minor
-from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.core.finding import Finding, minor
+from orchestrator.core.story import BacklogContent, IdIndex, Story, parse_dependencies
 
 
 def backlog(*rows: tuple[str, str], title: str = "t") -> tuple[Story, ...]:

@@ -1,6 +1,6 @@
-from orchestrator.checks.backlog_needs import LOOKED_FOR, needs_told
-from orchestrator.domain.story import Story
-from orchestrator.settings.environment import EnvironmentSettings
+from orchestrator.checks.environment import LOOKED_FOR, needs_told
+from orchestrator.core.story import Story
+from orchestrator.settings.sections import EnvironmentSettings
 
 STORIES = (
     Story(id="US-1", title="Keep sessions", constraints="Sessions are in Redis; rows in SQLite by sqlite3"),

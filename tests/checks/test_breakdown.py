@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.checks.breakdown import check_breakdown, mend, merge_missing, read_breakdown
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.findings import Finding, Severity, blocking
+from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.checks.breakdown_rules import check_breakdown, mend
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.finding import Finding, Severity, blocking
 
 STORY = "US-004"
 NO_CONFLICT = {"detected": False}

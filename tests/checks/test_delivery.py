@@ -2,11 +2,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.checks.delivery import PLACEHOLDER, check_content, read_delivery
-from orchestrator.checks.manifest_loss import manifest_losses
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity, blocking
-from orchestrator.prompts.examples import examples
+from orchestrator.checks.content import check_content, manifest_losses
+from orchestrator.checks.delivery import PLACEHOLDER, read_delivery
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding, Severity, blocking
+from orchestrator.prompts.render import examples
 
 STORY, TASK = "US-001", "T-US-001-01"
 

@@ -3,8 +3,7 @@
 import pytest
 
 from orchestrator.checks.environment import Place, avoidable, build_failed, command_cause, environment_cause
-from orchestrator.domain.project_environment import LEFT_OUT
-from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import LEFT_OUT, CaseResult, ReportedCase, RunProblem, TestReport
 
 PLACE = Place(
     before={"src/tidebook/__init__.py", "src/tidebook/about.py", "src/tidebook/gen.py", "tests/test_b.py"},

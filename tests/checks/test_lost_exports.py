@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.checks.lost_exports import check_gone, check_lost, lost_exports
-from orchestrator.domain.delivery import Delivery, FileChange
+from orchestrator.core.delivery import Delivery, FileChange
 
 PRICES = (
     "RATE = 2\n\n\ndef total(prices):\n    return sum(prices)\n\n\ndef apply_discount(prices):\n    return prices\n"

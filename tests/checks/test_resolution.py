@@ -4,12 +4,11 @@ import json
 
 import pytest
 
-from orchestrator.checks.around import Around
-from orchestrator.checks.resolution import check_resolution, gone_on_purpose
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, blocking
-from orchestrator.domain.gitfacts import Conflict
-from orchestrator.domain.paths import RepoPath
+from orchestrator.checks.delivery import check_resolution, gone_on_purpose
+from orchestrator.checks.paths import Around
+from orchestrator.core.delivery import Conflict, Delivery, FileChange
+from orchestrator.core.finding import Finding, blocking
+from orchestrator.core.paths import RepoPath
 
 BASE = "def zero():\n    return 0\n"
 ONE, TWO = (f"{BASE}\n\ndef {name}():\n    return '{name}'\n" for name in ("one", "two"))

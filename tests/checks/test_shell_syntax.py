@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from orchestrator.checks.shell_syntax import read_syntax, shell_files, syntax_command
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.wiring.check import CheckOptions, check, check_shell
+from orchestrator.app.judge import CheckOptions, check, check_shell
+from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
+from orchestrator.core.delivery import Delivery, FileChange
 from tests.syntax.corpus_files import FOLDER, text_of
 
 SOUND = {

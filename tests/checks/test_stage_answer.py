@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.answers import extract
-from orchestrator.checks.stage_answer import read_stage, read_triage
-from orchestrator.domain.analysis import ImprovementTask, StageReading, TaskPriority
-from orchestrator.domain.findings import Finding, blocking
-from orchestrator.domain.paths import unsafe_reason
-from orchestrator.domain.wire import StageAnswer
+from orchestrator.checks.analysis import read_stage, read_triage
+from orchestrator.core.analysis import ImprovementTask, StageReading, TaskPriority
+from orchestrator.core.finding import Finding, blocking
+from orchestrator.core.paths import unsafe_reason
+from orchestrator.core.wire import StageAnswer
 
 
 def read(*tasks: Any, **more: Any) -> tuple[StageReading, list[Finding]]:

@@ -2,11 +2,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.checks.suite import read_analysis, read_suite
-from orchestrator.checks.suite_older import check_older
-from orchestrator.checks.suite_rules import check_suite
-from orchestrator.domain.findings import Finding, Severity, blocking
-from orchestrator.domain.testing import TestSuite as Suite
+from orchestrator.checks.suite import check_older, check_suite, read_analysis, read_suite
+from orchestrator.core.finding import Finding, Severity, blocking
+from orchestrator.core.suite import TestSuite as Suite
 
 
 def read(**fields: Any) -> tuple[Suite | None, list[Finding]]:

@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.answers.task_plan import read_task_plan
 from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan, is_placeholder
-from orchestrator.domain.findings import Finding
+from orchestrator.core.finding import Finding
 from tests.answers.task_plans import WRITTEN
 
 FILES = frozenset({"shop/page.py", "data", "app/main.py"})

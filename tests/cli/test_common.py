@@ -6,8 +6,8 @@ import pytest
 import typer
 
 from orchestrator.cli.common import Exit, explain, fail, print_json, told
-from orchestrator.domain.findings import Where, major
-from orchestrator.errors import BacklogError, ConfigError, WorkspaceError
+from orchestrator.core.errors import BacklogError, ConfigError, WorkspaceError
+from orchestrator.core.finding import Where, major
 
 
 def test_a_users_error_is_one_message_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from orchestrator.cli.common import say
 from orchestrator.cli.console import EventPrinter
-from orchestrator.domain.events import Event
-from orchestrator.domain.gate import GATE_OPENED
+from orchestrator.core.command import GATE_OPENED
+from orchestrator.core.event import Event
 from orchestrator.settings import load
 from tests.cli.waiting import about_plan
 

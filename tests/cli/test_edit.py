@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.findings import major
-from orchestrator.domain.gate import Choice
+from orchestrator.core.command import Choice
+from orchestrator.core.finding import major
 from tests.cli.waiting import SPRINT, Waiting, about_plan, plan
 from tests.support import breakdown, task
 

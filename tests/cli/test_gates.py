@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.findings import major, minor
-from orchestrator.domain.gate import GATE_ANSWERED, NOBODY, Choice, GateAnswer, answer_id
-from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.gate import conflict_gate
+from orchestrator.core.command import GATE_ANSWERED, NOBODY, Choice, GateAnswer, answer_id
+from orchestrator.core.event import Event
+from orchestrator.core.finding import major, minor
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.story.gate import conflict_gate
 from tests.cli.waiting import CONFLICT, NOON, SPRINT, Waiting, about_conflict, about_plan, plan
 from tests.support import run_cli, task
 from tests.test_imports import LOADED

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from orchestrator.adapters.clock import SystemClock
+from orchestrator.app.init import start as write_start
+from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.main import app
-from orchestrator.domain.findings import Severity
+from orchestrator.core.finding import Severity
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.routing import open_providers
 from orchestrator.settings import load
-from orchestrator.wiring.backlogs import read_backlog
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import open_providers
-from orchestrator.wiring.start import start as write_start
+from orchestrator.settings.options import RunOptions
 from tests.support import Team, make_repo, play
 
 PYTHON = {

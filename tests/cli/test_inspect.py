@@ -12,9 +12,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.cli.main import app
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import Played, Team, cells, git, plain_environment, play, suite_text, write_backlog
 
 Invoke = Callable[..., Result]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cli.logline import HEALINGS, plain_line, redact
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.log_line import json_line
+from orchestrator.cli.common import HEALINGS, plain_line
+from orchestrator.core.event import Event, Level, json_line
+from orchestrator.core.secrets import redact
 
 
 def event(**fields: Any) -> Event:

@@ -3,7 +3,7 @@
 import pytest
 
 from orchestrator.cli.main import main
-from orchestrator.errors import WorkspaceError
+from orchestrator.core.errors import WorkspaceError
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from orchestrator.answers.action_plan_text import render_plan
 from orchestrator.cli.main import app
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
-from orchestrator.domain.findings import Where, major
-from orchestrator.prompts.action_plan import render_validation_report
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
+from orchestrator.core.finding import Where, major
+from orchestrator.prompts.feedback import render_validation_report
+from orchestrator.testing.action_plan_text import render_plan
 from tests.adapters.git_samples import snapshot
 from tests.support import make_repo
 

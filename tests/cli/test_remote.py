@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.sprint_lock import SprintLock
+from orchestrator.app.logs import LogQuery
+from orchestrator.app.sprint_reader import Reader, history_of
+from orchestrator.app.views import sprint_json, story_json
 from orchestrator.client.daemon import Daemon
 from orchestrator.client.discovery import connect
-from orchestrator.client.http import DaemonClient
-from orchestrator.client.log import RemoteLog
-from orchestrator.domain.gate import GATE_ANSWERED
-from orchestrator.errors import ConfigError
+from orchestrator.client.http import DaemonClient, RemoteLog
+from orchestrator.core.command import GATE_ANSWERED
+from orchestrator.core.errors import ConfigError
+from orchestrator.reports.timeline import as_data, of_story
 from orchestrator.settings import load
-from orchestrator.sprint.timeline import as_data, of_story
-from orchestrator.wiring.logs import LogQuery
-from orchestrator.wiring.read import Reader, history_of
-from orchestrator.wiring.shown import sprint_json, story_json
+from orchestrator.storage.locks import SprintLock
 from tests.cli.waiting import SPRINT, Waiting, about_plan
 from tests.daemon_server import Asked, FakeDaemon, Said, fake_daemon, log_event
 

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.app.sprint_reader import RunResult
 from orchestrator.cli.run import summary_lines
-from orchestrator.domain.outcome import SprintReport, StoryReport, TestsOutcome, Tokens
-from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.report import totals
-from orchestrator.wiring.reports import RunResult
+from orchestrator.core.sprint import SprintReport, StoryReport, StoryStatus, TestsOutcome, Tokens
+from orchestrator.reports.report import totals
 
 
 def story(name: str, status: StoryStatus) -> StoryReport:

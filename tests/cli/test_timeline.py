@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.show import lines
-from orchestrator.domain.decisions import Loop, Verdict, decided
-from orchestrator.domain.events import Event
-from orchestrator.domain.findings import major
-from orchestrator.domain.status import TaskStatus
-from orchestrator.sprint.timeline import as_data, timeline
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.event import Event
+from orchestrator.core.finding import major
+from orchestrator.core.sprint import TaskStatus
+from orchestrator.reports.timeline import as_data, timeline
 from tests.support import Team, breakdown, plain_environment, play, run_cli, suite_text, task, write_backlog
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)

@@ -10,21 +10,19 @@ from typing import Any
 from click.testing import Result
 from typer.testing import CliRunner
 
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.checks.breakdown import read_breakdown
 from orchestrator.cli.main import app
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.events import Event
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.gate import GATE_ANSWERED, GATE_OPENED, Gate, GateAnswer
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.plan_result import PlanValidationResult
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.gate import conflict_gate, plan_gate
-from orchestrator.sprint.history import FINISHED, STARTED
+from orchestrator.core.breakdown import Breakdown, PlanValidationResult
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Gate, GateAnswer
+from orchestrator.core.event import Event
+from orchestrator.core.finding import Finding
+from orchestrator.core.history import FINISHED, STARTED
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.storage.event_store import EventReader, EventStore
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story.gate import conflict_gate, plan_gate
 from tests.support import breakdown, git, make_repo, plain_environment
 
 SPRINT = "S1"

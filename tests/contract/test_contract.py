@@ -7,14 +7,13 @@ from hypothesis import strategies as st
 
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
-from orchestrator.contract.rules import is_test_file
-from orchestrator.domain.action_plan import Execute
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.domain.gitfacts import DiffEntry
-from orchestrator.errors import ContractViolation
+from orchestrator.core.action_plan import Execute
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.errors import ContractViolation
+from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.paths import is_test_file
 
 FILES = ("README.md", "app/__init__.py", "app/store.py", "package.json", "requirements.txt", "src/tool/main.py")
 MANIFESTS = {

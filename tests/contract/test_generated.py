@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.safe_files import open_root, write_all
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
-from orchestrator.contract.rules import is_test_file
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.findings import Severity
-from orchestrator.errors import WorkspaceError
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.finding import Severity
+from orchestrator.core.paths import is_test_file
+from orchestrator.files.safe_files import open_root, write_all
 from tests.adapters.git_samples import fill, snapshot
 
 BASE = {

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.domain.gitfacts import DiffEntry
-from orchestrator.domain.installed import Installed, InstalledPackages
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.suite import Installed, InstalledPackages
 
 PACKAGES = (
     "react react-dom next vite express vue svelte @sveltejs/kit lodash date-fns @scope/ui zod execa zx @types/node "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.domain.findings import Finding
+from orchestrator.core.finding import Finding
 from tests.contract.test_rules import frozen, said
 
 FILES = ("Dockerfile", "compose.yaml", ".github/workflows/ci.yml", ".devcontainer/setup.sh", "setup.sh", "Makefile")

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.code.manifests.npm import REGISTRY
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.syntax.npm_lock import REGISTRY
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding, Severity
 
 BASE = {
     "package.json": '{"name": "shop", "workspaces": ["packages/*"], "dependencies": {"react": "18", "express": "4"}}',

@@ -4,9 +4,9 @@ import pytest
 
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding
 
 NEW = (
     "pyproject.toml", "setup.cfg", "setup.py", "Pipfile", "requirements.txt", "requirements.in", "environment.yml",

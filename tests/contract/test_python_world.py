@@ -5,16 +5,15 @@ from collections.abc import Mapping
 
 import pytest
 
+from orchestrator.code.check import check_syntax
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
 from orchestrator.contract.world import NOTHING_KNOWN
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.domain.gitfacts import DiffEntry
-from orchestrator.domain.installed import Installed, InstalledPackages
-from orchestrator.syntax.check import check_syntax
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.finding import Finding, Severity
+from orchestrator.core.suite import Installed, InstalledPackages
 
 BASE = {"requirements.txt": "Flask>=2\nPyYAML\nnumpy\nCython\nclick\nnox\n"}
 FILES = ("app/__init__.py", "app/plugins/__init__.py", "app/plugins/one.py", "app/store.py", *BASE)

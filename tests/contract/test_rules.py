@@ -5,11 +5,10 @@ import pytest
 from orchestrator.contract import enforce
 from orchestrator.contract.enforce import check_delivery, check_diff
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, Severity
-from orchestrator.domain.gitfacts import DiffEntry
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown, PackageDependencies, Task
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import Delivery, DiffEntry, FileChange
+from orchestrator.core.finding import Finding, Severity
 
 FILES = (
     "README.md", "Makefile", "app/__init__.py", "app/store.py", "web/index.ts", "bin/tool", "docs/café.md",

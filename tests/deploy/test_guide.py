@@ -5,7 +5,7 @@ import re
 import pytest
 
 from orchestrator.cli.main import MODULES
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
 from orchestrator.settings import load
 from tests.deploy.recipe import ROOT, railway
 

@@ -2,7 +2,7 @@
 
 import re
 
-from orchestrator.domain.redaction import is_secret_name
+from orchestrator.core.secrets import is_secret_name
 from orchestrator.settings import Settings
 from tests.deploy.recipe import ROOT, copied, instructions, railway, start_command, variables
 from tests.support import git

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.adapters.remote_address import is_address, remote_address
-from orchestrator.errors import RepositoryError
+from orchestrator.core.errors import RepositoryError
+from orchestrator.git.remote_access import is_address, remote_address
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.remote_access import remove_keys
-from orchestrator.adapters.remote_address import RemoteAddress, remote_address
-from orchestrator.adapters.remote_repository import RemoteRepositories
-from orchestrator.adapters.repository import open_repository
-from orchestrator.errors import RepositoryError, RepositoryUnreachable
-from orchestrator.settings.daemon import RemoteSettings
+from orchestrator.core.errors import RepositoryError, RepositoryUnreachable
+from orchestrator.git.remote_access import RemoteAddress, remote_address, remove_keys
+from orchestrator.git.remote_repository import RemoteRepositories
+from orchestrator.git.repository import open_repository
+from orchestrator.settings.sections import RemoteSettings
 from tests.adapters.git_samples import fill, git, save, snapshot, user_repo
 from tests.deploy.git_server import GitServer, git_server
 

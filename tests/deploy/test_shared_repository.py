@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.repository import open_repository
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import RepositoryError
+from orchestrator.core.errors import RepositoryError
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.git.repositories import SharedRepository
+from orchestrator.git.repository import open_repository
+from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import load
-from orchestrator.wiring.repositories import SharedRepository
+from orchestrator.storage.state_folder import StateFolder
 from tests.adapters.git_samples import git, user_repo
 
 

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.backlog_text import IdIndex, id_problem, is_yes, parse_dependencies, priority_of
-from orchestrator.domain.story import Priority
+from orchestrator.core.story import IdIndex, Priority, id_problem, is_yes, parse_dependencies, priority_of
 
 INDEX = IdIndex(
     ["US-001", "US-002", "US-009", "US-1", "US-10", "NFR-001", "NFR-004", "UC_AUTH_01", "v1.2", "Ab-1", "aB-1"]

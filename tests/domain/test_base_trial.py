@@ -2,8 +2,7 @@
 
 import pytest
 
-from orchestrator.domain.base_trial import trial_of
-from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, trial_of
 
 GONE = "ImportError while importing test module\nE   ModuleNotFoundError: No module named 'nosuch'"
 

@@ -2,10 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.checks.backlog import check_backlog
-from orchestrator.domain.closing import closed_rows, closers, done_rows, effective_needs, told_of_closed
-from orchestrator.domain.findings import blocking
-from orchestrator.domain.graph import waves
-from orchestrator.domain.story import Story
+from orchestrator.core.finding import blocking
+from orchestrator.core.story import Story, closed_rows, closers, done_rows, effective_needs, told_of_closed, waves
 
 
 def story(name: str, *needs: str, closes: tuple[str, ...] = (), **more: str) -> Story:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.criteria_text import parse_criteria
+from orchestrator.core.value import parse_criteria
 
 
 @pytest.mark.parametrize(

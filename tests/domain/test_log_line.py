@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.log_line import LONGEST_LINE, json_line
+from orchestrator.core.event import LONGEST_LINE, Event, json_line
 
 NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 

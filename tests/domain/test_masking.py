@@ -7,9 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from orchestrator.domain.masking import Masks, masks_in
-from orchestrator.domain.redaction import is_secret_name, redact, redacted, secrets_of
-from orchestrator.domain.secret_shapes import secrets_in
+from orchestrator.core.secrets import Masks, is_secret_name, masks_in, redact, redacted, secrets_in, secrets_of
 
 ROOT = Path(__file__).parents[2]
 MASKS = Masks(key=b"k" * 32)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.base import Value
-from orchestrator.domain.paths import MAX_PATH_BYTES, RepoPath, spelling, unsafe_reason
+from orchestrator.core.paths import MAX_PATH_BYTES, RepoPath, spelling, unsafe_reason
+from orchestrator.core.value import Value
 
 PARTS = st.sampled_from(
     [

@@ -1,7 +1,6 @@
 """The architecture record adds up what stories contribute."""
 
-from orchestrator.domain.record import ArchitectureRecord, Contribution, Settled, Todo
-from orchestrator.domain.surface import Endpoint, Table
+from orchestrator.core.contract import ArchitectureRecord, Contribution, Endpoint, Settled, Table, Todo
 
 
 def table(name: str, *columns: str) -> Table:

@@ -14,11 +14,11 @@ from typing import Any
 
 from dbos._sys_db import SystemDatabase
 
-from orchestrator.adapters.csv_backlog import CsvBacklog
-from orchestrator.adapters.event_store import EventStore
-from orchestrator.adapters.mirror import Mirror
-from orchestrator.adapters.reply_journal import WorkflowJournal
-from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.git.mirror import Mirror
+from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.reply_journal import WorkflowJournal
+from orchestrator.storage.state_folder import StateFolder
 
 LASTING: dict[str, tuple[type, str]] = {
     "journal": (WorkflowJournal, "record_reply"),

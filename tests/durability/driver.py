@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.storage.state_folder import StateFolder
 from tests.durability.team import HEADER, OURS, STORIES, team, write_backlog
 from tests.support import Team
 from tests.zygote import Forked, zygote

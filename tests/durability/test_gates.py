@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.gate import GATE_OPENED, GATE_SETTLED
+from orchestrator.core.command import GATE_OPENED, GATE_SETTLED
 from tests.durability.driver import Aftermath, Bench
 from tests.durability.team import UnhurriedTeam
 from tests.end_to_end.test_conflict import CONFLICT

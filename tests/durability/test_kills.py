@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Read
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Read
+from orchestrator.testing.action_plan_text import render_plan
 from tests.durability.driver import SPRINT, Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, TESTS_RUN, UnhurriedTeam
 from tests.support import make_repo, suite_text

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.gate import GATE_OPENED
+from orchestrator.core.command import GATE_OPENED
 from tests.durability.driver import Bench
 from tests.durability.team import UnhurriedTeam
 from tests.support import delivery, make_repo

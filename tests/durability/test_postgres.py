@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.domain.gate import GATE_OPENED
+from orchestrator.core.command import GATE_OPENED
 from tests.durability.daemon import DaemonBench
 from tests.durability.driver import Aftermath, Bench
 from tests.durability.team import COMMAND_RUNS, UnhurriedTeam

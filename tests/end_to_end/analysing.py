@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.domain.events import Event
+from orchestrator.analysis.command import Analysis
+from orchestrator.analysis.files import Written, is_whole
+from orchestrator.core.event import Event
 from orchestrator.settings import load
-from orchestrator.wiring.analyse import Analysis
-from orchestrator.wiring.analysis_files import Written, is_whole
-from orchestrator.wiring.options import AnalyseOptions
+from orchestrator.settings.options import AnalyseOptions
 from tests.events_tool import untrue
 from tests.support import Team, make_repo, plain_environment
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.analysis import Mark
-from orchestrator.errors import ConfigError, RepositoryError, UserError
+from orchestrator.analysis.files import is_whole
+from orchestrator.backlogs.files import read_backlog
+from orchestrator.core.analysis import Mark
+from orchestrator.core.errors import ConfigError, RepositoryError, UserError
 from orchestrator.settings import load
 from orchestrator.sprint.dry_run import dry_run
-from orchestrator.wiring.analysis_files import is_whole
-from orchestrator.wiring.backlogs import read_backlog
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.end_to_end.analysing import APP, OWN, analyse, analysis, answer, application, own_prompts, team_of
 from tests.support import Team, git, plain_environment, play, run_cli, suite_text

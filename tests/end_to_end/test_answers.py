@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.app.sprint_reader import Reader
 from orchestrator.settings import load
-from orchestrator.wiring.read import Reader
 from tests.support import Played, Team, breakdown, plain_environment, play, suite_text, task, write_backlog
 
 BROKEN = '{"story_id": "A-1", "tasks": [ and then I lost the thread'

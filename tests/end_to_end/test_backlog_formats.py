@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.backlogs.files import open_backlog
 from orchestrator.settings import Settings
-from orchestrator.wiring.backlogs import open_backlog
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import Team, cells, make_repo, plain_environment, play, run_cli
 
 STORIES: list[dict[str, Any]] = [

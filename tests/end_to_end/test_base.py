@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.pytest_runner import PytestRunner
-from orchestrator.errors import BaseUnusable
+from orchestrator.core.errors import BaseUnusable
+from orchestrator.test_runners.pytest_runner import PytestRunner
 from tests.support import Played, Team, git, make_repo, plain_environment, play, run_cli, write_backlog
 
 BROKEN = {"tests/test_old.py": "import nosuch_package\n\n\ndef test_old():\n    assert nosuch_package\n"}

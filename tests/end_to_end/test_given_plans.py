@@ -10,8 +10,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
-from orchestrator.domain.findings import Finding
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.finding import Finding
 from tests.support import Played, Team, cells, make_repo, plain_environment, play, suite_text, write_backlog
 
 PLAN = """\

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.masking import Masks
+from orchestrator.core.secrets import Masks
 from tests.support import (
     Team,
     git,

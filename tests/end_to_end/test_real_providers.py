@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.events import Event
+from orchestrator.app.run import Run
+from orchestrator.app.sprint_reader import RunResult
+from orchestrator.core.event import Event
 from orchestrator.settings import load
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.reports import RunResult
-from orchestrator.wiring.run import Run
+from orchestrator.settings.options import RunOptions
 from tests.adapters.http_server import Answer, Asked, completion, message, model_server
 from tests.support import (
     APPROVED,

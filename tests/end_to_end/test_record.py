@@ -3,13 +3,13 @@
 import asyncio
 from pathlib import Path
 
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.control import Verb
+from orchestrator.app.briefs import Briefs
+from orchestrator.app.commands import order
+from orchestrator.app.sprints import Chosen
+from orchestrator.backlogs.files import read_backlog
+from orchestrator.core.command import Verb
 from orchestrator.settings import Policies, load
-from orchestrator.wiring.backlogs import read_backlog
-from orchestrator.wiring.briefs import Briefs
-from orchestrator.wiring.control import order
-from orchestrator.wiring.sprints import Chosen
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import Team, plain_environment, play, suite_text, write_backlog
 
 ROUTES = 'app = Flask(__name__)\n\n\n@app.route("/books")\ndef books():\n    return []\n'

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cli.run import summary_lines
-from orchestrator.errors import RepositoryError
+from orchestrator.core.errors import RepositoryError
 from tests.support import Team, git, make_repo, play, suite_text, task, write_backlog
 
 PLAIN = "sandbox.mode=plain"

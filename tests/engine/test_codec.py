@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator import errors
-from orchestrator.domain.findings import Finding, Severity, Where
+from orchestrator.core import errors
+from orchestrator.core.finding import Finding, Severity, Where
 from orchestrator.engine.codec import LARGE, pack, restored, storable, unpack
 
 CLASSES = [cls for cls in vars(errors).values() if inspect.isclass(cls) and issubclass(cls, errors.OrchestratorError)]

@@ -14,19 +14,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.anthropic_provider import AnthropicProvider
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.model_provider import ModelAccess, ModelProvider
-from orchestrator.adapters.openai_provider import OpenAIProvider
-from orchestrator.adapters.reply_journal import WorkflowJournal
-from orchestrator.adapters.scripted import CallLog, ScriptedProvider
-from orchestrator.adapters.simulated import MemorySink, SimulatedStep
+from orchestrator.app.team import schema_texts
 from orchestrator.checks.suite import read_analysis
-from orchestrator.domain.exchange import Prompt, Purpose, Reply
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.wire import AnalysisAnswer
-from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import (
+from orchestrator.core.errors import (
     AnswerInvalid,
     AnswerRefused,
     AnswerTruncated,
@@ -34,11 +24,21 @@ from orchestrator.errors import (
     ProviderError,
     SchemaValidationError,
 )
+from orchestrator.core.exchange import Prompt, Purpose, Reply
+from orchestrator.core.finding import Finding
+from orchestrator.core.ports import Provider
+from orchestrator.core.wire import AnalysisAnswer
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.files.process import SystemClock
 from orchestrator.personas.ask import Asked, ask
-from orchestrator.personas.desk import Desk, Request
-from orchestrator.ports import Provider
+from orchestrator.personas.session import Desk, Request
+from orchestrator.providers.anthropic import AnthropicProvider
+from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.openai import OpenAIProvider
+from orchestrator.providers.scripted import CallLog, ScriptedProvider
 from orchestrator.settings import Policies, Settings
-from orchestrator.wiring.team import schema_texts
+from orchestrator.storage.reply_journal import WorkflowJournal
+from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.personas.desks import LIBRARY, STORY, script_of
 

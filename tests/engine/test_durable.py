@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
-from orchestrator.adapters.reply_journal import ReplyJournal
-from orchestrator.domain.events import Event
-from orchestrator.domain.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
-from orchestrator.domain.findings import Finding, major
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.status import StoryStatus
+from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
+from orchestrator.core.event import Event
+from orchestrator.core.exchange import FailedCall, Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.finding import Finding, major
+from orchestrator.core.ports import Step
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from orchestrator.engine.database import EngineDatabase
 from orchestrator.engine.durable import WORKFLOW_NAME, DurableEngine
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import BudgetExceeded, PermanentProviderError, WorkspaceError
-from orchestrator.ports import Step
+from orchestrator.files.process import SystemClock
 from orchestrator.settings import Settings
 from orchestrator.sprint.slots import Slots
+from orchestrator.storage.event_store import EventReader, EventStore
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.reply_journal import ReplyJournal
 from tests.support import full_disk
 
 Body = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]

@@ -8,26 +8,18 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.event_store import EventStore, sqlite_url
-from orchestrator.domain.breakdown import ArchitecturalConflict, Breakdown
-from orchestrator.domain.events import Event
-from orchestrator.domain.gate import (
-    GATE_ANSWERED,
-    GATE_OPENED,
-    NOBODY,
-    Choice,
-    Gate,
-    GateAnswer,
-    GateKind,
-    answer_id,
-)
-from orchestrator.domain.outcome import StoryOutcome
+from orchestrator.core.breakdown import ArchitecturalConflict, Breakdown
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, NOBODY, Choice, Gate, GateAnswer, GateKind, answer_id
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event
+from orchestrator.core.ports import Step
+from orchestrator.core.sprint import StoryOutcome
 from orchestrator.engine.durable import DurableEngine
 from orchestrator.engine.gates import GateKeeper
-from orchestrator.errors import ConfigError
-from orchestrator.ports import Step
+from orchestrator.files.process import SystemClock
 from orchestrator.sprint.slots import Slots
+from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.event_table import sqlite_url
 from tests.engine.test_durable import PROMPT, Body, Counting, House, done, read_events
 
 PLAN = Breakdown(story_id="A", architectural_conflict=ArchitecturalConflict(detected=False), task_count=0, tasks=())

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from orchestrator.engine.lanes import Lanes
+from orchestrator.engine.dispatcher import Lanes
 
 
 class Crowd:

@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from orchestrator.engine.room import with_room
-from orchestrator.errors import ContractViolation, WorkspaceError
+from orchestrator.core.errors import ContractViolation, WorkspaceError
+from orchestrator.engine.turns import with_room
 
 
 class Disk:

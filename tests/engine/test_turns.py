@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.reply_journal import JournalEntry, WorkflowJournal
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.core.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import BudgetExceeded, PermanentProviderError, TransientProviderError
 from orchestrator.settings import Settings
+from orchestrator.storage.reply_journal import JournalEntry, WorkflowJournal
 
 KEY = TurnKey(persona="mike", story="A", purpose=Purpose.BREAKDOWN)
 PROMPT = Prompt(key=KEY, segments=(Segment(name="role", text="Plan."),))

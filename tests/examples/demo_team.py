@@ -11,15 +11,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from orchestrator.adapters.scripted import load_script
 from orchestrator.answers.action_plan import is_plan, parse_plan
-from orchestrator.checks.action_plan import PlanWorld, apply_plan, named_paths
-from orchestrator.checks.plan_delivery import suite_value
-from orchestrator.domain.action_plan import ActionPlan
-from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
-from orchestrator.domain.criteria_text import parse_criteria
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.script import ScriptEntry
+from orchestrator.checks.action_plan import apply_plan, named_paths, suite_value
+from orchestrator.checks.action_plan_files import PlanWorld
+from orchestrator.core.action_plan import ActionPlan
+from orchestrator.core.exchange import Purpose, ScriptEntry
+from orchestrator.core.story import IdIndex, parse_dependencies
+from orchestrator.core.value import parse_criteria
+from orchestrator.providers.scripted import load_script
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "library"
 

@@ -5,25 +5,24 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.backlog_rows import ReadingRules
-from orchestrator.adapters.csv_backlog import CsvBacklog
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.review import parse_review
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.backlogs.rows import ReadingRules
 from orchestrator.checks.backlog import all_problems
-from orchestrator.checks.breakdown import check_breakdown, merge_missing, read_breakdown
+from orchestrator.checks.breakdown import merge_missing, read_breakdown
+from orchestrator.checks.breakdown_rules import check_breakdown
 from orchestrator.checks.content import check_content
 from orchestrator.checks.delivery import read_delivery
-from orchestrator.checks.suite import read_analysis, read_suite
-from orchestrator.checks.suite_rules import check_suite
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite
 from orchestrator.contract.enforce import check_delivery
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding, blocking, questions
-from orchestrator.domain.review import Verdict
-from orchestrator.domain.script import ScriptEntry
-from orchestrator.domain.wire import WIRE_SCHEMAS
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import Verdict
+from orchestrator.core.exchange import Purpose, ScriptEntry
+from orchestrator.core.finding import Finding, blocking, questions
+from orchestrator.core.wire import WIRE_SCHEMAS
 from tests.examples.demo_team import FOLDER, answer, criteria, deliveries, entries, needs, of, rows, suite
 
 STORIES = list(rows())

@@ -8,9 +8,9 @@ from itertools import combinations, pairwise
 import pytest
 
 from orchestrator.answers.review import parse_review
-from orchestrator.domain.exchange import Purpose, StopReason
-from orchestrator.domain.graph import waves
-from orchestrator.domain.paths import unsafe_reason
+from orchestrator.core.exchange import Purpose, StopReason
+from orchestrator.core.paths import unsafe_reason
+from orchestrator.core.story import waves
 from orchestrator.settings import load
 from tests.examples.demo_team import (
     FOLDER,

@@ -4,16 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.adapters.scripted import Script, ScriptedProvider
-from orchestrator.adapters.simulated import MemorySink, SimulatedStep
-from orchestrator.domain.exchange import Prompt, Reply, StopReason
-from orchestrator.domain.script import ScriptEntry
-from orchestrator.domain.stages import StoryBrief
-from orchestrator.domain.story import Story
-from orchestrator.domain.surface import Surface
-from orchestrator.personas.desk import Desk
+from orchestrator.app.team import schema_texts
+from orchestrator.core.contract import Surface
+from orchestrator.core.exchange import Prompt, Reply, ScriptEntry, StopReason, StoryBrief
+from orchestrator.core.story import Story
+from orchestrator.personas.session import Desk
+from orchestrator.providers.scripted import Script, ScriptedProvider
 from orchestrator.settings import Policies
-from orchestrator.wiring.team import schema_texts
+from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.prompts.packaged import packaged_library
 
 STORY = "US-1"

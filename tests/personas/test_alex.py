@@ -4,11 +4,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, major
-from orchestrator.domain.stages import Delivered, TaskBrief
-from orchestrator.domain.testing import FailureInstruction
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import Delivery
+from orchestrator.core.exchange import Delivered, TaskBrief
+from orchestrator.core.finding import Finding, major
+from orchestrator.core.suite import FailureInstruction
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief

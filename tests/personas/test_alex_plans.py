@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.delivery import Delivery
-from orchestrator.domain.findings import Finding, major
-from orchestrator.domain.stages import Delivered, TaskBrief
+from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Prune, Read
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import Delivery
+from orchestrator.core.exchange import Delivered, TaskBrief
+from orchestrator.core.finding import Finding, major
 from orchestrator.personas.alex import Alex
 from orchestrator.settings import Policies
+from orchestrator.testing.action_plan_text import render_plan
 from tests.personas.desks import STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, delivery, task
 

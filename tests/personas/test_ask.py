@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.checks.suite import read_analysis
-from orchestrator.domain.exchange import Purpose
-from orchestrator.domain.findings import Finding, major, minor
-from orchestrator.domain.wire import AnalysisAnswer
-from orchestrator.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
+from orchestrator.core.errors import AnswerInvalid, AnswerRefused, AnswerTruncated, SchemaValidationError
+from orchestrator.core.exchange import Purpose
+from orchestrator.core.finding import Finding, major, minor
+from orchestrator.core.wire import AnalysisAnswer
 from orchestrator.personas.ask import Asked, Judge, ask
-from orchestrator.personas.desk import Request
+from orchestrator.personas.session import Request
 from orchestrator.settings import Policies
 from tests.effort import examples
 from tests.personas.desks import Bench, bench

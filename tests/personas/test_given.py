@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.exchange import StopReason
-from orchestrator.domain.stages import GivenPlan
+from orchestrator.core.exchange import GivenPlan, StopReason
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
 from tests.personas.desks import Bench, babble, bench, brief

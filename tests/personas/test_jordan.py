@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.simulated import report
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import ActionPlan, Create
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.findings import Finding
-from orchestrator.domain.stages import FailureBrief, PastAttempt, SuiteBrief
-from orchestrator.domain.testing import FailureInstruction, TestSuite
+from orchestrator.core.action_plan import ActionPlan, Create
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.exchange import FailureBrief, PastAttempt, SuiteBrief
+from orchestrator.core.finding import Finding
+from orchestrator.core.suite import FailureInstruction, TestSuite
 from orchestrator.personas.jordan import Jordan
 from orchestrator.settings import Policies
+from orchestrator.testing.action_plan_text import render_plan
+from orchestrator.testing.simulated import report
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, suite
 

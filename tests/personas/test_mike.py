@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from orchestrator.domain.findings import major
+from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
 from orchestrator.settings import Policies
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief

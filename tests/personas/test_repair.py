@@ -9,16 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers import Extraction, Status, extract
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.exchange import Purpose, Reply, StopReason, TurnKey
-from orchestrator.domain.findings import Finding, Where, major
-from orchestrator.domain.stages import FailureBrief, SuiteBrief, TaskBrief
-from orchestrator.domain.testing import TestReport, TestSuite
-from orchestrator.domain.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.exchange import FailureBrief, Purpose, Reply, StopReason, SuiteBrief, TaskBrief, TurnKey
+from orchestrator.core.finding import Finding, Where, major
+from orchestrator.core.suite import TestReport, TestSuite
+from orchestrator.core.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer, SuiteAnswer
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
-from orchestrator.personas.repair import UNREADABLE, RepairRequest, repair_request
+from orchestrator.personas.session import UNREADABLE, RepairRequest, repair_request
 from orchestrator.settings import Policies
 from tests.effort import examples
 from tests.personas.desks import STORY, SURFACE, Bench, babble, bench, brief

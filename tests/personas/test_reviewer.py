@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.review import ReviewBrief, Reviewed, ReviewIssue, Verdict
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue, Verdict
+from orchestrator.core.finding import Severity
 from orchestrator.personas.reviewer import Reviewer
 from orchestrator.settings import Policies
 from tests.answers.reviews import CLEAN, GOOD, TEMPLATE, critical, ended

@@ -3,10 +3,10 @@
 import json
 from typing import Any
 
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import ActionPlan, Create, Edit, Execute, Move, Pair
-from orchestrator.domain.findings import major
-from orchestrator.domain.masking import Masks
+from orchestrator.core.action_plan import ActionPlan, Create, Edit, Execute, Move, Pair
+from orchestrator.core.finding import major
+from orchestrator.core.secrets import Masks
+from orchestrator.testing.action_plan_text import render_plan
 from tests.personas.desks import STORY, Bench, bench
 from tests.personas.test_alex_plans import delivered, events, says, texts
 from tests.support import delivery

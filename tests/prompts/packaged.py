@@ -1,8 +1,7 @@
 """The prompt files of this repository, for the tests of this folder."""
 
-from orchestrator.adapters.prompt_files import load_prompts
-from orchestrator.prompts.includes import expand
-from orchestrator.prompts.render import PromptLibrary
+from orchestrator.prompts.files import load_prompts
+from orchestrator.prompts.render import PromptLibrary, expand
 from orchestrator.settings import packaged
 
 

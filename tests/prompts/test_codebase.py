@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from orchestrator.domain.analysis import Packed
-from orchestrator.domain.private_files import is_private_file
-from orchestrator.domain.redaction import redact
+from orchestrator.core.analysis import Packed
+from orchestrator.core.paths import is_private_file
+from orchestrator.core.secrets import redact
+from orchestrator.prompts.analysis import Source, pack
 from orchestrator.prompts.budget import tokens
-from orchestrator.prompts.codebase import Source, pack
 
 KEY = "ghp_" + "a1B2" * 9
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n"

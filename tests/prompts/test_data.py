@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.prompts.data import SLOTS, as_data, place_in
-from orchestrator.prompts.project import render_files
+from orchestrator.prompts.budget import SLOTS, as_data, place_in
+from orchestrator.prompts.context import render_files
 from orchestrator.prompts.render import PROMPT_SLOTS
 from tests.prompts.packaged import packaged_library, packaged_texts
 

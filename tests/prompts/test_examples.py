@@ -8,20 +8,20 @@ import pytest
 from orchestrator.answers import Status, extract
 from orchestrator.answers.action_plan import parse_plan
 from orchestrator.answers.task_plan import read_task_plan
-from orchestrator.checks.action_plan import PlanWorld
-from orchestrator.checks.breakdown import check_breakdown, read_breakdown
-from orchestrator.checks.delivery import check_content, read_delivery
-from orchestrator.checks.plan_delivery import read_plan_delivery, suite_value
-from orchestrator.checks.plan_extract import read_plan_extract
-from orchestrator.checks.prompt_example import copied_analysis, copied_delivery, copied_plan, copied_suite
-from orchestrator.checks.suite import read_analysis, read_suite
-from orchestrator.checks.suite_rules import check_suite
-from orchestrator.domain.action_plan import ActionPlan
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
-from orchestrator.errors import ConfigError
-from orchestrator.prompts.includes import expand
-from orchestrator.prompts.render import NOTE_SLOTS, SEGMENT_ORDER
+from orchestrator.checks.action_plan import read_plan_delivery, suite_value
+from orchestrator.checks.action_plan_files import PlanWorld
+from orchestrator.checks.breakdown import read_breakdown
+from orchestrator.checks.breakdown_rules import check_breakdown
+from orchestrator.checks.content import check_content
+from orchestrator.checks.delivery import read_delivery
+from orchestrator.checks.paths import copied_analysis, copied_delivery, copied_plan, copied_suite
+from orchestrator.checks.suite import check_suite, read_analysis, read_suite
+from orchestrator.checks.task_plan import read_plan_extract
+from orchestrator.core.action_plan import ActionPlan
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.wire import AnalysisAnswer, BreakdownAnswer, DeliveryAnswer, PlanExtractAnswer, SuiteAnswer
+from orchestrator.prompts.render import NOTE_SLOTS, SEGMENT_ORDER, expand
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 
 LIBRARY = packaged_library()

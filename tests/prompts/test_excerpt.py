@@ -1,4 +1,4 @@
-from orchestrator.prompts.excerpt import WIDTH, render_excerpt
+from orchestrator.prompts.budget import WIDTH, render_excerpt
 
 TEXT = "\n".join(f"line {number}" for number in range(1, 13))
 

@@ -1,4 +1,4 @@
-from orchestrator.domain.findings import Where, critical, major, minor
+from orchestrator.core.finding import Where, critical, major, minor
 from orchestrator.prompts.feedback import MAX_FINDINGS, MAX_PREVIOUS, MAX_TEXT, render_feedback, render_revision
 
 PREVIOUS = '{"tasks": "```` `${x}`"}\n'

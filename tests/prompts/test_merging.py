@@ -1,7 +1,7 @@
 """Both sides of a merge as prompt text."""
 
-from orchestrator.domain.gitfacts import Conflict, MergedStory
-from orchestrator.prompts.merging import render_conflicts, render_merged
+from orchestrator.core.delivery import Conflict, MergedStory
+from orchestrator.prompts.context import render_conflicts, render_merged
 
 
 def test_stories_are_told_by_the_subjects_of_their_commits() -> None:

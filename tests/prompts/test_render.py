@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.errors import ConfigError
-from orchestrator.prompts.data import as_data
+from orchestrator.core.errors import ConfigError
+from orchestrator.prompts.budget import as_data
 from orchestrator.prompts.render import PROMPT_SLOTS, SEGMENT_ORDER, PromptLibrary
 from tests.prompts.packaged import packaged_library, packaged_texts
 

@@ -1,15 +1,10 @@
-from orchestrator.domain.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
-from orchestrator.domain.story import Story
-from orchestrator.domain.surface import FileExports, Surface
-from orchestrator.domain.testing import (
-    CaseResult,
-    FailureInstruction,
-    ReportedCase,
-    RunProblem,
-    TestReport,
-    TestSuite,
-)
+from orchestrator.core.breakdown import AcceptanceTest, ArchitecturalConflict, Breakdown, Task
+from orchestrator.core.contract import FileExports, Surface
+from orchestrator.core.story import Story
+from orchestrator.core.suite import CaseResult, FailureInstruction, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.prompts.budget import tokens
 from orchestrator.prompts.context import (
+    PROBLEMS,
     render_acceptance_tests,
     render_design,
     render_done_tasks,
@@ -27,9 +22,7 @@ from orchestrator.prompts.context import (
     render_surface,
     render_task,
     render_tasks,
-    tokens,
 )
-from orchestrator.prompts.testing import PROBLEMS
 
 STORY = Story(
     id="US-001",

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from orchestrator.answers.review import parse_review
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.review import (
+from orchestrator.core.delivery import (
     CHOICES,
     FIX,
     GOOD_PATTERNS,
@@ -26,9 +25,9 @@ from orchestrator.domain.review import (
     ReviewIssue,
     Verdict,
 )
-from orchestrator.prompts.includes import fenced, without_examples
-from orchestrator.prompts.render import PROMPT_SLOTS
-from orchestrator.prompts.review import MAX_COMMENTS, render_comments, render_diff, render_issues
+from orchestrator.core.finding import Severity
+from orchestrator.prompts.feedback import MAX_COMMENTS, render_comments, render_diff, render_issues
+from orchestrator.prompts.render import PROMPT_SLOTS, fenced, without_examples
 from tests.answers.review_text import render_review
 from tests.prompts.packaged import packaged_files, packaged_library, packaged_texts
 

@@ -5,10 +5,9 @@ import re
 from pathlib import Path
 
 from orchestrator.checks.delivery import PLACEHOLDER
-from orchestrator.checks.file_paths import plan_problem
-from orchestrator.prompts.includes import SHARED, without_examples
-from orchestrator.prompts.render import PROMPT_SLOTS
-from orchestrator.prompts.rules import OWN_CODES, RULES
+from orchestrator.checks.paths import plan_problem
+from orchestrator.prompts.render import PROMPT_SLOTS, SHARED, without_examples
+from orchestrator.testing.prompt_rules import OWN_CODES, RULES
 from tests.prompts.packaged import packaged_files, packaged_texts
 
 PACKAGE = Path(__file__).parents[2] / "orchestrator"

@@ -5,13 +5,12 @@ import sys
 
 import pytest
 
-from orchestrator.adapters.sandbox.battery import HEAVY, expected_of, run_battery
-from orchestrator.adapters.sandbox.battery_cases import CASES
-from orchestrator.adapters.sandbox.landlock import LandlockSandbox
-from orchestrator.adapters.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
-from orchestrator.adapters.sandbox.tier import Sandbox
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.domain.sandbox import Tier
+from orchestrator.core.daemon import DoctorRow
+from orchestrator.core.suite import Tier
+from orchestrator.sandbox.battery import CASES, HEAVY, expected_of, run_battery
+from orchestrator.sandbox.landlock import LandlockSandbox
+from orchestrator.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
+from orchestrator.sandbox.tier import Sandbox
 from tests.sandboxes import PATH, TIERS, sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="no tier was tried elsewhere")

@@ -8,15 +8,16 @@ from textwrap import dedent
 import psutil
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox import choose, places
-from orchestrator.adapters.sandbox.choose import open_sandbox
-from orchestrator.adapters.sandbox.seatbelt import SeatbeltSandbox
-from orchestrator.adapters.sandbox.selftest import self_test
-from orchestrator.adapters.sandbox.tier import Command, Confined, PlainSandbox
-from orchestrator.domain.sandbox import Access, SandboxFacts, Tier
-from orchestrator.errors import ConfigError
-from orchestrator.settings.model import CommandSettings, SandboxSettings
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import Access, SandboxFacts, Tier
+from orchestrator.sandbox import choose
+from orchestrator.sandbox import tier as sandbox_tier
+from orchestrator.sandbox.choose import open_sandbox, self_test
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.seatbelt import SeatbeltSandbox
+from orchestrator.sandbox.tier import Command, Confined, PlainSandbox
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
 from tests.sandboxes import CONFINED, PATH, sandbox
 
 
@@ -153,12 +154,12 @@ def test_an_application_below_a_folder_of_the_system_stays_closed(
 ) -> None:
     for name in ("usr/bin", "usr/src/app/state", "usr/src/other", "opt/tool"):
         (tmp_path / name).mkdir(parents=True)
-    monkeypatch.setattr(places, "SYSTEM", (f"{tmp_path}/usr", f"{tmp_path}/opt", f"{tmp_path}/lib"))
+    monkeypatch.setattr(sandbox_tier, "SYSTEM", (f"{tmp_path}/usr", f"{tmp_path}/opt", f"{tmp_path}/lib"))
     everything = {str(tmp_path / name) for name in ("usr", "opt", "lib")}
-    assert set(places.system()) == everything
-    found = {path.removeprefix(f"{tmp_path}/") for path in places.system((tmp_path / "usr/src/app",))}
+    assert set(sandbox_tier.system()) == everything
+    found = {path.removeprefix(f"{tmp_path}/") for path in sandbox_tier.system((tmp_path / "usr/src/app",))}
     assert found == {"usr/bin", "usr/src/other", "opt", "lib"}
-    assert set(places.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"
+    assert set(sandbox_tier.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"
 
 
 @pytest.mark.parametrize("place", ["selftest", "bait"])

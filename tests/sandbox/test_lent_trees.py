@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox import landlock
-from orchestrator.adapters.sandbox.landlock import LandlockSandbox
-from orchestrator.adapters.sandbox.uids import COMMANDS, FIRST, can_change_user, given, is_slot
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.sandbox import Access, Tier
+from orchestrator.core.suite import Access, Tier
+from orchestrator.files.users import COMMANDS, FIRST, can_change_user, given, is_slot
+from orchestrator.sandbox import landlock
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.sandbox.landlock import LandlockSandbox
 from orchestrator.settings.model import CommandSettings
+from orchestrator.storage.state_folder import StateFolder
 from tests.sandboxes import CONFINED, PATH, sandbox
 
 pytestmark = pytest.mark.skipif(not can_change_user(), reason="commands are of our own user here")

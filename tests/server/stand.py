@@ -12,21 +12,21 @@ from typing import Any
 
 import httpx2
 
-from orchestrator.adapters.event_store import EventStore, sqlite_url
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
-from orchestrator.domain.daemon import BacklogState, DaemonState, SprintState, Submitted
-from orchestrator.domain.doctor import DoctorRow
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.findings import major
-from orchestrator.domain.retention import Pruned
-from orchestrator.errors import BacklogError, ConfigError, SprintLocked, UnknownName
+from orchestrator.analysis.store import AnalysisJob, AnalysisStore
+from orchestrator.core.analysis import AnalysisRequest, AnalysisState, AnalysisStatus
+from orchestrator.core.daemon import BacklogState, DaemonState, DoctorRow, SprintState, Submitted
+from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked, UnknownName
+from orchestrator.core.event import Event, Level
+from orchestrator.core.finding import major
+from orchestrator.core.sprint import Pruned
+from orchestrator.maintenance.retention import prune
 from orchestrator.server.app import build_app
 from orchestrator.server.listen import Address, Patience, listening
 from orchestrator.server.metrics import Metrics
 from orchestrator.settings import load
-from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore
-from orchestrator.wiring.retention import prune
+from orchestrator.storage.event_store import EventStore
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import plain_environment
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

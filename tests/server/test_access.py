@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.command_runner import LimitedCommandRunner
-from orchestrator.adapters.sandbox.choose import open_sandbox
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.sandbox import Tier
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import Tier
+from orchestrator.sandbox.choose import open_sandbox
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.server.access import hosts_of, is_loopback, require_token
 from orchestrator.server.listen import listening
 from orchestrator.server.service import service_of
 from orchestrator.settings import load
-from orchestrator.settings.model import CommandSettings, SandboxSettings
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
+from orchestrator.storage.state_folder import StateFolder
 from tests.sandboxes import PATH, sandbox
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.support import plain_environment

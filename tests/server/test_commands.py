@@ -13,9 +13,9 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.adapters.state_folder import StateFolder
 from orchestrator.cli.main import app
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import StateFolder
 from tests.cli.waiting import Waiting, about_plan, plan
 from tests.server.stand import TOKEN, Stand, running
 from tests.support import plain_environment

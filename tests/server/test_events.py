@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.event_store import EventStore
-from orchestrator.domain.events import Event
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event
 from orchestrator.server.feed import PAGE, RING, Feed
 from orchestrator.server.listen import Patience
 from orchestrator.server.service import service_of
+from orchestrator.storage.event_store import EventStore
 from tests.server.stand import NOON, Daemon, Stand, running
 
 EVENTS = "/api/v1/events"

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.archive import passed_on
-from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.errors import ConfigError
+from orchestrator.core.errors import ConfigError
+from orchestrator.files.archive import passed_on
 from orchestrator.server.service import service_of
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import StateFolder
 from tests.server.stand import TOKEN, Daemon, Stand, running
 from tests.server.test_commands import cli
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from orchestrator.domain.events import Event
+from orchestrator.core.event import Event
 from orchestrator.server.metrics import Metrics
 from tests.server.stand import NOON, Stand, running
 from tests.support import Played

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.installed import Installed, InstalledPackages
-from orchestrator.domain.status import StoryStatus, TaskStatus
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.sprint import StoryStatus, TaskStatus
+from orchestrator.core.suite import Installed, InstalledPackages
 from tests.sprint.test_story import A, Stand, codes, good, provider, report, statuses
 from tests.support import suite_text
 

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.adapters.simulated import SimulatedRunner, report
-from orchestrator.domain.decisions import Verdict
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gitfacts import CommitNote
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.core.command import Verdict
+from orchestrator.core.delivery import CommitNote, FileChange
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import SimulatedRunner, report
 from tests.sprint.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite_text
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from orchestrator.domain.story import BacklogContent
-from orchestrator.errors import BacklogError
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Settings
 from orchestrator.sprint.dry_run import dry_run
 from orchestrator.sprint.selection import select

@@ -1,4 +1,4 @@
-from orchestrator.sprint.context import environment_of
+from orchestrator.story.context import environment_of
 
 
 def test_no_two_workflows_share_an_environment() -> None:

@@ -2,11 +2,9 @@ import time
 
 import pytest
 
-from orchestrator.domain.backlog_text import IdIndex, parse_dependencies
-from orchestrator.domain.story import BacklogContent, Story
+from orchestrator.core.story import BacklogContent, IdIndex, Story, parse_dependencies
 from orchestrator.settings import Settings
-from orchestrator.sprint.calls import capped, expected_calls, explained, most_calls
-from orchestrator.sprint.dry_run import JudgedTasks, dry_run
+from orchestrator.sprint.dry_run import JudgedTasks, capped, dry_run, expected_calls, explained, most_calls
 
 
 def backlog(*rows: tuple[str, str]) -> BacklogContent:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from orchestrator.adapters.simulated import report
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import RunProblem, TestReport
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.testing.simulated import report
 from tests.checks.test_environment import SAID
 from tests.sprint.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite_text

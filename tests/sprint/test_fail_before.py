@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.simulated import report
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import TestCase, TestReport, TestSuite
-from orchestrator.sprint.fail_before import reason_to_ask, results_before, unnoticed
+from orchestrator.core.finding import Severity
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import TestCase, TestReport, TestSuite
+from orchestrator.story.fail_before import reason_to_ask, results_before, unnoticed
+from orchestrator.testing.simulated import report
 from tests.sprint.test_story import A, Stand, codes, provider
 from tests.support import suite_text
 

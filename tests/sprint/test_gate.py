@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from orchestrator.checks.breakdown import read_breakdown
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.gate import NOBODY, Choice, Gate, GateAnswer, GateKind
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import GivenPlan
-from orchestrator.domain.status import StoryStatus
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.command import NOBODY, Choice, Gate, GateAnswer, GateKind
+from orchestrator.core.exchange import GivenPlan
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
 from tests.end_to_end.test_conflict import CONFLICT
 from tests.sprint.test_story import A, Stand, codes, good, provider
 from tests.support import breakdown, suite_text, task

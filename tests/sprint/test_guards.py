@@ -13,24 +13,21 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.adapters.reply_journal import WorkflowJournal
-from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
-from orchestrator.answers.action_plan_text import render_plan
-from orchestrator.domain.action_plan import ActionPlan, Read
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
-from orchestrator.domain.gate import Choice, Gate, GateAnswer
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.sprint import BroughtPlan
-from orchestrator.domain.stages import StoryBrief
-from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.domain.story import Story
-from orchestrator.domain.testing import CommandResult, TestReport
+from orchestrator.app.team import plan_body, plan_payload, story_body, story_payload
+from orchestrator.core.action_plan import ActionPlan, Read
+from orchestrator.core.command import Choice, Gate, GateAnswer
+from orchestrator.core.errors import PermanentProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
+from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
+from orchestrator.core.story import Story
+from orchestrator.core.suite import CommandResult, TestReport
 from orchestrator.engine.turns import TurnTaker
-from orchestrator.errors import PermanentProviderError, TransientProviderError
 from orchestrator.settings import Policies, Settings
-from orchestrator.sprint.calls import StoryCalls, most_calls
-from orchestrator.wiring.team import plan_body, plan_payload, story_body, story_payload
+from orchestrator.sprint.dry_run import StoryCalls, most_calls
+from orchestrator.storage.reply_journal import WorkflowJournal
+from orchestrator.testing.action_plan_text import render_plan
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.prompts.packaged import packaged_library
 from tests.support import APPROVED, breakdown, delivery, reviewed, suite, suite_text, task, task_id
 

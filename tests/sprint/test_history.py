@@ -3,13 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.outcome import StoryOutcome, Tokens
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus
-from orchestrator.sprint.history import fold, is_finished
-from orchestrator.sprint.pause import rests, why_it_rests
-from orchestrator.sprint.report import build_report, exit_code
+from orchestrator.core.event import Event
+from orchestrator.core.history import fold, is_finished, rests, why_it_rests
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus, Tokens
+from orchestrator.reports.report import build_report, exit_code
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

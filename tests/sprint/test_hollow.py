@@ -2,10 +2,8 @@
 
 from pathlib import Path
 
-from orchestrator.domain.testing import TestSuite
-from orchestrator.sprint.fail_before import Ended
-from orchestrator.sprint.hollow import results_hollow
-from orchestrator.syntax.hollow import hollow, mentions
+from orchestrator.core.suite import TestSuite
+from orchestrator.story.fail_before import Ended, hollow, mentions, results_hollow
 from tests.adapters.test_suite_runner import runner_in, tree
 from tests.support import needs_node
 

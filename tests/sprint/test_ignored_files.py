@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import CommandResult
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import CommandResult
 from tests.sprint.test_story import A, Stand, codes, good, provider
 from tests.support import suite_text, task
 

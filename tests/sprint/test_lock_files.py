@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from orchestrator.domain.status import StoryStatus
+from orchestrator.core.sprint import StoryStatus
 from tests.sprint.test_story import Stand, codes, good, provider
 from tests.support import suite_text
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.simulated import SimulatedRunner, report
-from orchestrator.domain.delivery import FileChange
-from orchestrator.domain.gate import Choice, GateAnswer, GateKind
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.paths import RepoPath
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import CaseResult, ReportedCase, TestReport
+from orchestrator.core.command import Choice, GateAnswer, GateKind
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.paths import RepoPath
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.suite import CaseResult, ReportedCase, TestReport
+from orchestrator.testing.simulated import SimulatedRunner, report
 from tests.adapters.git_samples import note
 from tests.adapters.test_workspace import agree
 from tests.sprint.test_gate import People

@@ -10,16 +10,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.git_workspace import GitWorkspace
-from orchestrator.adapters.simulated import MemorySink, SimulatedStep
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import StoryBrief
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.story import Story
-from orchestrator.ports import SuiteRunner
+from orchestrator.app.runners import project_runner
+from orchestrator.app.team import story_body, story_payload
+from orchestrator.core.exchange import StoryBrief
+from orchestrator.core.ports import SuiteRunner
+from orchestrator.core.sprint import StoryOutcome, StoryStatus
+from orchestrator.core.story import Story
+from orchestrator.git.workspace import GitWorkspace
 from orchestrator.settings import Policies, load
-from orchestrator.wiring.runners import project_runner
-from orchestrator.wiring.team import story_body, story_payload
+from orchestrator.testing.simulated import MemorySink, SimulatedStep
 from tests.sandboxes import TIERS, sandbox
 from tests.sprint.test_story import LIBRARY, codes, provider
 from tests.support import Team, delivery, git, make_repo, plain_environment

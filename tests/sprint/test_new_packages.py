@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from orchestrator.adapters.simulated import SimulatedStep
-from orchestrator.domain.project_environment import NewPackages
-from orchestrator.domain.status import StoryStatus
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import NewPackages
+from orchestrator.testing.simulated import SimulatedStep
 from tests.sprint.test_story import A, Stand, codes, good, provider
 from tests.support import suite_text
 

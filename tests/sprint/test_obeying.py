@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.control import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
-from orchestrator.domain.events import Event
-from orchestrator.domain.status import StoryStatus as S
+from orchestrator.core.command import CONTROL_GIVEN, CONTROL_SETTLED, Order, Settled, Verb
+from orchestrator.core.event import Event
+from orchestrator.core.sprint import StoryStatus as S
 from orchestrator.settings import BudgetSettings
-from orchestrator.sprint.board import Board
-from orchestrator.sprint.obeying import decide
-from orchestrator.sprint.spending import Spending
+from orchestrator.sprint.command_handler import decide
+from orchestrator.sprint.slots import Spending
+from orchestrator.sprint.state import Board
 
 STATUS = {"A": S.FAILED, "B": S.BLOCKED, "C": S.BLOCKED, "D": S.DONE, "E": S.EXECUTING, "F": S.PENDING}
 BLOCKED_BY = {"A": (), "B": ("A",), "C": ("B",), "D": ()}

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.decisions import Loop, Verdict, decided
-from orchestrator.domain.events import Event, Level
-from orchestrator.domain.findings import major, minor
-from orchestrator.sprint.path import NOTES, STEPS, span, story_path
-from orchestrator.sprint.path_words import in_words
-from orchestrator.sprint.routing import PlanRoute
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.event import Event, Level
+from orchestrator.core.finding import major, minor
+from orchestrator.reports.path import NOTES, STEPS, in_words, span, story_path
+from orchestrator.story.routing import PlanRoute
 
 START = datetime(2026, 1, 1, 8, tzinfo=UTC)
 

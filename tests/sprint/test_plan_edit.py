@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.checks.breakdown import read_breakdown
-from orchestrator.domain.findings import blocking
+from orchestrator.core.finding import blocking
 from orchestrator.sprint.plan_edit import body_of, commented, plan_text, read_edit
 from tests.support import breakdown, task
 

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.record import ArchitectureRecord, Todo
-from orchestrator.domain.surface import Endpoint, Surface, Table
-from orchestrator.prompts.context import tokens
-from orchestrator.prompts.record import render_record
-from orchestrator.sprint.record import MAX_LINE, MAX_LINES, contribution, lines_of, recorded_stack
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureRecord, Endpoint, Surface, Table, Todo
+from orchestrator.prompts.budget import tokens
+from orchestrator.prompts.feedback import render_record
+from orchestrator.story.context import MAX_LINE, MAX_LINES, contribution, lines_of, recorded_stack
 from tests.support import breakdown
 
 USERS = Table(name="users", columns=("id INT",), file="schema.sql")

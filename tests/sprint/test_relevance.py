@@ -1,6 +1,6 @@
 """Which other stories the architect of one story is told of."""
 
-from orchestrator.sprint.relevance import MAX_STORIES, Neighbours
+from orchestrator.story.project_scan import MAX_STORIES, Neighbours
 
 ORDER = [f"S{number}" for number in range(200)]
 

@@ -3,11 +3,9 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.contract import ArchitectureContract
-from orchestrator.domain.surface import FileExports, Surface, sharing
-from orchestrator.sprint.remembered import Remembered
-from orchestrator.sprint.scan import build_surface
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import ArchitectureContract, FileExports, Surface, sharing
+from orchestrator.story.project_scan import Remembered, build_surface
 from tests.support import breakdown
 
 

@@ -3,15 +3,21 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from orchestrator.domain.events import Event
-from orchestrator.domain.findings import Where, critical, major
-from orchestrator.domain.outcome import CaseOutcome, StoryOutcome, TaskOutcome, TestsOutcome
-from orchestrator.domain.sandbox import SandboxFacts, Tier
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.sprint.history import fold
-from orchestrator.sprint.report import REST, STAGES, build_report, with_facts
-from orchestrator.sprint.report_markdown import Places, render_report
+from orchestrator.core.event import Event
+from orchestrator.core.finding import Where, critical, major
+from orchestrator.core.history import fold
+from orchestrator.core.sprint import (
+    CaseOutcome,
+    SprintRecord,
+    StoryOutcome,
+    StoryStatus,
+    TaskOutcome,
+    TaskStatus,
+    TestsOutcome,
+)
+from orchestrator.core.suite import SandboxFacts, Tier
+from orchestrator.reports.markdown import Places, render_report
+from orchestrator.reports.report import REST, STAGES, build_report, with_facts
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RECORD = SprintRecord(

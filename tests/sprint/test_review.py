@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.outcome import StoryOutcome, TaskOutcome
-from orchestrator.domain.review import Verdict
-from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.domain.testing import CommandResult
+from orchestrator.core.delivery import Verdict
+from orchestrator.core.finding import Severity
+from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskOutcome, TaskStatus
+from orchestrator.core.suite import CommandResult
 from tests.answers.reviews import TEMPLATE, ended
 from tests.events_tool import untrue
 from tests.sprint.test_story import RED, A, Stand, codes, good, provider, statuses

@@ -2,9 +2,9 @@
 
 import pytest
 
-from orchestrator.domain.findings import major, minor
-from orchestrator.domain.review import Review, Reviewed, Verdict
-from orchestrator.sprint.review_routing import ReviewRoute, ReviewStep, all_approve, route_review
+from orchestrator.core.delivery import Review, Reviewed, Verdict
+from orchestrator.core.finding import major, minor
+from orchestrator.story.routing import ReviewRoute, ReviewStep, all_approve, route_review
 
 
 @pytest.mark.parametrize(

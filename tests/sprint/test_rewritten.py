@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.domain.outcome import TestRewritten
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.testing import RunProblem, TestReport
-from orchestrator.sprint.report import rewritten
-from orchestrator.sprint.report_markdown import MOST_LINES, rewritten_tests
+from orchestrator.core.sprint import StoryStatus, TestRewritten
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.reports.markdown import MOST_LINES, rewritten_tests
+from orchestrator.reports.report import rewritten
 from tests.sprint.test_story import RED, A, Stand, codes, good, provider
 from tests.support import suite, suite_text
 

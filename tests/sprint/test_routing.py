@@ -2,9 +2,9 @@
 
 import pytest
 
-from orchestrator.domain.findings import Finding, critical, major, minor
-from orchestrator.domain.plan_result import PlanValidationResult
-from orchestrator.sprint.routing import PlanRoute, TestRoute, route_plan, route_test
+from orchestrator.core.breakdown import PlanValidationResult
+from orchestrator.core.finding import Finding, critical, major, minor
+from orchestrator.story.routing import PlanRoute, TestRoute, route_plan, route_test
 
 WRONG = [major("x.y", "wrong")]
 

@@ -1,11 +1,17 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.surface import Endpoint, FileExports, Table
-from orchestrator.prompts.context import tokens
-from orchestrator.prompts.project import render_surface
-from orchestrator.sprint.patterns import MAX_TEST_FILES
-from orchestrator.sprint.scan import MAX_SOURCE_CHARS, SCAN_LIMIT, build_surface, database_paths, scan_paths
+from orchestrator.core.contract import Endpoint, FileExports, Table
+from orchestrator.prompts.budget import tokens
+from orchestrator.prompts.context import render_surface
+from orchestrator.story.project_scan import (
+    MAX_SOURCE_CHARS,
+    MAX_TEST_FILES,
+    SCAN_LIMIT,
+    build_surface,
+    database_paths,
+    scan_paths,
+)
 
 FILES = (
     "src/app.py",

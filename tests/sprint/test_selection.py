@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.graph import find_cycle
-from orchestrator.domain.story import BacklogContent, Story
-from orchestrator.errors import BacklogError
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.story import BacklogContent, Story, find_cycle
 from orchestrator.sprint.selection import Selection, next_sprint_id, select
 
 

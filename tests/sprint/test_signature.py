@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from orchestrator.domain.testing import CaseResult, ReportedCase, RunProblem, TestReport
-from orchestrator.sprint.signature import MOST_TEXT, normalised, signature
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
+from orchestrator.story.suite_runs import MOST_TEXT, normalised, signature
 
 
 def red(**messages: str) -> TestReport:

@@ -5,21 +5,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.adapters.scripted import ScriptedProvider, load_script
-from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.gate import Gate, GateAnswer
-from orchestrator.domain.gitfacts import DiffEntry
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.stages import GivenPlan, StoryBrief
-from orchestrator.domain.status import StoryStatus, TaskStatus
-from orchestrator.domain.story import Story
-from orchestrator.domain.testing import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
-from orchestrator.errors import WorkspaceError
+from orchestrator.app.team import story_body, story_payload
+from orchestrator.core.command import Gate, GateAnswer
+from orchestrator.core.delivery import DiffEntry
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.exchange import GivenPlan, StoryBrief
+from orchestrator.core.finding import Severity
+from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus
+from orchestrator.core.story import Story
+from orchestrator.core.suite import CaseResult, CommandResult, ReportedCase, RunProblem, TestReport
+from orchestrator.providers.scripted import ScriptedProvider, load_script
 from orchestrator.settings import Policies, Settings
-from orchestrator.sprint.calls import most_calls
-from orchestrator.wiring.team import story_body, story_payload
+from orchestrator.sprint.dry_run import most_calls
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep, report
 from tests.prompts.packaged import packaged_library
 from tests.support import Team, suite_text, task
 

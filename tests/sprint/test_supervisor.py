@@ -8,19 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.simulated import MemorySink
-from orchestrator.domain.control import Order, Verb
-from orchestrator.domain.outcome import StoryOutcome
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.domain.status import StoryStatus
-from orchestrator.domain.story import CellUpdate, Priority, Story
-from orchestrator.sprint.board import Board
-from orchestrator.sprint.history import StoryHistory, fold
-from orchestrator.sprint.pause import failed_in_a_row, rests
+from orchestrator.app.commands import given_event
+from orchestrator.core.command import Order, Verb
+from orchestrator.core.history import StoryHistory, failed_in_a_row, fold, rests
+from orchestrator.core.sprint import SprintRecord, StoryOutcome, StoryStatus
+from orchestrator.core.story import CellUpdate, Priority, Story
+from orchestrator.files.process import SystemClock
 from orchestrator.sprint.slots import Slots
+from orchestrator.sprint.state import Board
 from orchestrator.sprint.supervisor import Supervisor
-from orchestrator.wiring.control import given_event
+from orchestrator.testing.simulated import MemorySink
 from tests.effort import examples
 from tests.sprint.test_history import START
 

@@ -3,19 +3,19 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, cast
 
-from orchestrator.adapters.memory_workspace import MemoryWorkspace
-from orchestrator.adapters.simulated import MemorySink, SimulatedRunner, SimulatedStep
 from orchestrator.contract.freeze import freeze
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.delivery import Delivery, FileChange
-from orchestrator.domain.findings import Finding, blocking
-from orchestrator.domain.stages import Delivered, StoryBrief, TaskBrief
-from orchestrator.domain.status import TaskStatus
-from orchestrator.domain.story import Story
-from orchestrator.domain.surface import Surface
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import Surface
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.exchange import Delivered, StoryBrief, TaskBrief
+from orchestrator.core.finding import Finding, blocking
+from orchestrator.core.sprint import TaskStatus
+from orchestrator.core.story import Story
 from orchestrator.settings import Policies
-from orchestrator.sprint.context import Progress, Stage
-from orchestrator.sprint.task import Order, TaskRun
+from orchestrator.story.context import Progress, Stage
+from orchestrator.story.task import Order, TaskRun
+from orchestrator.testing.memory_workspace import MemoryWorkspace
+from orchestrator.testing.simulated import MemorySink, SimulatedRunner, SimulatedStep
 from tests.support import breakdown, task
 
 BASE = {"old.py": "X = 1\n", "README.md": "hello\n"}

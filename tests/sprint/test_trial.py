@@ -4,11 +4,10 @@ import time
 
 import pytest
 
-from orchestrator.adapters.simulated import report
-from orchestrator.domain.breakdown import Breakdown
-from orchestrator.domain.findings import Severity
-from orchestrator.domain.stages import Analysed
-from orchestrator.domain.testing import (
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.exchange import Analysed
+from orchestrator.core.finding import Severity
+from orchestrator.core.suite import (
     CaseResult,
     FailureInstruction,
     ReportedCase,
@@ -18,10 +17,11 @@ from orchestrator.domain.testing import (
     TestSuite,
 )
 from orchestrator.prompts.context import render_report
-from orchestrator.sprint import run_telling
-from orchestrator.sprint.orders import nearest_task, orders, unassigned
-from orchestrator.sprint.run_telling import failure_text, red_finding, summary
-from orchestrator.sprint.suite import story_files
+from orchestrator.story import context
+from orchestrator.story.context import failure_text, red_finding, summary
+from orchestrator.story.suite import story_files
+from orchestrator.story.suite_loop import nearest_task, orders, unassigned
+from orchestrator.testing.simulated import report
 from tests.support import breakdown, task
 
 PLAN = Breakdown.model_validate(
@@ -91,7 +91,7 @@ SUITE = TestSuite(
 def test_expected_tests_that_did_not_run_are_missing_and_parameters_count_singly() -> None:
     cases = [ReportedCase(name="test_a", id=f"t::test_a[{n}]", result=CaseResult.PASSED) for n in (1, 2)]
     run = TestReport(cases=tuple(cases), problem=RunProblem.MISSING_NAMES, missing_names=("test_gone",))
-    outcome = run_telling.tests_outcome(SUITE, run)
+    outcome = context.tests_outcome(SUITE, run)
     assert (outcome.run, outcome.passed, outcome.failed) == (2, 2, 0)
     assert [(case.name, case.criterion, case.result) for case in outcome.cases] == [
         ("test_a", "C1", "passed"),
@@ -127,6 +127,6 @@ def test_the_text_of_a_failure_is_messages_or_the_end_of_the_output_and_is_cappe
 def test_a_report_of_very_many_failures_is_read_in_a_moment() -> None:
     many = report(failed=[f"test_{number}" for number in range(20_000)])
     started = time.process_time()
-    assert len(failure_text(many)) == run_telling.OUTPUT_CAP
+    assert len(failure_text(many)) == context.OUTPUT_CAP
     assert "test_0" in render_report(many)
     assert time.process_time() - started < 2

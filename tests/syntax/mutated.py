@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from orchestrator.syntax.mutations import Mutation
+from orchestrator.code.mutations import Mutation
 
 
 class First(random.Random):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.syntax.check import check_syntax
+from orchestrator.code.check import check_syntax
 from tests.syntax.corpus_files import EXPECTED, FOLDER, SOUND, text_of
 
 CLOSING = {

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from random import Random
 
-from orchestrator.adapters.junit import parse_junit
-from orchestrator.adapters.proof import mutate
-from orchestrator.domain.testing import CaseResult
-from orchestrator.syntax.doctest_mutations import doctest_mutations
+from orchestrator.code.mutations import doctest_mutations
+from orchestrator.core.suite import CaseResult
+from orchestrator.test_runners.junit import parse_junit
+from orchestrator.test_runners.proof import mutate
 
 WORDS = '''"""Words.
 

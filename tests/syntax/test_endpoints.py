@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.surface import Endpoint
-from orchestrator.syntax import javascript_endpoints, python_endpoints
+from orchestrator.code.javascript import source
+from orchestrator.code.python import surface
+from orchestrator.core.contract import Endpoint
 
 
 def shown(found: tuple[Endpoint, ...]) -> list[str]:
@@ -29,7 +30,7 @@ def no(): ...
 app.add_url_rule("/health", "health", health, methods=["GET"])
 app.register_blueprint(api, url_prefix="/v1")
 """
-    assert shown(python_endpoints.endpoints(text, "app.py")) == [
+    assert shown(surface.endpoints(text, "app.py")) == [
         "GET / home",
         "GET /api/books/<int:id> book",
         "DELETE /api/books/<int:id> book",
@@ -54,7 +55,7 @@ async def both(): ...
 async def live(socket): ...
 app.include_router(router, prefix="/api")
 """
-    assert shown(python_endpoints.endpoints(text, "main.py")) == [
+    assert shown(surface.endpoints(text, "main.py")) == [
         "GET /users list_users",
         "PUT /users/{user_id} change",
         "GET /users/both both",
@@ -77,7 +78,7 @@ urlpatterns = [
 ] + static("/x")
 urlpatterns += [path("more/", views.more)]
 """
-    assert shown(python_endpoints.endpoints(text, "urls.py")) == [
+    assert shown(surface.endpoints(text, "urls.py")) == [
         "ANY /loans/ LoanViewSet",
         "ANY /books/<int:pk>/ views.BookView",
         "ANY /old/(?P<n>[0-9]+)$ views.old",
@@ -105,7 +106,7 @@ app.all(['/a', '/b'], both);
 cache.get('/not', one);
 module.exports = (router) => { router.patch('/x', fix) };
 """
-    assert sorted(shown(javascript_endpoints.endpoints(text, "app.js"))) == sorted(
+    assert sorted(shown(source.endpoints(text, "app.js"))) == sorted(
         [
             "GET /health",
             "MOUNT /api shop",
@@ -122,5 +123,5 @@ module.exports = (router) => { router.patch('/x', fix) };
 
 @given(st.text(alphabet="@app.get('/x')\n def:router=[]Flask", max_size=80))
 def test_no_text_raises(text: str) -> None:
-    python_endpoints.endpoints(text, "a.py")
-    javascript_endpoints.endpoints(text, "a.js")
+    surface.endpoints(text, "a.py")
+    source.endpoints(text, "a.js")

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from orchestrator.syntax.check import CHECKED_SUFFIXES, check_syntax
-from orchestrator.syntax.languages import language_of
-from orchestrator.syntax.target import Target
+from orchestrator.code.check import CHECKED_SUFFIXES, Target, check_syntax, language_of
 from tests.effort import examples
 from tests.syntax.corpus_files import SOUND, text_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from orchestrator.syntax.import_names import python_allowed
+from orchestrator.code.manifests.distributions import python_allowed
 
 
 @pytest.mark.parametrize(

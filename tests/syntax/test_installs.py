@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.syntax.installs import read_installs
+from orchestrator.code.installs import read_installs
 
 
 @pytest.mark.parametrize(

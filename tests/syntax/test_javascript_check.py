@@ -1,7 +1,7 @@
 import pytest
 
-from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.javascript_tests import test_names
+from orchestrator.code.check import check_syntax
+from orchestrator.code.javascript.tests import test_names
 
 
 @pytest.mark.parametrize(

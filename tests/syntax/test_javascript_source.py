@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.syntax.javascript_source import exported_names, imports
+from orchestrator.code.javascript.source import exported_names, imports
 
 
 def test_exports_of_both_module_systems() -> None:

@@ -5,8 +5,7 @@ import sys
 
 import pytest
 
-from orchestrator.syntax.check import CHECKED_SUFFIXES, check_syntax, unchecked_language
-from orchestrator.syntax.target import Target, oldest_python, target_of
+from orchestrator.code.check import CHECKED_SUFFIXES, Target, check_syntax, oldest_python, target_of, unchecked_language
 
 HELM = "metadata:\n  name: {{ .Values.name }}\n  {{- if .Values.labels }}\n  labels: {{ toYaml .Values.labels | nindent 4 }}\n"
 SOUND = {

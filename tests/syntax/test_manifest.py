@@ -1,7 +1,8 @@
 import pytest
 
-from orchestrator.contract.manifests import dependencies_of, is_manifest
-from orchestrator.syntax.manifest import read_manifest
+from orchestrator.code.manifests.manifest import read_manifest
+from orchestrator.contract.manifests import dependencies_of
+from orchestrator.core.paths import is_manifest
 
 
 def test_package_json_has_four_groups_and_scripts() -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.adapters.node_runner import REPORTER
-from orchestrator.syntax.javascript_tests import test_names
-from orchestrator.syntax.javascript_tree import root
-from orchestrator.syntax.node_mutations import node_mutations
+from orchestrator.code.javascript.mutations import node_mutations
+from orchestrator.code.javascript.tests import test_names
+from orchestrator.code.javascript.tree import root
+from orchestrator.test_runners.node import REPORTER
 from tests.support import needs_node
 from tests.syntax.mutated import First, changed
 

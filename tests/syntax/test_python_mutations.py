@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.syntax.python_mutations import python_mutations
+from orchestrator.code.python.mutations import python_mutations
 from tests.syntax.mutated import First, changed
 
 

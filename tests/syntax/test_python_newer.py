@@ -2,9 +2,8 @@
 
 import pytest
 
-from orchestrator.syntax.python_imports import imports
-from orchestrator.syntax.python_newer import as_older
-from orchestrator.syntax.python_source import exported_names, parse
+from orchestrator.code.python.imports import imports
+from orchestrator.code.python.source import as_older, exported_names, parse_python
 
 READ = [
     "type A[T] = list[T]\ntype B = A[int]\n",
@@ -61,4 +60,4 @@ def test_what_it_offers() -> None:
 @pytest.mark.parametrize("text", ["def a[\n" * 3000, "f'{" * 3000, "x = f'{" + "f'{" * 20 + "a" + "}'" * 20 + "}'\n"])
 def test_hostile_text_is_answered_soon_and_never_a_crash(text: str) -> None:
     assert isinstance(as_older(text), str)
-    parse(text)
+    parse_python(text)

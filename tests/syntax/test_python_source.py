@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.python_imports import imports
-from orchestrator.syntax.python_source import exported_names, parse
-from orchestrator.syntax.python_tests import test_functions as functions_of
+from orchestrator.code.check import check_syntax
+from orchestrator.code.python.imports import imports
+from orchestrator.code.python.source import exported_names, parse_python
+from orchestrator.code.python.tests import test_functions as functions_of
 
 
 def test_a_syntax_error_is_told_with_its_place() -> None:
@@ -123,7 +123,9 @@ def test_threads_that_parse_at_the_same_time_do_not_break_each_other() -> None:
     def work(number: int) -> bool:
         garbage = [Cycle() for _ in range(50)]
         del garbage
-        return parse(f"x{number} = 1\n" + "def f(a):\n    return [b for b in a if (b + 1) * 2]\n" * 100) is not None
+        return (
+            parse_python(f"x{number} = 1\n" + "def f(a):\n    return [b for b in a if (b + 1) * 2]\n" * 100) is not None
+        )
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)

@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from orchestrator.syntax.shell_chain import failed_step, packages_ready, script, steps
+from orchestrator.code.shell import failed_step, packages_ready, script, steps
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from orchestrator.syntax.check import check_syntax
-from orchestrator.syntax.languages import language_of
+from orchestrator.code.check import check_syntax, language_of
 
 PLENTY = 200
 """Files of one language and place that are read at most."""

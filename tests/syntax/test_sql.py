@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.findings import Finding
-from orchestrator.syntax import sql_check
-from orchestrator.syntax.sql_check import check_sql, check_sql_strings
-from orchestrator.syntax.sql_dialect import Project, dialects_of
-from orchestrator.syntax.sql_strings import holds_sql, is_sql, sql_strings
-from orchestrator.syntax.sql_tokens import Statement, statements
+from orchestrator.code.sql import check
+from orchestrator.code.sql.check import Project, check_sql, check_sql_strings, dialects_of
+from orchestrator.code.sql.tokens import Statement, holds_sql, is_sql, sql_strings, statements
+from orchestrator.core.finding import Finding
 from tests.syntax.sql_samples import MYSQL, POSTGRES, SQLITE, TSQL
 
 PACKAGE_OF = {"sqlite": "better-sqlite3", "postgres": "pg", "mysql": "mysql2", "tsql": "mssql"}
@@ -205,7 +203,7 @@ def test_hostile_text_costs_no_more_than_its_length(text: str) -> None:
 
 def test_a_dump_is_judged_as_far_as_it_is_looked_at() -> None:
     dump = "INSERT INTO t (a, b) VALUES " + ",\n".join(f"({n}, 'it''s {n}')" for n in range(20_000)) + ";\n"
-    assert len(dump) > sql_check.MAX_CHARS
+    assert len(dump) > check.MAX_CHARS
     assert judged(dump, "sqlite") == []
     assert said("CREATE TABLE t (order INT);\n" + dump, "sqlite")[0][1] == 1
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.domain.surface import Table
-from orchestrator.syntax.python_tables import read_models
-from orchestrator.syntax.sql_tables import read_tables
+from orchestrator.code.python.surface import read_models
+from orchestrator.code.sql.tables import read_tables
+from orchestrator.core.contract import Table
 
 
 def shown(tables: tuple[Table, ...]) -> dict[str, list[str]]:

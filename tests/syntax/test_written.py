@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.syntax.written import read_written, write_data
+from orchestrator.sprint.plan_edit import read_written, write_data
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 DATA = st.recursive(

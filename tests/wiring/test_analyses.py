@@ -16,23 +16,22 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis import AnalysisRequest, AnalysisStatus
-from orchestrator.domain.events import Event
-from orchestrator.errors import ConfigError, SprintLocked, UnknownName
+from orchestrator.analysis.input import read_options
+from orchestrator.analysis.store import AnalysisStore
+from orchestrator.app.runtime import Works
+from orchestrator.app.team import prompt_library
+from orchestrator.core.analysis import AnalysisRequest, AnalysisStatus
+from orchestrator.core.errors import ConfigError, SprintLocked, UnknownName
+from orchestrator.core.event import Event
+from orchestrator.daemon.analyses import Analyses, Host
+from orchestrator.daemon.sprint_registry import Equipment
+from orchestrator.files.process import SystemClock
+from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
+from orchestrator.providers.routing import RoutedProvider, open_providers
 from orchestrator.settings import load
-from orchestrator.wiring.analyses import Analyses, Host
-from orchestrator.wiring.analysis_input import read_options
-from orchestrator.wiring.analysis_store import AnalysisStore
-from orchestrator.wiring.options import AnalyseOptions, ServeOptions
-from orchestrator.wiring.providers import open_providers
-from orchestrator.wiring.repositories import SharedRepository
-from orchestrator.wiring.routed_provider import RoutedProvider
-from orchestrator.wiring.serving import Equipment
-from orchestrator.wiring.team import prompt_library
-from orchestrator.wiring.works import Works
+from orchestrator.settings.options import AnalyseOptions, ServeOptions
+from orchestrator.storage.state_folder import StateFolder
 from tests.end_to_end.analysing import analyse, answer, application, team_of
 from tests.support import git, plain_environment, run_cli
 

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.event_store import EventReader, EventStore, sqlite_url
-from orchestrator.adapters.mirror import Mirror
-from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.adapters.state_folder import RESTORING, StateFolder
-from orchestrator.domain.backup import BackedUp, Restored
-from orchestrator.domain.events import Event
-from orchestrator.domain.sprint import SprintRecord
-from orchestrator.errors import ConfigError, SprintLocked
+from orchestrator.core.daemon import BackedUp, Restored
+from orchestrator.core.errors import ConfigError, SprintLocked
+from orchestrator.core.event import Event
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.git.mirror import Mirror
+from orchestrator.maintenance.backup import Moment, backup, moment
+from orchestrator.maintenance.restore import restore
 from orchestrator.settings import Environment, load
-from orchestrator.wiring.backup import backup
-from orchestrator.wiring.moment import Moment, moment
-from orchestrator.wiring.restore import restore
+from orchestrator.storage.event_store import EventReader, EventStore
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import RESTORING, StateFolder
 from tests.support import git, plain_environment, run_cli
 from tests.zygote import ROOT, zygote
 

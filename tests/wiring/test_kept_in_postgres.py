@@ -8,15 +8,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.domain.retention import Why
-from orchestrator.errors import ConfigError
+from orchestrator.app.run import Run
+from orchestrator.app.sprint_reader import RunResult
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import Why
+from orchestrator.maintenance.backup import backup
+from orchestrator.maintenance.restore import restore
+from orchestrator.maintenance.retention import prune
 from orchestrator.settings import Environment, Settings, load
-from orchestrator.wiring.backup import backup
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.reports import RunResult
-from orchestrator.wiring.restore import restore
-from orchestrator.wiring.retention import prune
-from orchestrator.wiring.run import Run
+from orchestrator.settings.options import RunOptions
 from tests.support import Team, plain_environment, write_backlog
 
 COUNTS = {

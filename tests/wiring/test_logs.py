@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.client.http import DaemonClient
-from orchestrator.client.log import RemoteLog
-from orchestrator.domain.events import Event, Level
-from orchestrator.errors import ConfigError
+from orchestrator.app.logs import LocalLog, LogQuery
+from orchestrator.client.http import DaemonClient, RemoteLog
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, Level
 from orchestrator.settings import Environment, load
-from orchestrator.wiring.logs import LocalLog, LogQuery
 from tests.cli.waiting import Waiting
 from tests.daemon_server import FakeDaemon, Said, fake_daemon, log_event
 

@@ -9,13 +9,20 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.domain.exchange import Prompt, Purpose, Reply, Segment, TurnKey
-from orchestrator.errors import ConfigError, PermanentProviderError
+from orchestrator.core.errors import ConfigError, PermanentProviderError
+from orchestrator.core.exchange import Prompt, Purpose, Reply, Segment, TurnKey
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.routing import (
+    Replaced,
+    RoutedProvider,
+    Seat,
+    formats_of,
+    open_providers,
+    require_seat,
+    seats_of,
+)
 from orchestrator.settings import load
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import formats_of, open_providers, require_seat, seats_of
-from orchestrator.wiring.routed_provider import Replaced, RoutedProvider, Seat
+from orchestrator.settings.options import RunOptions
 from tests.adapters.http_server import Answer, completion, message, model_server
 from tests.support import plain_environment
 
@@ -163,10 +170,10 @@ def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path, monkeypatch: pytest
 LOADED = """
 import json, sys
 from pathlib import Path
-from orchestrator.adapters.clock import SystemClock
+from orchestrator.files.process import SystemClock
 from orchestrator.settings import load
-from orchestrator.wiring.options import RunOptions
-from orchestrator.wiring.providers import formats_of, open_providers
+from orchestrator.settings.options import RunOptions
+from orchestrator.providers.routing import formats_of, open_providers
 (settings, environment), options = load(None, sys.argv[1:], {}, Path.cwd()), RunOptions(backlog=Path("b.csv"))
 open_providers(options, settings, environment, SystemClock())
 print(json.dumps([name in sys.modules for name in ("anthropic", "openai")]))

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.sprint_lock import SprintLock
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.analysis import AnalysisRecord, AnalysisRequest, AnalysisStatus, Packed
-from orchestrator.domain.retention import Pruned, Why
+from orchestrator.analysis.store import AnalysisJob, AnalysisStore
+from orchestrator.core.analysis import AnalysisRecord, AnalysisRequest, AnalysisStatus, Packed
+from orchestrator.core.sprint import Pruned, Why
+from orchestrator.maintenance.retention import prune
 from orchestrator.settings import load
-from orchestrator.wiring.analysis_store import AnalysisJob, AnalysisStore
-from orchestrator.wiring.retention import prune
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import Team, cells, git, plain_environment, play, run_cli, write_backlog
 from tests.zygote import zygote
 

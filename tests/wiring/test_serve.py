@@ -13,21 +13,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.simulated import SimulatedRunner
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.control import Verb
-from orchestrator.domain.events import Event
-from orchestrator.domain.requests import ReplanBody
-from orchestrator.domain.testing import RunProblem, TestReport
-from orchestrator.errors import BacklogError, ConfigError, SprintLocked
+from orchestrator.app.commands import Renewal, SprintCommands, order
+from orchestrator.app.sprint_reader import Reader
+from orchestrator.core.command import ReplanBody, Verb
+from orchestrator.core.errors import BacklogError, ConfigError, SprintLocked
+from orchestrator.core.event import Event
+from orchestrator.core.suite import RunProblem, TestReport
+from orchestrator.daemon import serve, sprint_registry
+from orchestrator.daemon.serve import Daemon
 from orchestrator.settings import load
-from orchestrator.sprint import story as story_module
-from orchestrator.wiring import ending, fleet, serving
-from orchestrator.wiring.control import SprintCommands, order
-from orchestrator.wiring.options import ServeOptions
-from orchestrator.wiring.read import Reader
-from orchestrator.wiring.renewal import Renewal
-from orchestrator.wiring.serve import Daemon
+from orchestrator.settings.options import ServeOptions
+from orchestrator.storage.state_folder import StateFolder
+from orchestrator.story import story as story_module
+from orchestrator.testing.simulated import SimulatedRunner
 from tests.support import (
     APPROVED,
     Team,
@@ -156,8 +154,8 @@ OLD_TESTS = {"tests/test_old.py": "def test_old():\n    assert True is not None\
 async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
     field: Field, monkeypatch: pytest.MonkeyPatch, mended_by: str
 ) -> None:
-    monkeypatch.setattr(serving, "project_runner", lambda *_args, **_kwargs: Rooms())
-    monkeypatch.setattr(fleet, "AGAIN_S", 0.3)
+    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(sprint_registry, "AGAIN_S", 0.3)
     repo = await asyncio.to_thread(make_repo, field.folder / "repo", {**OLD_TESTS, "broken": "x"})
     field.team.good("US-001")
     field.rows("US-001")
@@ -184,7 +182,7 @@ async def test_a_sprint_whose_base_cannot_be_run_waits_until_something_changes(
 async def test_orders_and_the_end_of_the_daemon_do_not_wait_for_the_base(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving, "project_runner", lambda *_args, **_kwargs: Rooms())
+    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Rooms())
     monkeypatch.setattr(Rooms, "lasts_s", 60.0)
     await asyncio.to_thread(make_repo, field.folder / "repo", OLD_TESTS)
     for story in ("US-001", "US-002"):
@@ -203,7 +201,7 @@ async def test_orders_and_the_end_of_the_daemon_do_not_wait_for_the_base(
 @pytest.fixture
 def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
     """Suites are green at once: what is tried here is not what they say."""
-    monkeypatch.setattr(serving, "project_runner", lambda *_args, **_kwargs: Green())
+    monkeypatch.setattr(sprint_registry, "project_runner", lambda *_args, **_kwargs: Green())
     return Field(tmp_path)
 
 
@@ -411,7 +409,7 @@ async def test_what_is_at_work_gets_its_grace_and_a_second_word_cuts_it(field: F
 async def test_a_daemon_that_cannot_tell_anybody_any_more_ends_all_the_same(
     field: Field, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ending, "LAST_S", 0.05)
+    monkeypatch.setattr(serve, "LAST_S", 0.05)
     field.slow_delivery("US-001", 60_000)
     field.overrides.append("shutdown.grace_s=0")
     field.rows("US-001")

@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from orchestrator.adapters.state_folder import StateFolder
-from orchestrator.domain.sandbox import Tier
+from orchestrator.core.suite import Tier
+from orchestrator.storage.state_folder import StateFolder
 from tests.sandboxes import sandbox
 from tests.support import Team, plain_environment, run_cli
 

@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from orchestrator.adapters.clock import SystemClock
-from orchestrator.adapters.state_folder import StateFolder
+from orchestrator.daemon.planning import Planner
+from orchestrator.files.process import SystemClock
 from orchestrator.settings import load
-from orchestrator.wiring.options import ServeOptions
-from orchestrator.wiring.planning import Planner
+from orchestrator.settings.options import ServeOptions
+from orchestrator.storage.state_folder import StateFolder
 from tests.support import plain_environment, write_backlog
 
 

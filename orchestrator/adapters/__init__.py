@@ -1,1 +1,0 @@
-"""Every byte in or out."""

@@ -1,0 +1,276 @@
+"""One analysis at work in the runtime that stories use: its stages are workflows; then its plan is written."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from orchestrator import __version__
+from orchestrator.analysis.files import Outputs, Written, write_plan
+from orchestrator.analysis.input import PRD_SHARE, AnalysisInput
+from orchestrator.analysis.plan_file import prd_summary
+from orchestrator.analysis.stages import Ledger, run_stages
+from orchestrator.analysis.store import AnalysisStore
+from orchestrator.analysis.tasks import World, aggregate
+from orchestrator.app.runtime import Works
+from orchestrator.app.secrets import masks_of
+from orchestrator.app.team import schema_texts
+from orchestrator.core.analysis import (
+    AnalysisRecord,
+    Codebase,
+    ImprovementPlan,
+    Packed,
+    StagePrompt,
+    StageReport,
+    StageResult,
+    StageStatus,
+    Triaged,
+)
+from orchestrator.core.event import Event, Level
+from orchestrator.core.exchange import Purpose
+from orchestrator.core.finding import Finding, major
+from orchestrator.core.ports import Step
+from orchestrator.core.secrets import Masks
+from orchestrator.core.value import Value, counted
+from orchestrator.engine.durable import ANALYSIS_WORKFLOW_NAME, Body
+from orchestrator.files.process import SystemClock
+from orchestrator.personas.analyst import Analyst
+from orchestrator.personas.session import Desk
+from orchestrator.prompts.analysis import render_history, render_prd
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.providers.routing import policies_of
+from orchestrator.settings import Policies, Settings
+from orchestrator.sprint.state import Board
+
+TRIAGE = "triage"
+
+
+class AnalysisRun:
+    """The place of one analysis in the runtime (see `works.Place`); the caller holds the analysis's lock.
+
+    `forced` is the provider that answers everybody, if one does; `tell` gets sentences for people.
+    """
+
+    def __init__(
+        self,
+        works: Works,
+        store: AnalysisStore,
+        settings: Settings,
+        library: PromptLibrary,
+        *,
+        secrets: Sequence[str],
+        forced: str | None,
+        tell: Callable[[str], None],
+    ) -> None:
+        self._works, self._store, self._settings, self._library = works, store, settings, library
+        self._secrets, self._forced, self._tell = secrets, forced, tell
+        self._current: frozenset[str] = frozenset()
+        self.bodies: dict[str, Body] = {}
+
+    async def is_current(self, workflow_id: str) -> bool:
+        """See Place. A generation that failed is not current any more."""
+        return workflow_id in self._current
+
+    def saw(self, event: Event) -> None:
+        """See Place."""
+
+    async def run(
+        self, record: AnalysisRecord, packed: Packed, outputs: Outputs, *, resumed: bool, provider: str
+    ) -> Written:
+        """Ask the stages that have not answered yet and write the files; `provider` is its name in the log.
+
+        Raises ConfigError for a file that cannot be written.
+        """
+        works, name = self._works, record.analysis
+        for event in self._started(record, packed, resumed, provider):
+            await works.sink.emit(event)
+        record = await asyncio.to_thread(self._restart_failed, record)
+        masks = await asyncio.to_thread(masks_of, works.folder, self._secrets)
+        self.bodies = {ANALYSIS_WORKFLOW_NAME: self._body(record, packed, masks)}
+        self._current = frozenset((_triage_id(record), *(record.workflow_id(prompt.id) for prompt in record.prompts)))
+        with works.switchboard.following(Board(name, lambda: works.hold, takes_slots=False)):
+            works.admit(name, self)
+            try:
+                record, triaged = await self._triage(record)
+                results = await run_stages(
+                    record.stages,
+                    partial(self._ask, record),
+                    at_once=self._settings.concurrency.turns,
+                    stop_after=self._settings.analysis.stop_after_failures,
+                    warm=record.triage,
+                )
+            finally:
+                for workflow_id in self._current:
+                    await works.engine.cut_story(workflow_id)
+                works.dismiss(name)
+        ledger = await asyncio.to_thread(self._store.ledger, record)
+        plan = improvement_plan(record, packed, results, triaged, ledger, works.clock.now())
+        return await asyncio.to_thread(self._write, record, plan, outputs)
+
+    def _write(self, record: AnalysisRecord, plan: ImprovementPlan, outputs: Outputs) -> Written:
+        folder = self._works.folder
+
+        def wrote(path: Path, content: str) -> None:
+            nonlocal record
+            record = record.model_copy(update={"wrote": {**record.wrote, str(path.absolute()): content}})
+            folder.save_analysis(record)
+
+        written = write_plan(outputs, plan, self._settings, self._library, secrets=self._secrets, wrote=wrote)
+        finished = all(stage.status in {StageStatus.ANSWERED, StageStatus.PROSE} for stage in plan.stages)
+        folder.save_analysis(record.model_copy(update={"finished": finished}))
+        return written
+
+    def _restart_failed(self, record: AnalysisRecord) -> AnalysisRecord:
+        """Failed stages restart as a new generation; all others resume, and no answer is asked for twice."""
+        failed = [stage for stage, result in self._store.ledger(record).results.items() if result.failed]
+        if not failed:
+            return record
+        raised = {stage: record.generations.get(stage, 1) + 1 for stage in failed}
+        record = record.model_copy(update={"generations": {**record.generations, **raised}})
+        self._works.folder.save_analysis(record)
+        self._tell(f"{counted(len(raised), 'stage')} that failed before: asked again")
+        return record
+
+    def _body(self, record: AnalysisRecord, packed: Packed, masks: Masks) -> Body:
+        schemas, synonyms = schema_texts(), self._settings.analysis.priority_synonyms
+        prd = shown_prd(record.prd, self._settings)
+
+        async def body(step: Step, payload: dict[str, Any]) -> Value:
+            policies, story = Policies.model_validate(payload["policies"]), payload["story"]
+            desk = Desk(step=step, library=self._library, policies=policies, story=story, schemas=schemas, masks=masks)
+            analyst = Analyst(desk, prd, packed.text)
+            prompts = [StagePrompt.model_validate(prompt) for prompt in payload["prompts"]]
+            if payload["purpose"] == Purpose.TRIAGE:
+                return await analyst.triage(prompts)
+            return await analyst.stage(prompts[0], payload["history"], contract=payload["contract"], synonyms=synonyms)
+
+        return body
+
+    async def _triage(self, record: AnalysisRecord) -> tuple[AnalysisRecord, Triaged]:
+        """The record with the stages that a model picked, or the profile's when it picked none."""
+        if not record.triage:
+            return record, Triaged()
+        payload = self._payload(record, TRIAGE, Purpose.TRIAGE, record.prompts)
+        triaged = Triaged.model_validate(await self._works.engine.run_analysis(_triage_id(record), payload))
+        record = record.model_copy(update={"picked": triaged.picked or record.fallback})
+        await asyncio.to_thread(self._works.folder.save_analysis, record)
+        return record, triaged
+
+    async def _ask(self, record: AnalysisRecord, prompt: StagePrompt, earlier: Sequence[StageResult]) -> StageResult:
+        """One stage; what it is told of earlier ones is frozen with it."""
+        payload = self._payload(record, prompt.id, Purpose.STAGE, [prompt])
+        payload |= {"history": render_history(earlier), "contract": record.contract}
+        answered = await self._works.engine.run_analysis(record.workflow_id(prompt.id), payload)
+        return StageResult.model_validate(answered)
+
+    def _payload(
+        self, record: AnalysisRecord, story: str, purpose: Purpose, prompts: Sequence[StagePrompt]
+    ) -> dict[str, Any]:
+        return {
+            "sprint": record.analysis,
+            "story": story,
+            "purpose": str(purpose),
+            "prompts": [prompt.model_dump(mode="json") for prompt in prompts],
+            "policies": policies_of(self._settings, self._forced).model_dump(mode="json"),
+        }
+
+    def _started(self, record: AnalysisRecord, packed: Packed, resumed: bool, provider: str) -> tuple[Event, Event]:
+        now, stages = self._works.clock.now(), [prompt.id for prompt in record.prompts]
+        name = "analysis_continued" if resumed else "analysis_started"
+        how = "resumes" if resumed else "starts"
+        shown = f"{len(packed.shown)} of {counted(len(packed.paths), 'file')} whole, {len(packed.cut)} in part"
+        return Event(
+            id=f"{record.analysis}:{name}:{now.isoformat()}",
+            time=now,
+            name=name,
+            message=f"analysis {record.analysis} {how}: {record.profile}, provider {provider}",
+            sprint=record.analysis,
+            data={"version": __version__, "profile": record.profile, "stages": stages},
+        ), Event(
+            id=f"{record.analysis}:codebase_packed",
+            time=now,
+            name="codebase_packed",
+            message=f"the prompts show {shown}, about {packed.tokens} tokens",
+            level=Level.WARN if packed.masked else Level.INFO,
+            sprint=record.analysis,
+            data={"shown": len(packed.shown), "left_out": len(packed.left_out), "masked": list(packed.masked)},
+        )
+
+
+def freeze(
+    store: AnalysisStore,
+    analysis: str,
+    repo: Path,
+    given: AnalysisInput,
+    packed: Packed,
+    settings: Settings,
+    masks: Masks,
+) -> AnalysisRecord:
+    """Keep what an analysis that starts now shows and asks, whatever changes later. Blocks."""
+    record = AnalysisRecord(
+        analysis=analysis,
+        repo=str(repo),
+        prd_file=given.prd_file,
+        prd=masks.masked(given.prd).text,
+        profile=given.profile,
+        prompts=given.prompts,
+        triage=settings.analysis.triage,
+        fallback=given.fallback,
+        contract=settings.analysis.response_contract,
+        asked=given.key(repo, settings),
+        started_at=SystemClock().now(),
+    )
+    store.folder.save_packed(analysis, packed)
+    store.folder.save_analysis(record)
+    return record
+
+
+def improvement_plan(
+    record: AnalysisRecord,
+    packed: Packed,
+    results: Sequence[StageResult],
+    triaged: Triaged,
+    ledger: Ledger,
+    generated: datetime,
+) -> ImprovementPlan:
+    """Returns what the stages come to."""
+    tasks = aggregate(results, World(packed.paths, (packed.text, record.prd)))
+    reports = [{**result.model_dump(exclude={"tasks", "stop"}), "tasks": len(result.tasks)} for result in results]
+    return ImprovementPlan(
+        analysis=record.analysis,
+        generated=generated,
+        profile=record.profile,
+        repo=record.repo,
+        prd_file=record.prd_file,
+        prd_summary=prd_summary(record.prd),
+        stages=tuple(StageReport.model_validate(report) for report in reports),
+        tasks=tasks,
+        findings=(*triaged.findings, *([] if tasks else [_no_task(results)])),
+        codebase=Codebase(
+            files=len(packed.paths),
+            shown=len(packed.shown),
+            **packed.model_dump(include={"cut", "left_out", "masked", "tokens"}),
+        ),
+        calls=ledger.calls,
+        tokens=ledger.tokens,
+        cost_usd=ledger.cost_usd,
+    )
+
+
+def _no_task(results: Sequence[StageResult]) -> Finding:
+    """A plan without a task is never silent."""
+    answered = sum(result.status is StageStatus.ANSWERED for result in results)
+    message = f"the plan holds no task: {answered} of {len(results)} stages answered as asked"
+    fix = "read the summaries and what is said of the stages; ask another profile or another model"
+    return major("improve.no_tasks", message, fix=fix)
+
+
+def shown_prd(prd: str, settings: Settings) -> str:
+    """The PRD as every prompt begins with it."""
+    return render_prd(prd, settings.analysis.context_tokens // PRD_SHARE)
+
+
+def _triage_id(record: AnalysisRecord) -> str:
+    return f"{record.analysis}/+{TRIAGE}"  # no id of a prompt begins with a plus sign

@@ -1,0 +1,1 @@
+"""JSON out of a reply that is not quite JSON."""

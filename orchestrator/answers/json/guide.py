@@ -1,0 +1,315 @@
+"""Where a string with unescaped quotes ends: only where what follows is what the contract allows there.
+
+Where a guided reading stood before a string: from there it goes on when the end it chose led nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from orchestrator.answers.json import frames
+from orchestrator.answers.json.frames import Frame
+from orchestrator.answers.json.shape import ANYTHING, RESUMED, may_resume
+from orchestrator.answers.result import Change
+
+_KEY = re.compile(r"""(["'“«「]?)([^"'“”«»「」\\\n:,{}\[\]]{1,120})(["'”»」]?)\s*+[:：]""")
+_SWALLOWED = re.compile(r"""(?:,\s*+["']|["'][\s}\]]*+,\s*+)([\w.$-]{1,100}+)["']?\s*+:""")
+_GARBAGE = re.compile(r"""["'}\]`~\s]{0,12}""")
+"""Closers repeated after the answer, too few to be a part of it."""
+_BETWEEN = re.compile(r"(?:[ \t\r\n\u00a0\u200b-\u200d\u2060\ufeff]++(?://[^\n]{0,400}(?=\n)|/\*[^*]{0,400}\*/)?)*+")
+_FOLLOWING = frozenset(" \t\r\n\u00a0\u200b\u200c\u200d\u2060\ufeff\"'}])") | frames.COMMAS
+"""What a string that ends can have behind it: blanks, a comma, a closer, the quote of the next key."""
+_NEXT_ITEM = re.compile(r"""["'][\s}\]]{0,40},\s*+\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_REST_OF_LINE = re.compile(r"[^\n{\[]{0,600}+")
+_WORD = re.compile(r"\w")
+_CLOSED = re.compile(r"""["']\s{0,20}+[}\]]""")
+_FRESH = re.compile(r"""\{\s*+["']?([\w.$-]{1,100}+)["']?\s*+:""")
+_PIECES = re.compile(r"""["'][\w.$ -]{1,60}["']\s*+:|["']\s*+[\]}]\s*+,\s*+["'\[{]""")
+"""What only JSON around a string holds, as far as anyone without a contract can tell."""
+_LOST_BEFORE = re.compile(r"(,\s*|\s*\n\s*)$")
+_LOST_KEY = re.compile(r"([\w.$-]{1,100}+)[\"'”]\s*+:")
+_RUNS_ON = re.compile(r"(?<=\{\})[\w\"']|(?<=\[\])[\w\"']")
+"""Text right behind an empty container: it was not written as one."""
+UNDECIDED = -2
+"""Instead of an offset: nobody can know where this string ends."""
+
+
+class End(NamedTuple):
+    """Where a string ends and where the text goes on; the same when its closing delimiter is missing."""
+
+    at: int
+    after: int
+
+
+def ended_inside(text: str, end: int) -> bool:
+    """Whether the closer before `end` closed nothing: it stood inside a string that goes on, or in running text."""
+    return _goes_on(text, end) or _RUNS_ON.match(text, end) is not None
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Whether behind a closer the rest of the line has words, and then a quote and a closer."""
+    match = _REST_OF_LINE.match(text, end)
+    word = _WORD.search(text, end, match.end()) if match else None
+    return word is not None and match is not None and _CLOSED.search(text, word.end(), match.end()) is not None
+
+
+class Guide:
+    """Decides string ends for one reading. `banned` are ends that led nowhere in an earlier reading."""
+
+    def __init__(self, text: str, banned: frozenset[int] = frozenset()) -> None:
+        self.text, self.banned = text, banned
+        self.ends: list[int] = []
+
+    def string_end(self, stack: list[Frame], start: int, closing: str, changes: list[Change]) -> End:
+        """The end of the string begun at `start`; at -1: the text ends first; at UNDECIDED: refuse.
+
+        Delimiters inside the string are listed in `changes`.
+        """
+        inner: list[int] = []
+        end = frames.string_end(self.text, start + 1, closing)
+        while end >= 0 and (end in self.banned or not self._ends(stack, start, end, bool(inner))):
+            lost = self._lost(stack, start, end) if not inner and end not in self.banned else None
+            if lost is not None:
+                self.ends.append(end)
+                return self._lost_end(lost, closing, changes)
+            inner.append(end)
+            end = self._later_end(end + 1, closing, inner)
+        if end >= 0:
+            self.ends.append(end)
+        if not inner:
+            return End(end, end + 1)
+        if end >= 0 and self._swallows(stack, start + 1, end):
+            return End(UNDECIDED, start)
+        changes.extend(Change("unescaped_quote", at, closing, f"\\{closing}") for at in inner)
+        return End(end, end + 1)
+
+    def _later_end(self, at: int, closing: str, inner: list[int]) -> int:
+        """The first delimiter from `at` on behind which something stands that can follow a string; -1 without one.
+
+        Those before it are added to `inner`.
+        """
+        text = self.text
+        end = frames.string_end(text, at, closing)
+        while end >= 0 and text[end + 1 : end + 2] not in _FOLLOWING:
+            inner.append(end)
+            end = frames.string_end(text, end + 1, closing)
+        return end
+
+    def _lost_end(self, at: int, closing: str, changes: list[Change]) -> End:
+        """The end of a string whose closing delimiter is missing at `at`, or was taken for an escaped one there."""
+        if self.text.startswith("\\" + closing, at - 2):
+            return End(at - 1, at)
+        changes.append(Change("missing_quote", at, "", closing))
+        return End(at, at)
+
+    def _lost(self, stack: list[Frame], start: int, quote: int) -> int | None:
+        """Where the string begun at `start` ends when its closing delimiter is missing and `quote` opens the next key.
+
+        Only when the contract awaits that key here, or (without one) when the key begins a line.
+        """
+        frame = stack[-1]
+        before = _LOST_BEFORE.search(self.text, max(start + 1, quote - 80), quote)
+        match = _LOST_KEY.match(self.text, quote + 1)
+        if before is None or match is None or not frame.is_object or self._resumed(start, quote):
+            return None
+        own_line = "\n" in before.group() and not frame.shape.props and match[1] not in (*frame.value, frame.key)
+        return before.start() if frame.wants(match[1]) or own_line else None
+
+    def _ends(self, stack: list[Frame], start: int, end: int, later: bool) -> bool:
+        """Whether the string begun at `start` ends at `end`.
+
+        At its first delimiter even a key that comes twice may follow, or a colon that shows it to be a key.
+        """
+        if self.may_end(stack, end + 1):
+            return True
+        frame, place = stack[-1], self.skip(end + 1)
+        if not later and not frame.is_object and self.text.startswith(":", place):
+            name = self.text[start + 1 : end]
+            awaited = len(stack) > 1 and stack[-2].wants(name)
+            return awaited or (frame.shape.items is not None and name in frame.shape.items.props)
+        if later or not frame.is_object or not self.text.startswith(",", place):
+            return False
+        match = _KEY.match(self.text, self.skip(place + 1))
+        return match is not None and match[2].strip() in frame.shape.props
+
+    def may_end(self, stack: list[Frame], at: int) -> bool:
+        """Whether the text from `at` on (right after a delimiter) can follow a string at the top of `stack`."""
+        place = self.skip(at)
+        character = self.text[place : place + 1]
+        if character in frames.COMMAS and character:
+            return self._member(stack, place + 1, "string")
+        if character in ("}", "]", ")") and character:
+            return self._closers(stack, place)
+        apart = "\n" in self.text[at:place] or (place == at and character in ('"', "'"))
+        return apart and stack[-1].is_object and self._next_key(stack[-1], place)
+
+    def may_follow_comma(self, stack: list[Frame], at: int) -> bool:
+        """Whether the text from `at` on can follow a comma at the top of `stack`."""
+        return self._member(stack, at, "any")
+
+    def skip(self, at: int) -> int:
+        """Offset of the first character at or after `at` that is neither blank nor comment."""
+        match = _BETWEEN.match(self.text, at)
+        return match.end() if match else at
+
+    def _member(self, stack: list[Frame], at: int, kind: str) -> bool:
+        """Whether a member (or, after a trailing comma, the closers) follows the comma before `at`."""
+        frame = stack[-1]
+        place = self.skip(at)
+        if frames.ELLIPSIS.match(self.text, place):
+            return True
+        if self.text.startswith(frame.closer, place):
+            return self._closers(stack, place)
+        if frame.is_object:
+            return self._next_key(frame, place)
+        return self._next_item(frame, place, kind)
+
+    def _next_item(self, frame: Frame, place: int, kind: str) -> bool:
+        """Whether an item that this list may hold begins at `place`."""
+        items = frame.shape.items
+        character = self.text[place : place + 1]
+        if character == "{":
+            return items is None or items.allows("object")
+        if character in frames.CLOSING_QUOTE and character:
+            return items is None or items.allows("string") or self._opens_item(frame, place)
+        return kind != "string" and character == "["
+
+    def _opens_item(self, frame: Frame, place: int) -> bool:
+        """Whether the first key of an item stands at `place`, without the brace before it."""
+        match = _KEY.match(self.text, place)
+        return match is not None and frame.shape.items is not None and match[2] in frame.shape.items.props
+
+    def _next_key(self, frame: Frame, place: int) -> bool:
+        """Whether a key that this object may still get stands at `place`."""
+        match = _KEY.match(self.text, place)
+        if match is None or bool(match[1]) != bool(match[3]):
+            return False
+        name = match[2].strip()
+        if name in frame.value or name == frame.key:
+            return False
+        if name in frame.shape.props:
+            return True
+        # In a free map or a wrapper the contract says nothing of the keys: any quoted one may follow.
+        free = not any(known in frame.shape.props for known in (*frame.value, frame.key))
+        if free and match[1]:
+            return True
+        line = self.text.rfind("\n", max(0, place - 200), place)
+        return line >= 0 and (free or bool(match[1])) and self.text[line + 1 : place] == frame.indent
+
+    def _closers(self, stack: list[Frame], place: int) -> bool:
+        """Whether exactly the closers of what is open stand at `place`, up to a next member or the end."""
+        for level in range(len(stack) - 1, -1, -1):
+            if not self.text.startswith(stack[level].closer, place):
+                return False
+            after = place + 1
+            place = self.skip(after)
+            if level == 0:
+                return self._is_over(stack[0], place)
+            character = self.text[place : place + 1]
+            if character == ",":
+                return self._member(stack[:level], place + 1, "container")
+            if character not in ("}", "]", ")"):
+                return "\n" in self.text[after:place] and self._new_line_member(stack[level - 1], place)
+        return False
+
+    def _is_over(self, root: Frame, place: int) -> bool:
+        """Whether the answer can end before `place`: nothing it must have is missing, and no code goes on."""
+        needed = root.shape.required if root.is_object else ()
+        have = {*root.value, root.key} if root.is_object else set()
+        complete = all(any(name in have for name in names) for names in needed)
+        goes_on = self.text[place : place + 1] in tuple("\"',;:)+") or _goes_on(self.text, place)
+        return complete and (not goes_on or _GARBAGE.fullmatch(self.text, place) is not None)
+
+    def _new_line_member(self, frame: Frame, place: int) -> bool:
+        """A member on a new line whose comma is missing."""
+        return self._next_key(frame, place) if frame.is_object else self.text.startswith("{", place)
+
+    @cached_property
+    def _may_resume(self) -> bool:
+        return may_resume(self.text)
+
+    def _resumed(self, start: int, end: int) -> bool:
+        return self._may_resume and RESUMED.search(self.text, start, end) is not None
+
+    def _swallows(self, stack: list[Frame], start: int, end: int) -> bool:
+        """Whether the string holds what looks like a member that an open object still awaits: then nobody knows."""
+        text = self.text
+        if self._resumed(start, end):
+            return True
+        listed = not stack[-1].is_object and "\n" in text[start:end]
+        if stack[0].shape is ANYTHING and (listed or _PIECES.search(text, start, end)):
+            return True
+        if any(frame.wants(match[1]) for match in _SWALLOWED.finditer(text, start, end) for frame in stack):
+            return True
+        items = [frame.shape.items.props for frame in stack if not frame.is_object and frame.shape.items]
+        begun = (match[1] for match in _NEXT_ITEM.finditer(text, start, end)) if items else ()
+        if any(name in props for name in begun for props in items):
+            return True
+        fresh = _FRESH.finditer(text, start, end) if stack[0].is_object else ()
+        return any(match[1] in stack[0].shape.required_names for match in fresh)
+
+
+if TYPE_CHECKING:
+    from orchestrator.answers.json.reader import Reader
+
+MAX_MARKS = 16
+"""Marks that are kept; from an earlier place the text is read anew."""
+MAX_OPEN = 12
+"""Open containers among which marks are made: each costs a look at all of them."""
+
+
+class Mark(NamedTuple):
+    """What a reader knew before a string."""
+
+    end: int
+    """Where the string was found to end."""
+    at: int
+    step: Callable[[], None] | None
+    counts: tuple[int, int, int]
+    """Changes, duplicates and ends that were listed."""
+    flags: tuple[bool, bool, bool, int, int]
+    unclosed: frozenset[str]
+    frames: list[tuple[int, tuple[Any, ...]]]
+    """How many members each open container had, and its other attributes."""
+
+
+def mark(reader: Reader) -> Mark | None:
+    """The place of a guided reader that is about to read a string; None where too much is open."""
+    if not reader.guided or len(reader.stack) > MAX_OPEN:
+        return None
+    return Mark(
+        end=-1,
+        at=reader.at,
+        step=reader.step,
+        counts=(len(reader.changes), len(reader.duplicates), len(reader.guide.ends)),
+        flags=(reader.keyed, reader.loose, reader.reclosable, reader.bare_keys, reader.singly),
+        unclosed=frozenset(reader.unclosed),
+        frames=[(len(frame.value), frame.state()) for frame in reader.stack],
+    )
+
+
+def back_to(reader: Reader, end: int) -> bool:
+    """Put a reader back to before the string that ended at `end`, which is banned now; False where it was not kept.
+
+    Open containers are copied: the reading that was made of them stays as it is.
+    """
+    marked = next((known for known in reversed(reader.marks) if known.end == end), None)
+    if marked is None or len(reader.duplicates) != marked.counts[1]:
+        return False
+    while reader.marks and reader.marks.pop() is not marked:
+        pass
+    reader.guide.banned |= {end}
+    del reader.changes[marked.counts[0] :], reader.guide.ends[marked.counts[2] :]
+    reader.keyed, reader.loose, reader.reclosable, reader.bare_keys, reader.singly = marked.flags
+    reader.at, reader.step, reader.unclosed, reader.value = marked.at, marked.step, set(marked.unclosed), None
+    reader.stack = [_reopened(count, state) for count, state in marked.frames]
+    return True
+
+
+def _reopened(count: int, state: tuple[Any, ...]) -> Frame:
+    is_object, value, *rest = state
+    return Frame(is_object, dict(islice(value.items(), count)) if is_object else value[:count], *rest)

@@ -1,0 +1,231 @@
+"""Where in its contract a text breaks off: the field that is being read there, and the part of the schema it needs.
+
+Told to the model that is asked to repair the text. Strings cannot be told apart in a broken text, so the keys that the
+contract names are followed, not the brackets: good enough to show the right part, never used to read a value.
+
+A part of a broken text, cut out for repair, and its repaired form put back in its place.
+
+Two things make that safe for a text that is too long to be sent whole: what comes back must say the same (only quotes,
+escapes, commas, brackets and blanks may differ), so that nothing is lost or invented; and it is not read as an answer
+itself: the whole text with the part in its place goes through `extract` again.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from orchestrator.core.value import Value
+
+Schema = dict[str, Any]
+SHORT = 1500
+"""Characters of a schema that is shown whole."""
+_MAX_ALTERNATIVES = 32
+_KEY = re.compile(r"""["'“`]?([A-Za-z_][\w-]{0,60})["'”`]?[ \t]{0,8}:""")
+_LIST_ENDS = re.compile(r"\}\s*+\]")
+
+
+class Located(Value):
+    """A place in a contract."""
+
+    field: str
+    """As `tasks[1].description`; "" when no key of the contract stands before the place."""
+    contract: dict[str, Any]
+    """The schema; a long one is detailed at that place only and names just the types of everything else."""
+
+
+@dataclass(slots=True)
+class _Level:
+    """An object of the contract whose keys may come next."""
+
+    schemas: list[Schema]
+    key: str = ""
+    """The key it stands under, in the object around it."""
+    index: int = -1
+    """Number of the list item it is, -1 for no item."""
+    seen: list[str] = field(default_factory=list)
+    props: dict[str, Schema] = field(init=False)
+    """Its properties by name and alias."""
+
+    def __post_init__(self) -> None:
+        named = [(name, prop) for schema in self.schemas for name, prop in _properties(schema).items()]
+        aliases = [(alias, prop) for _, prop in named for alias in prop.get("x-aliases", ())]
+        self.props = {**dict(aliases), **dict(named)}
+
+
+def locate(text: str, offset: int, contract: Schema) -> Located:
+    """What of `contract` is being read at `offset` of `text`. Never raises for a broken text; linear."""
+    levels = [_Level(list(_alternatives(contract, contract)))]
+    latest, after, list_ended = "", 0, False
+    for match in _KEY.finditer(text, 0, offset):
+        name = match[1]
+        list_ended = list_ended or _LIST_ENDS.search(text, after, match.start()) is not None
+        after = match.end()
+        if not any(name in level.props for level in levels):
+            continue
+        if list_ended and levels[-1].index >= 0:
+            levels.pop()
+        at = _level_of(levels, name)
+        if at < 0:
+            continue
+        del levels[at + 1 :]
+        level, latest, list_ended = levels[at], name, False
+        if name in level.seen:
+            level.index += 1
+            level.seen.clear()
+        level.seen.append(name)
+        below = _below(level.props[name], contract)
+        if below is not None:
+            below.key = name
+            levels.append(below)
+    return Located(field=_path(levels, latest), contract=_shown(levels, latest, contract))
+
+
+def _level_of(levels: list[_Level], name: str) -> int:
+    """The innermost object that has not shown `name`, else the innermost list whose next item `name` begins."""
+    known = [at for at in reversed(range(len(levels))) if name in levels[at].props]
+    fresh = [at for at in known if name not in levels[at].seen]
+    again = [at for at in known if levels[at].index >= 0 and levels[at].seen[:1] == [name]]
+    return next(iter([*fresh, *again]), -1)
+
+
+def _below(prop: Schema, root: Schema) -> _Level | None:
+    """The object under a property, or the first item of its list of objects."""
+    alternatives = list(_alternatives(prop, root))
+    objects = [schema for schema in alternatives if _properties(schema)]
+    if objects:
+        return _Level(objects)
+    items = [item for schema in alternatives if isinstance(item := schema.get("items"), dict)]
+    inside = [schema for item in items for schema in _alternatives(item, root) if _properties(schema)]
+    return _Level(inside, index=0) if inside else None
+
+
+def _path(levels: list[_Level], latest: str) -> str:
+    steps = [f"{level.key}[{level.index}]" if level.index >= 0 else level.key for level in levels[1:]]
+    if levels[-1].seen:
+        steps.append(latest)
+    return ".".join(steps)
+
+
+def _shown(levels: list[_Level], latest: str, contract: Schema) -> Schema:
+    """The contract, whole when it is short or nothing of it was seen."""
+    if not latest or len(json.dumps(contract)) <= SHORT:
+        return contract
+    detail: Schema = {}
+    for depth in reversed(range(len(levels))):
+        level = levels[depth]
+        key = levels[depth + 1].key if depth + 1 < len(levels) else ""
+        shown = {name: _brief(prop, contract) for name, prop in _named(level).items()}
+        if not key and depth:
+            shown = {name: _whole(prop, contract) for name, prop in _named(level).items()}
+        elif key or latest in shown:
+            name = next((name for name, prop in _named(level).items() if key in (name, *prop.get("x-aliases", ()))), "")
+            shown[name or latest] = detail if name else _whole(_named(level)[latest], contract)
+        required = [name for schema in level.schemas for name in schema.get("required", ())]
+        detail = {"type": "object", "properties": shown} | ({"required": required} if required else {})
+        detail = {"type": "array", "items": detail} if level.index >= 0 else detail
+    return detail
+
+
+def _named(level: _Level) -> dict[str, Schema]:
+    return {name: prop for schema in level.schemas for name, prop in _properties(schema).items()}
+
+
+def _brief(prop: Schema, root: Schema) -> Schema:
+    """Only the types a property may have."""
+    kinds = list(dict.fromkeys(str(schema["type"]) for schema in _alternatives(prop, root) if "type" in schema))
+    return {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
+
+
+def _whole(prop: Schema, root: Schema) -> Schema:
+    """A property with what it refers to, one level down."""
+    alternatives = list(_alternatives(prop, root))
+    kept = {name: prop[name] for name in ("x-aliases",) if name in prop}
+    return {**alternatives[0], **kept} if len(alternatives) == 1 else {"anyOf": alternatives, **kept}
+
+
+def _properties(schema: Schema) -> dict[str, Schema]:
+    props = schema.get("properties")
+    return {name: prop for name, prop in props.items() if isinstance(prop, dict)} if isinstance(props, dict) else {}
+
+
+def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
+    """The schemas that may apply, references and unions resolved; bounded, so that cycles end."""
+    waiting, left = [schema], _MAX_ALTERNATIVES
+    while waiting and left:
+        left -= 1
+        one = waiting.pop(0)
+        ref = one.get("$ref")
+        parts = [part for word in ("anyOf", "oneOf", "allOf") for part in one.get(word) or () if isinstance(part, dict)]
+        if isinstance(ref, str):
+            target = _target(ref, root)
+            waiting += [target] if target is not None else []
+        elif parts:
+            waiting += parts
+        else:
+            yield one
+
+
+def _target(ref: str, root: Schema) -> Schema | None:
+    node: Any = root
+    for part in ref.lstrip("#").split("/")[1:]:
+        node = node.get(part) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else None
+
+
+AROUND = 3000
+"""Characters on each side of the place; up to as many again are added to reach the end of a line."""
+_FENCED = re.compile(r"\s*(`{3,}|~{3,})[^\n`]*\n(.*?)\n?[ \t]*\1\s*", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+
+class Part(NamedTuple):
+    """A stretch of a text: offsets, without blanks at its ends."""
+
+    start: int
+    end: int
+
+
+def offset_of(text: str, line: int, column: int) -> int:
+    """The 0-based offset of a 1-based place; the end of the text when it has fewer lines."""
+    at = 0
+    for _ in range(line - 1):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return min(at + column - 1, len(text))
+
+
+def part_around(text: str, offset: int) -> Part:
+    """The part of `text` around `offset`: whole lines where lines are short."""
+    start, end = max(offset - AROUND, 0), min(offset + AROUND, len(text))
+    line_start = text.rfind("\n", max(start - AROUND, 0), start) + 1
+    line_end = text.find("\n", end, end + AROUND)
+    start = line_start if line_start or start <= AROUND else start
+    end = line_end if line_end >= 0 else end if end + AROUND < len(text) else len(text)
+    while start < offset and text[start].isspace():
+        start += 1
+    while end > offset and text[end - 1].isspace():
+        end -= 1
+    return Part(start, end)
+
+
+def patched(text: str, part: Part, reply: str) -> str | None:
+    """`text` with `reply` (raw or in one code fence) in the place of `part`; None when it does not say the same."""
+    fenced = _FENCED.fullmatch(reply)
+    new = (fenced[2] if fenced else reply).strip()
+    old = text[part.start : part.end]
+    if not new or new == old or _said(new) != _said(old):
+        return None
+    return text[: part.start] + new + text[part.end :]
+
+
+def _said(text: str) -> str:
+    """The letters and figures of a stretch of JSON, whatever its form."""
+    return "".join(filter(str.isalnum, _ESCAPE.sub(_meaning, text))).casefold()
+
+
+def _meaning(escape: re.Match[str]) -> str:
+    meant = escape[1]
+    return chr(int(meant[1:], 16)) if len(meant) > 1 else " " if meant in "nrtbf" else meant

@@ -1,0 +1,457 @@
+"""What a Reader does where the text is not JSON: one small rule each, every change listed.
+
+What says that members were left out: an ellipsis, a comment about the rest, fewer items than announced.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from orchestrator.answers.json import frames
+from orchestrator.answers.json.frames import GOES_ON, Frame, Halt
+from orchestrator.answers.json.shape import ANYTHING, Shape
+from orchestrator.answers.result import Change, excerpt
+
+if TYPE_CHECKING:
+    from orchestrator.answers.json.reader import Reader
+
+_DOTS = re.compile(r"(?://+|\#+|/\*+|<!--)\s*(?:\.{2,}|…)")
+_NOUNS = r"(?:\s+(?:of\s+)?(?:the\s+|your\s+|these\s+)?[\w-]+){0,2}?"
+_PLACE = (
+    r"(?:\s+(?:here|below|follow\w*|goes? here|would go here|unchanged|omitted.*|remain\w* .*|as (?:before|above).*"
+    r"|(?:are|is) (?:unchanged|the same|similar|omitted).*|etc|similarly|to be added|for brevity))?"
+)
+_REST = re.compile(
+    rf"\W*(?:(?:and|plus|add|then|the|all|any|with|your|insert|\(?\d+)\s+)*"
+    rf"(?:(?:remaining|rest|others?|additional|further|more|similar|subsequent){_NOUNS}{_PLACE}"
+    r"|(?:etc|and so (?:on|forth)).{0,40}|continu\w+.{0,60}|same (?:for|as) .{0,60}|repeat.{0,60}"
+    r"|.{0,40}(?:omitted|truncated|left out|abbreviated|for brevity).{0,40})\W*",
+    re.IGNORECASE,
+)
+"""What a comment or a string says of items that are not there."""
+_WORDS = (
+    "...", "…", "remaining", "rest", "other", "additional", "further", "more", "similar", "subsequent", "etc", "and so",
+    "continu", "same", "repeat", "omitted", "truncated", "left out", "abbreviated", "brevity",
+)  # fmt: skip
+"""One of them is in all that _REST can match: they are looked for first, because that is fast."""
+
+
+def gap(reader: Reader, at: int) -> Halt:
+    """How an ellipsis ends the reading: after members it is a gap, before any it makes the text a template."""
+    stack = reader.stack
+    inner = stack[-1]
+    # {...} as one more item of a list leaves items out; as the first member of anything it is a placeholder.
+    kept = inner if inner.value or len(stack) < 2 else stack[-2]
+    listed = kept is inner or not kept.is_object
+    outcome = "cut" if kept.value and listed else "template"
+    return Halt(outcome, at, "an ellipsis stands where members were left out", gap=True)
+
+
+def placeholder(reader: Reader) -> Halt:
+    """How an ellipsis instead of a value ends the reading: as a cut when nothing of the answer comes behind it."""
+    text, at = reader.text, reader.at
+    last = "}" not in text[at : at + 4000] and "]" not in text[at : at + 4000]
+    outcome = "cut" if last and any(frame.value for frame in reader.stack) else "template"
+    return Halt(outcome, at, "a placeholder stands where a value was expected", gap=outcome == "cut")
+
+
+def is_gap_comment(comment: str, frame: Frame, following: str) -> bool:
+    """Whether a comment among members, which `following` comes after, says that some were left out."""
+    if not frame.value:
+        return False
+    if _DOTS.match(comment):
+        return True
+    return following in ("]", "}", "") and not frame.is_object and _REST.fullmatch(comment) is not None
+
+
+def may_be_gap_comment(comment: str) -> bool:
+    """Whether a comment says that members were left out, if it stands where it can."""
+    return _DOTS.match(comment) is not None or _REST.fullmatch(comment) is not None
+
+
+def may_hold_gap(value: dict[str, Any] | list[Any]) -> bool:
+    """Whether a string in some list says that items were left out, if others stand before it that are no strings."""
+    containers: list[Any] = [value]
+    strings: list[str] = []
+    for container in containers:
+        if type(container) is dict:
+            containers += [member for member in container.values() if type(member) is dict or type(member) is list]
+        else:
+            containers += [member for member in container if type(member) is dict or type(member) is list]
+            strings += [member for member in container if type(member) is str]
+    if not strings:
+        return False
+    said = "\n".join(strings).lower()
+    return any(word in said for word in _WORDS) and any(_says_gap(string, strict=True) for string in strings)
+
+
+def is_gap_item(value: object, frame: Frame) -> bool:
+    """Whether a member of a list of objects only says that items were left out."""
+    listed = frame.shape.lists_objects or any(isinstance(item, dict) for item in frame.value[:1])
+    return listed and _says_gap(value, frame.shape.items is None or not frame.shape.items.allows("string"))
+
+
+def is_gap_word(token: str, frame: Frame) -> bool:
+    """Whether words without quotes among the members of a list say that others were left out."""
+    return not frame.is_object and bool(frame.value) and _says_gap(token, strict=True)
+
+
+def has_gap(value: object, shape: Shape) -> bool:
+    """Whether an ellipsis stands among the items of the contract's lists of objects, or fewer items than announced."""
+    return isinstance(value, dict) and (announced(value, shape) is not None or _first_gap(value, shape) is not None)
+
+
+def before_gap(value: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """The value with the list that has a gap ended before it: what stands behind a gap has no known place."""
+    found = _first_gap(value, shape)
+    return value if found is None else {**value, found[0]: value[found[0]][: found[1]]}
+
+
+def announced(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
+    """The contract's list of objects that holds fewer items than a count beside it says, with that count."""
+    for counter, name in shape.counters:
+        count, items = value.get(counter), value.get(name)
+        if isinstance(items, list) and type(count) is int and len(items) < count:
+            return name, count
+    return None
+
+
+def _first_gap(value: dict[str, Any], shape: Shape) -> tuple[str, int] | None:
+    """Name of a list of objects and the index of its first item that only says that others were left out."""
+    for name, items in value.items():
+        below = shape.props.get(name) if isinstance(items, list) and items else None
+        if below is None or not below.lists_objects:
+            continue
+        strict = below.items is not None and not below.items.allows("string")
+        for index, item in enumerate(items):
+            if _says_gap(item, strict):
+                return name, index
+    return None
+
+
+def _says_gap(item: object, strict: bool) -> bool:
+    """Whether a list item is no item: an ellipsis, or (where strings have no place) words about the rest."""
+    if isinstance(item, str):
+        return item[:20].lstrip().startswith(("...", "…")) or (
+            strict and len(item) < 120 and _REST.fullmatch(item) is not None
+        )
+    if isinstance(item, list | dict) and len(item) == 1:
+        only = next(iter(item))
+        return isinstance(only, str) and frames.ELLIPSIS.fullmatch(only.strip()) is not None
+    return False
+
+
+if TYPE_CHECKING:
+    from orchestrator.answers.json.reader import Reader
+
+NEXT_KEY = re.compile(r"""\s*+["'“«「]([^"'”»」\\\n]{1,200})["'”»」]\s*+[:：]""")
+_PROSE = re.compile(r"```|~~~|<|[A-Za-z*_#>-]")
+_UP_TO_BRACKET = re.compile(r"[^{}\[\]]*+")
+_ESCAPED = re.compile(r"""\\[n"]""")
+"""What only the inside of a string holds: a line comment with it is code that an unescaped quote laid bare."""
+_STRAY = re.compile(r"""["'`>;]{1,3}(?=\s*+(?:[,}\])]|\Z))""")
+"""Left over right behind a closer, as in `}">`."""
+_CLOSERS = re.compile(r"(?:[}\])]\s{0,200}+){1,210}+")
+
+
+def skip_foreign(reader: Reader) -> bool:
+    """Skip one comment or run of unseen characters; False when neither stands here."""
+    text, at = reader.text, reader.at
+    character = text[at]
+    if character in "/#<":
+        return _skip_comment(reader, at)
+    if character == "\\":
+        match, kind = frames.ESCAPED_BLANK.match(text, at), "escaped_blank"
+    elif character > "~" or character in "\x0b\x0c":
+        match, kind = frames.UNSEEN.match(text, at), "unseen_character"
+    else:
+        return False
+    if match is None:
+        return False
+    reader.changes.append(Change(kind, at, match.group(), ""))
+    reader.at = match.end()
+    return True
+
+
+def _skip_comment(reader: Reader, at: int) -> bool:
+    text = reader.text
+    match = frames.COMMENT.match(text, at)
+    if match is None or is_code(match.group()):
+        return False
+    if is_gap_comment(match.group(), reader.stack[-1], frames.character_after_blanks(text, match.end())):
+        raise gap(reader, at)
+    reader.changes.append(Change("comment", at, match.group(), ""))
+    reader.at = match.end()
+    return True
+
+
+def is_code(comment: str) -> bool:
+    """Whether what looks like a comment up to the end of its line is the inside of a string."""
+    return not comment.startswith("/*") and _ESCAPED.search(comment) is not None
+
+
+# -- containers
+
+
+def key_in_list(reader: Reader) -> bool:
+    """A colon after a string in a list: the list was not closed before that key, or an item was not opened.
+
+    False when it can be neither.
+    """
+    frame = reader.stack[-1]
+    if frame.is_object or frame.last_string_at < 0:
+        return False
+    name, start = frame.value[-1], frame.last_string_at
+    outer = reader.stack[-2] if len(reader.stack) > 1 else None
+    if _opens_item(frame, outer, name):
+        frame.value.pop()
+        if _goes_on_with_item(frame, name):
+            reader.reopen(reader.text.rfind("}", 0, start), frame.value.pop())
+        else:
+            reader.open_missing(start)
+    elif outer is not None and outer.is_object and name not in outer.value and _may_hold(outer, name):
+        frame.value.pop()
+        reader.close_missing(start)
+    else:
+        return False
+    reader.at += 1
+    reader.begin_value(name, start)
+    return True
+
+
+def _may_hold(frame: Frame, name: str) -> bool:
+    return not frame.shape.props or name in frame.shape.props or frame.shape.extra is not None
+
+
+def _opens_item(frame: Frame, outer: Frame | None, name: str) -> bool:
+    """Whether `name` is the first key of an item whose opener is missing."""
+    items = frame.shape.items
+    if items is not None and items.props:
+        return name in items.props and not (outer is not None and outer.wants(name))
+    others = frame.value[:-1]
+    return not frame.shape.kinds and bool(others) and all(isinstance(item, dict) for item in others)
+
+
+def _goes_on_with_item(frame: Frame, name: str) -> bool:
+    """Whether `name` belongs to the list's last item, which was closed too early: it lacks that key."""
+    last = frame.value[-1] if frame.value else None
+    if not isinstance(last, dict):
+        return False
+    required = frame.shape.items.required if frame.shape.items is not None else ()
+    spellings = next((names for names in required if name in names), (name,))
+    return not any(spelling in last for spelling in spellings)
+
+
+def extra_comma(reader: Reader) -> None:
+    """Drop a comma that separates nothing."""
+    reader.changes.append(Change("extra_comma", reader.at, ",", ""))
+    reader.at += 1
+
+
+def close_before_item(reader: Reader) -> None:
+    """The next list item begins although this one was not closed."""
+    comma = reader.stack[-1].comma_at
+    reader.close_missing(comma if comma >= 0 else reader.at)
+    reader.stack[-1].comma_at = comma
+    reader.step = reader.item
+
+
+def unclosed_before(reader: Reader, name: str) -> int:
+    """How many containers were not closed before a key that the innermost does not know and one around it awaits."""
+    stack = reader.stack
+    frame = stack[-1]
+    if reader.contract is ANYTHING or name in frame.shape.props or len(stack) < 2 or not frame.value:
+        return 0
+    if frame.shape is reader.contract or not frame.shape.props:
+        return int(_is_no_member(reader, name))
+    level = len(stack) - 2
+    while level > 0 and not stack[level].is_object:
+        level -= 1
+    count = len(stack) - 1 - level
+    return count if count <= 2 and stack[level].wants(name) else 0
+
+
+def _is_no_member(reader: Reader, name: str) -> bool:
+    """The same for an object of free keys: only when the value cannot belong to it."""
+    frame, outer = reader.stack[-1], reader.stack[-2]
+    if frame.shape is reader.contract or frame.shape.extra is None or not outer.wants(name):
+        return False
+    opener = frames.character_after_blanks(reader.text, reader.at)
+    kind = {"[": "array", "{": "object", '"': "string"}.get(opener)
+    return kind is not None and not frame.shape.extra.allows(kind)
+
+
+def goes_on(reader: Reader, at: int) -> bool:
+    """Whether members follow the closer of the outermost object: then that closer was one too many.
+
+    Raises Halt when members follow that the contract does not await: part of the answer would be lost.
+    """
+    match = GOES_ON.match(reader.text, at)
+    if match is None:
+        return False
+    if reader.stack[0].wants(match.group(1)):
+        return True
+    raise Halt("broken", at, "members follow the end of the object")
+
+
+def extra_closer(reader: Reader, character: str) -> bool:
+    """Whether a closer that fits nothing here is one too many: what is open goes on right behind it."""
+    text, frame = reader.text, reader.stack[-1]
+    if frame.is_object:
+        key = GOES_ON.match(text, reader.at + 1)
+        return key is not None and frame.wants(key[1]) and not any(outer.wants(key[1]) for outer in reader.stack[:-1])
+    place = reader.guide.skip(reader.at + 1)
+    following = text[place : place + 1]
+    if not frame.value or character != "}":
+        return False
+    return following == "]" or (following == "," and text.startswith("{", reader.guide.skip(place + 1)))
+
+
+def reopens_list(reader: Reader) -> bool:
+    """Whether an item stands where a key should, behind a list of such: the closer before it was one too many."""
+    frame = reader.stack[-1]
+    items = frame.value.get(frame.key)
+    if not isinstance(items, list) or not items or not isinstance(items[-1], dict):
+        return False
+    del frame.value[frame.key]
+    frame.pending = True
+    reader.reopen(reader.text.rfind("]", 0, reader.at), items)
+    return True
+
+
+def wrong_closer(reader: Reader, character: str) -> bool:
+    """Whether a closer that does not match stands for the right one, rather than behind a missing one.
+
+    Told by what follows: a member or closer of the container around, or (at the end) as many closers as are open.
+    """
+    text, stack = reader.text, reader.stack
+    if len(stack) < 2:
+        return _closers_left(text, reader.at) > 0
+    replaced = _goes_on_in(text, reader.at + 1, stack[-2])
+    outer = stack[-3] if len(stack) > 2 else None
+    missing = stack[-2].closer == character and _goes_on_in(text, reader.at + 1, outer)
+    if replaced and missing:
+        return _closers_left(text, reader.at) >= len(stack) or _wanted_next(text, reader.at + 1, stack[-2])
+    return replaced
+
+
+def _closers_left(text: str, at: int) -> int:
+    match = _CLOSERS.match(text, at)
+    return len(re.sub(r"\s+", "", match.group())) if match else 0
+
+
+def _goes_on_in(text: str, at: int, frame: Frame | None) -> bool:
+    """Whether what stands behind a closer can stand in `frame` (None: behind the whole answer)."""
+    place = frames.blanks_end(text, at)
+    character = text[place : place + 1]
+    if frame is None:
+        return character not in (",", "}", "]")
+    if character != ",":
+        return character == frame.closer
+    key = NEXT_KEY.match(text, place + 1) is not None
+    return key if frame.is_object else not key
+
+
+def _wanted_next(text: str, at: int, frame: Frame) -> bool:
+    match = GOES_ON.match(text, at)
+    return match is not None and frame.wants(match[1])
+
+
+# -- between members
+
+
+def stray(reader: Reader, before: int) -> bool:
+    """Skip quotes and the like left over right behind a closer or a number; False when nothing of that kind is here."""
+    text, at = reader.text, reader.at
+    match = _STRAY.match(text, at)
+    if match is None or at != before or reader.stack[-1].last_string_at >= 0:
+        return False
+    reader.changes.append(Change("stray_characters", at, match.group(), ""))
+    reader.at = match.end()
+    return True
+
+
+def foreign_comma(reader: Reader, character: str) -> bool:
+    """Take a semicolon or another script's comma for one where a member follows; False when it is none."""
+    text, at = reader.text, reader.at
+    if character not in frames.COMMAS and character != ";":
+        return False
+    if character == ";" and not reader.may_end_member(at + 1):
+        return False
+    reader.changes.append(Change("foreign_comma", at, character, ","))
+    return text[at] == character
+
+
+def concatenated(reader: Reader, before: int, character: str) -> bool:
+    """Whether a further part of a string follows: behind a plus, in brackets, or on a line of its own."""
+    frame, text, at = reader.stack[-1], reader.text, reader.at
+    if frame.last_string_at < 0:
+        return False
+    if character == "+":
+        return True
+    if character not in frames.CLOSING_QUOTE or (frame.closer != ")" and not frame.is_object):
+        return False
+    end = frames.string_end(text, at + 1, frames.CLOSING_QUOTE[character])
+    following = frames.character_after_blanks(text, end + 1) if end >= 0 else ":"
+    apart = frame.closer == ")" or "\n" in text[before:at]
+    return apart and (following in (",", frame.closer) or following in frames.CLOSING_QUOTE)
+
+
+def concatenate(reader: Reader, before: int) -> None:
+    """`"a" + "b"`, or strings one after another: they become one; cut off inside, none of it is kept."""
+    frame = reader.stack[-1]
+    name = frame.key if frame.is_object else -1
+    parts, end = [frame.value.pop(name)], before
+    while reader.at < len(reader.text) and concatenated(reader, end, reader.peek()):
+        plus = reader.at
+        reader.at += reader.text[plus] == "+"
+        if reader.peek("a string") not in frames.CLOSING_QUOTE:
+            raise Halt("broken", reader.at, "a string was expected after `+`")
+        parts.append(reader.string())
+        end = reader.at
+        reader.changes.append(Change("concatenation", plus, reader.text[plus], ""))
+    while (
+        reader.changes and reader.changes[-1].offset >= end
+    ):  # what was skipped to see that no part follows is read again
+        reader.changes.pop()
+    reader.at = end
+    frame.put("".join(parts))
+
+
+def missing_comma(reader: Reader, before: int, character: str) -> None:
+    """Go on without a comma where only a next member can follow; else see whether the text ended before."""
+    frame, text, at = reader.stack[-1], reader.text, reader.at
+    if at > before and frames.ELLIPSIS.match(text, at):
+        raise gap(reader, at)
+    quoted = character in frames.CLOSING_QUOTE
+    if frame.is_object:
+        is_next = at > before and _key_follows(reader, before, quoted)
+    else:
+        is_next = character in "{[" or (quoted and at > before) or "\n" in text[before:at]
+    if not is_next:
+        raise _ended(reader, before)
+    reader.changes.append(Change("missing_comma", before, "", ","))
+    reader.step = reader.key if frame.is_object else reader.item
+
+
+def _key_follows(reader: Reader, before: int, quoted: bool) -> bool:
+    """Whether a key this object may hold stands here; one the contract does not name must begin a line."""
+    text, at, props = reader.text, reader.at, reader.stack[-1].shape.props
+    match = (NEXT_KEY if quoted else frames.BARE_KEY).match(text, at)
+    if match is None or (not quoted and frames.character_after_blanks(text, match.end()) != ":"):
+        return False
+    name = match.group(1) if quoted else match.group()
+    return not props or name in props or "\n" in text[before:at]
+
+
+def _ended(reader: Reader, before: int) -> Halt:
+    """Prose after a whole member, with nothing that closes what is open: the closers are missing at the end."""
+    text, at = reader.text, reader.at
+    between = text[before:at]
+    apart = "\n\n" in between or text.startswith(("```", "~~~", "</", "<|"), at)
+    match = _UP_TO_BRACKET.match(text, at)
+    following = text[match.end() : match.end() + 1] if match else ""
+    if apart and _PROSE.match(text, at) and following not in ("}", "]"):
+        return Halt("cut", at, "the closers are missing at the end")
+    return Halt("broken", at, f"a comma or a closer was expected, not `{excerpt(text[at : at + 20])}`")

@@ -1,0 +1,1 @@
+"""The composition root and the use cases behind the commands."""

@@ -1,0 +1,313 @@
+"""`check`: what is read from a folder before an answer is judged by hand. No git repository is needed.
+
+Answers judged by hand, whatever they are: what `check` prints with `--json`.
+
+`check --batch`: many answers judged by one process, a line of JSON each.
+"""
+
+import asyncio
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError, field_validator
+
+from orchestrator.app.plan_files import project_files, read_texts
+from orchestrator.app.plans import check_plan
+from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
+from orchestrator.contract.freeze import worth_freezing
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import Delivery
+from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.finding import Finding, blocking
+from orchestrator.core.paths import is_manifest, unsafe_reason
+from orchestrator.core.secrets import redacted
+from orchestrator.core.suite import InstalledPackages
+from orchestrator.core.value import Value
+from orchestrator.environments.installed import read_environment, run_on_copies
+from orchestrator.prompts.files import load_prompts
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import packaged
+from orchestrator.sprint.judge import Judged, Surroundings, judge, read_plan, suite_of_file
+from orchestrator.sprint.judge_plan import PlanKind, judge_no_plan, judge_task_plan, kind_of, mixed
+
+PROMPTS = {"breakdown": "architect/breakdown", "delivery": "developer/delivery", "suite": "tester/suite"}
+"""Kind of answer → the prompt that asks for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions:
+    """The options of `check`, as typed."""
+
+    story: str | None = None
+    repo: Path | None = None
+    context: tuple[str, ...] = ()
+    plan: str | None = None
+    """Text of the breakdown that a delivery belongs to."""
+    environment: str = "auto"
+    """Where the project's packages are installed: `auto`, `none` or a folder."""
+
+
+def check(kind: str, text: str, options: CheckOptions) -> Judged:
+    """What a run's checks say about an answer. Raises ConfigError for options that cannot be used."""
+    unsafe = [f"{path!r}: {reason}" for path in options.context if (reason := unsafe_reason(path))]
+    if unsafe:
+        raise ConfigError(f"--context names no file of a repository: {'; '.join(unsafe)}")
+    files = _files(options.repo) if options.repo is not None else None
+    wanted = {path for path in files or () if worth_freezing(path)}
+    if kind == "suite":
+        wanted |= set(options.context) & set(files or ())
+    library = _packaged_prompts()
+    around = Surroundings(
+        story=options.story,
+        files=files,
+        texts=read_texts(options.repo, sorted(wanted)) if options.repo is not None else {},
+        read=partial(read_texts, options.repo) if options.repo is not None else None,
+        task_files=options.context or None,
+        plan=_plan(options.plan, options.story) if options.plan is not None else None,
+        installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
+        examples=library.examples(PROMPTS[kind]),
+        worked=library.worked(PROMPTS[kind]),
+        check_shell=check_shell,
+    )
+    return judge(kind, text, around)
+
+
+def check_shell(delivery: Delivery) -> list[Finding]:
+    """Has bash read the shell files of a delivery. Blocks."""
+    paths = shell_files(delivery.files)
+    texts = {str(change.path): change.content for change in delivery.files if change.path in paths}
+    return read_syntax(paths, run_on_copies(texts, syntax_command(paths))) if paths else []
+
+
+@cache
+def _packaged_prompts() -> PromptLibrary:
+    """The packaged prompts: an answer to others is judged in its run."""
+    return PromptLibrary(load_prompts(packaged("system_prompts"), None))
+
+
+def check_task_plan(text: str, path: str, options: CheckOptions) -> Judged:
+    """What a run says about a person's plan of tasks. Raises ConfigError for a folder that is none."""
+    files = _files(options.repo) if options.repo is not None else None
+    manifests = sorted(path for path in files or () if is_manifest(path))
+    texts = read_texts(options.repo, manifests) if options.repo is not None else {}
+    return judge_task_plan(text, path, Surroundings(story=options.story, files=files, texts=texts))
+
+
+def _files(repo: Path) -> tuple[str, ...]:
+    if not repo.is_dir():
+        raise ConfigError(f"--repo {repo} is no folder")
+    return asyncio.run(project_files(repo))
+
+
+def _plan(text: str, story: str | None) -> Breakdown:
+    plan, findings = read_plan(text, story)
+    blocked = blocking(findings)
+    if plan is None or blocked:
+        raise ConfigError("the file of --breakdown holds no breakdown that could be accepted", findings=blocked)
+    unsafe = [path for task in plan.tasks for path in task.files_to_create if unsafe_reason(path)]
+    if unsafe:
+        raise ConfigError(f"the file of --breakdown names unsafe paths: {', '.join(repr(path) for path in unsafe)}")
+    return plan
+
+
+TEST_SOURCES = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")
+"""Files that are a suite themselves and no answer with one."""
+
+
+def check_any_plan(
+    text: str, path: str, *, story: str | None, repo: Path | None, context: tuple[str, ...] | None
+) -> tuple[PlanKind, Judged]:
+    """Which plan a text holds, and what the checks say about it. Raises ConfigError. Blocks."""
+    kind = kind_of(text)
+    if kind is PlanKind.TASKS:
+        return kind, check_task_plan(text, path, CheckOptions(story=story, repo=repo))
+    if kind is PlanKind.ACTIONS:
+        return kind, check_plan(text, repo, context, story).judged
+    return kind, mixed(path) if kind is PlanKind.BOTH else judge_no_plan(text, path)
+
+
+def check_text(
+    kind: str, text: str, *, story: str | None, context: Sequence[str] | None, plan: str | None, file: str
+) -> dict[str, Any]:
+    """An answer of this kind, or `plan`, held against no folder. Raises ConfigError. Blocks."""
+    if kind == "plan":
+        given = None if context is None else tuple(context)
+        which, judged = check_any_plan(text, file, story=story, repo=None, context=given)
+        return {"kind": which.value, **judged_json(judged)}
+    if kind == "suite" and file.lower().endswith(TEST_SOURCES):
+        text = suite_of_file(file, text)
+    return judged_json(check(kind, text, CheckOptions(story=story, context=tuple(context or ()), plan=plan)))
+
+
+def judged_json(judged: Judged) -> dict[str, Any]:
+    """What was said, for programs."""
+    return {
+        "valid": judged.valid,
+        "severity": judged.severity.value,
+        "findings": [finding.model_dump(mode="json") for finding in judged.findings],
+    }
+
+
+ALONE = 0
+"""Jobs behind a process that ended: one process, and no other beside it."""
+
+
+class Request(Value):
+    """One line of the input."""
+
+    id: str | int
+    kind: Literal["delivery", "suite", "breakdown", "plan"]
+    file: str = ""
+    """What is judged: a path, read unless `text` is given, too."""
+    text: str | None = None
+    repo: Path | None = None
+    """The folder whose files count as being there."""
+    context: tuple[str, ...] = ()
+    """As the option `--context`; nothing in it is as if it was not given."""
+    story: str | None = None
+    environment: str | None = None
+    """As the option `--environment`."""
+    breakdown: str | None = None
+    """The file with the story's breakdown, for a delivery."""
+
+    @field_validator("repo")
+    @classmethod
+    def _is_folder(cls, repo: Path | None) -> Path | None:
+        if repo is not None and not repo.is_dir():
+            raise ValueError(f"{repo} is no folder")
+        return repo
+
+
+class BadLine(UserError):
+    """A line of the input that cannot be judged; `field` is the one to change."""
+
+    def __init__(self, message: str, field: str | None = None, request: str | int | None = None) -> None:
+        super().__init__(message)
+        self.field, self.request = field, request
+
+
+def judge_line(line: str) -> dict[str, Any]:
+    """Returns what is printed for one line. Raises BadLine."""
+    request = _read(line)
+    text = _text(request)
+    plan = _file(request.breakdown, "breakdown") if request.breakdown is not None else None
+    started = time.perf_counter()
+    try:
+        judged = _judge(request, text, plan)
+    except UserError as error:
+        raise BadLine(error.message, request=request.id) from error
+    said = {"id": request.id, **judged, "ms": round((time.perf_counter() - started) * 1000, 1)}
+    return dict(redacted(said))
+
+
+def judge_lines(
+    lines: Iterable[str], jobs: int, judge: Callable[[str], dict[str, Any]] = judge_line
+) -> Iterator[dict[str, Any]]:
+    """Judges each line that is not blank; returns the results in the order of the lines, an error for a bad line.
+
+    A line whose judge crashes, or ends its process, is an error of that line; all others are judged.
+    """
+    left = deque((number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    while left:
+        workers = _workers(jobs)
+        try:
+            for result in [workers.submit(judge, line) for _, line in left]:
+                error = result.exception()
+                broken = isinstance(error, BrokenProcessPool)
+                # Which of several processes ended is not said: one alone goes on, and breaks at the guilty line.
+                if not broken or jobs == ALONE:
+                    number, line = left.popleft()
+                    yield result.result() if error is None else _told(number, line, error)
+                if broken:
+                    jobs = ALONE
+                    break
+        finally:
+            workers.shutdown(cancel_futures=True)
+
+
+def _workers(jobs: int) -> Executor:
+    if jobs == 1:
+        return ThreadPoolExecutor(1)
+    # Spawned, not forked: the parsers' libraries have threads of their own.
+    return ProcessPoolExecutor(max(jobs, 1), get_context("spawn"))
+
+
+def _told(number: int, line: str, error: BaseException) -> dict[str, Any]:
+    told: dict[str, Any] = {"id": None, "line": number, "field": None}
+    if isinstance(error, BadLine):
+        told |= {"id": error.request, "field": error.field}
+        what = error.message
+    elif isinstance(error, BrokenProcessPool):
+        what = "the process that judged it ended"
+    else:
+        what = f"a defect of ours: {type(error).__name__}: {error}"
+    if told["id"] is None:
+        told["id"] = _id_in(line)
+    place = f"line {number}" + (f", `{told['field']}`" if told["field"] else "")
+    return {**told, "error": f"{place}: {what}"}
+
+
+def _id_in(line: str) -> str | int | None:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    said = value.get("id") if isinstance(value, dict) else None
+    return said if isinstance(said, str | int) else None
+
+
+def _judge(request: Request, text: str, plan: str | None) -> dict[str, Any]:
+    story, repo = request.story, request.repo
+    if request.kind == "plan":
+        _, judged = check_any_plan(text, request.file, story=story, repo=repo, context=request.context or None)
+        return judged_json(judged)
+    if request.kind == "suite" and request.file.lower().endswith(TEST_SOURCES):
+        text = suite_of_file(_path_in(repo, request.file), text)
+    options = CheckOptions(story=story, repo=repo, context=request.context, plan=plan)
+    return judged_json(check(request.kind, text, options))
+
+
+def _path_in(repo: Path | None, file: str) -> str:
+    """The path from the project's root; of a file that lies elsewhere its name."""
+    path, root = Path(file), (repo or Path()).resolve()
+    if not path.is_absolute() and not path.exists():
+        return path.as_posix()
+    path = path.resolve()
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+
+def _read(line: str) -> Request:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLine(f"no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise BadLine("no JSON object")
+    try:
+        request = Request.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BadLine(first["msg"], ".".join(map(str, first["loc"])) or None) from error
+    if request.text is None and not request.file:
+        raise BadLine("`file` or `text` is needed", "text", request.id)
+    return request
+
+
+def _text(request: Request) -> str:
+    return request.text if request.text is not None else _file(request.file, "file")
+
+
+def _file(path: str, field: str) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8")
+    except (OSError, ValueError) as error:
+        raise BadLine(f"cannot read {path}: {getattr(error, 'strerror', None) or error}", field) from error

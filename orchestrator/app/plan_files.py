@@ -1,0 +1,199 @@
+"""`--plan`: whose plan a file is, and what of it is kept; a dry run's look at it. Imports no engine.
+
+A folder looked at from outside, for `init`: which files belong to the project, and the texts of some. Reads only.
+"""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.checks.backlog import nearest
+from orchestrator.contract.manifests import dependencies_of
+from orchestrator.core.errors import ConfigError, WorkspaceError
+from orchestrator.core.history import StoryHistory
+from orchestrator.core.paths import is_manifest
+from orchestrator.core.sprint import BroughtPlan, SprintRecord
+from orchestrator.core.story import BacklogContent, id_problem
+from orchestrator.git.command import run_git
+from orchestrator.settings import Settings
+from orchestrator.settings.options import RunOptions, default_repository
+from orchestrator.sprint.dry_run import JudgedTasks
+from orchestrator.story.planning import judge_given, read_by_rules
+
+MAX_FILES = 50_000
+MAX_BYTES = 400_000
+_OURS = ".orchestrator/"
+_SKIPPED = frozenset({"node_modules", "__pycache__", "venv", "site-packages", "dist", "build"})
+
+
+async def project_files(folder: Path) -> tuple[str, ...]:
+    """Paths of the project's files, relative, sorted: git's where it is a repository, else all that are not hidden.
+
+    At most MAX_FILES. Raises ConfigError when the folder cannot be read.
+    """
+    if await asyncio.to_thread((folder / ".git").exists):
+        asked = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        try:
+            said = await run_git(asked, cwd=folder, settings=("safe.directory=*",))
+        except WorkspaceError as error:
+            raise ConfigError(f"the repository {folder} cannot be read: {error.message}") from error
+        names = said.stdout.decode("utf-8", "surrogateescape").split("\0")
+        return tuple(sorted({name for name in names if name and not name.startswith(_OURS)})[:MAX_FILES])
+    return await asyncio.to_thread(_walked, folder)
+
+
+def _walked(folder: Path) -> tuple[str, ...]:
+    def failed(error: OSError) -> None:
+        if error.filename == str(folder):
+            raise ConfigError(f"{folder} cannot be read: {error.strerror}") from error
+
+    found: list[str] = []
+    for place, folders, names in os.walk(folder, onerror=failed):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        relative = Path(place).relative_to(folder)
+        found += [(relative / name).as_posix() for name in names if not name.startswith(".")]
+        if len(found) >= MAX_FILES:
+            break
+    return tuple(sorted(found)[:MAX_FILES])
+
+
+def read_texts(folder: Path, paths: Iterable[str], limit: int = MAX_BYTES) -> dict[str, str]:
+    """Path → text of those `paths` that are regular files, UTF-8 and of at most `limit` bytes; no link is followed."""
+    texts: dict[str, str] = {}
+    for path in paths:
+        try:
+            status = (folder / path).lstat()
+            if stat.S_ISREG(status.st_mode) and status.st_size <= limit and not _below_link(folder, path):
+                texts[path] = (folder / path).read_bytes().decode("utf-8")
+        except (OSError, ValueError):
+            continue
+    return texts
+
+
+def _below_link(folder: Path, path: str) -> bool:
+    parts = path.split("/")
+    return any((folder / "/".join(parts[:end])).is_symlink() for end in range(1, len(parts)))
+
+
+def those_there(folder: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Those of `paths` at which something stands that is no folder; a link counts, wherever it leads."""
+    return frozenset(
+        path
+        for path in paths
+        if os.path.lexists(folder / path) and ((folder / path).is_symlink() or not (folder / path).is_dir())
+    )
+
+
+def write_new(files: dict[Path, str]) -> None:
+    """Write files that are not there yet: all or none. Raises ConfigError naming the one that is there."""
+    written: list[Path] = []
+    try:
+        for path, text in files.items():
+            with path.open("x", encoding="utf-8", newline="") as file:
+                written.append(path)
+                file.write(text)
+    except OSError as error:
+        for path in written:
+            path.unlink(missing_ok=True)
+        why = "is there already" if isinstance(error, FileExistsError) else f"cannot be written: {error.strerror}"
+        raise ConfigError(f"{path} {why}; nothing was written") from error
+
+
+SHOWN = 12
+"""Stories that a message names."""
+
+
+def brought(
+    words: Sequence[str], selected: Sequence[str], content: BacklogContent, known: Mapping[str, BroughtPlan]
+) -> dict[str, BroughtPlan]:
+    """Story → the plan that `--plan` names for it. A file that is gone is not missed where `known` has the plan.
+
+    Raises ConfigError for a plan of nobody or of two, a story twice, a file that cannot be read.
+    """
+    found: dict[str, BroughtPlan] = {}
+    for word in words:
+        story, path = _named(word, selected, content)
+        if story in found:
+            raise ConfigError(f"--plan names {story} twice: a story has one plan")
+        found[story] = _read(path, known.get(story))
+    return found
+
+
+def _named(word: str, selected: Sequence[str], content: BacklogContent) -> tuple[str, str]:
+    name, equals, path = word.partition("=")
+    if equals and name in selected:
+        if not path:
+            raise ConfigError(f"--plan {word} names no file")
+        return name, path
+    if equals and not id_problem(name) and not Path(word).exists():
+        raise ConfigError(f"--plan {word}: {_unknown(name, selected, content)}")
+    if len(selected) != 1:
+        stories = ", ".join(selected[:SHOWN]) + (", …" if len(selected) > SHOWN else "")
+        raise ConfigError(
+            f"--plan {word} does not say whose plan it is: write --plan STORY={word} ({stories or 'no story is open'})"
+        )
+    return selected[0], word
+
+
+def _unknown(name: str, selected: Sequence[str], content: BacklogContent) -> str:
+    row = content.story(name)
+    if row is None:
+        hint = nearest(name, list(selected))
+        return f"there is no story {name}" + (f"; {hint}" if hint else "")
+    if row.completed:
+        return f"{name} is completed and is not run"
+    return f"{name} is not among the stories of this sprint ({', '.join(selected[:SHOWN])})"
+
+
+def _read(path: str, known: BroughtPlan | None) -> BroughtPlan:
+    try:
+        return BroughtPlan(path=path, text=Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        if known is not None:
+            return known
+        raise ConfigError(f"cannot read the plan {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"the plan {path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+def with_plans(
+    record: SprintRecord,
+    found: Mapping[str, BroughtPlan],
+    histories: Mapping[str, StoryHistory],
+    warn: Callable[[str], None],
+) -> SprintRecord:
+    """The record with these plans for the stories that have not begun; for others the plan they began with counts."""
+    plans = dict(record.plans)
+    for story, plan in found.items():
+        before = plans.get(story)
+        if before is not None and before.text == plan.text:
+            continue
+        if histories[story].started is None and histories[story].outcome is None:
+            plans[story] = plan
+        else:
+            whose = f"the plan of {before.path} as it was then" if before is not None else "the architect's plan"
+            warn(f"{story} has begun with {whose}; {plan.path} counts only once you `reset` it")
+    return record.model_copy(update={"plans": plans})
+
+
+def judged_by_rules(
+    options: RunOptions, plans: Mapping[str, BroughtPlan], settings: Settings
+) -> dict[str, JudgedTasks]:
+    """What a dry run says about plans: read without a model, against the repository's files where there is one."""
+    repo = options.repo or default_repository()
+    files, packages = asyncio.run(project_of(repo)) if repo.is_dir() else (frozenset(), frozenset())
+    judged = {}
+    for story, plan in plans.items():
+        given = read_by_rules(plan, story)
+        findings = judge_given(given, story, files, packages, settings.plan.min_chars)
+        judged[story] = JudgedTasks(count=len(given.breakdown.tasks), findings=findings)
+    return judged
+
+
+async def project_of(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Paths of a folder's files, and the packages in its manifests."""
+    files = await project_files(folder)
+    texts = await asyncio.to_thread(read_texts, folder, [path for path in files if is_manifest(path)])
+    return frozenset(files), frozenset(name for path, text in texts.items() for name in dependencies_of(path, text))

@@ -1,0 +1,225 @@
+"""`check plan` and `apply`: what is read from a folder for an action plan, what is written into it and run there.
+
+A person's editor, and the files it works on. Blocks.
+
+A person's plan on its way to become an answer: in a file that is there until it is one, so that nothing is lost.
+"""
+
+import asyncio
+import difflib
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from orchestrator.app.plan_files import project_files, read_texts, those_there
+from orchestrator.app.runners import command_path, sandbox_for
+from orchestrator.checks.action_plan_files import PlanWorld
+from orchestrator.code.shell import script
+from orchestrator.core.action_plan import Execute, ExecutionReport, is_url
+from orchestrator.core.errors import ConfigError, WorkspaceError
+from orchestrator.core.paths import is_manifest, unsafe_reason
+from orchestrator.core.suite import Access, CommandResult
+from orchestrator.files.safe_files import write_below
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.judge_plan import Hands, JudgedPlan, carry_out, judge_plan, paths_of
+from orchestrator.storage.state_folder import StateFolder
+
+MAX_TEXT = 16 * 1024 * 1024
+"""Bytes of a file that a plan may change."""
+MAX_DIFF_LINES = 20_000
+"""Lines of a file whose difference is shown line by line."""
+
+
+def check_plan(text: str, repo: Path | None, context: tuple[str, ...] | None, story: str | None = None) -> JudgedPlan:
+    """What the checks say about a plan; `context` None: nobody knows what was shown. Raises ConfigError."""
+    return judge_plan(text, None if repo is None else _world(text, repo, context), story)
+
+
+def _world(text: str, repo: Path, context: tuple[str, ...] | None) -> PlanWorld:
+    unsafe = [path for path in context or () if unsafe_reason(path) and not is_url(path)]
+    if unsafe:
+        raise ConfigError(f"--context names no file of a repository: {', '.join(map(repr, unsafe))}")
+    if not repo.is_dir():
+        raise ConfigError(f"--repo {repo} is no folder")
+    named = paths_of(text)
+    listed = set(asyncio.run(project_files(repo)))
+    there = those_there(repo, named)
+    wanted = sorted({*there, *(path for path in listed if is_manifest(path))})
+    return PlanWorld(
+        paths=frozenset({*(listed - set(named)), *there}),
+        texts=read_texts(repo, wanted, MAX_TEXT),
+        context=None if context is None else frozenset(context),
+    )
+
+
+def differences(judged: JudgedPlan) -> Iterator[str]:
+    """What a plan changes, as lines of a unified diff, file by file."""
+    if judged.applied is None or judged.world is None:
+        return
+    for path, new in judged.applied.changes.items():
+        old = judged.world.texts.get(path)
+        names = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
+        lines = (old or "").split("\n"), (new or "").split("\n")
+        body: list[str] = []
+        if max(map(len, lines)) > MAX_DIFF_LINES:
+            body = [f"@@ {len(lines[0])} lines, then {len(lines[1])} @@"]
+        elif old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
+            body = ["@@ line ends only @@"]
+        else:
+            body = list(difflib.unified_diff(*lines, lineterm=""))[2:]
+        yield from (f"--- {names[0]}", f"+++ {names[1]}", *(line.rstrip("\r") for line in body))
+
+
+async def apply(
+    judged: JudgedPlan, repo: Path, settings: Settings, environment: Environment, *, commands: bool
+) -> ExecutionReport:
+    """Carry a checked plan out in a folder: all files or none, then its commands when they may be run.
+
+    Raises ConfigError, before anything is written, for commands that cannot be confined as the settings ask for.
+    """
+    token = f"step-{secrets.token_hex(8)}"
+    sandbox = await sandbox_for(settings, environment) if commands else None
+    runner = LimitedCommandRunner(settings.commands, command_path(environment), sandbox=sandbox)
+    access = _all_of(repo)
+    plan, applied, world = judged.extraction.plan, judged.applied, judged.world
+    if plan is None or applied is None or world is None or not judged.judged.valid:
+        raise ConfigError("the plan is not valid and cannot be applied", findings=judged.judged.findings)
+
+    async def write(changes: Mapping[str, str | None]) -> None:
+        await asyncio.to_thread(_write, repo, world, changes)
+
+    async def run(action: Execute) -> CommandResult:
+        if not await asyncio.to_thread(_is_below, repo, action.cwd):
+            return CommandResult(argv=(), exit_code=1, output="cwd leads out of the folder through a link\n")
+        argv = ("/bin/sh", "-c", script(action.command, token))
+        return await runner.run(argv, cwd=repo / action.cwd, env=action.env, timeout_s=action.timeout_s, access=access)
+
+    return await carry_out(plan, applied, Hands(write=write, run=run if commands else None, token=token))
+
+
+def _all_of(repo: Path) -> Access:
+    return Access(tree=repo.absolute())
+
+
+def _is_below(repo: Path, folder: str) -> bool:
+    return (repo / folder).resolve().is_relative_to(repo.resolve())
+
+
+def _write(repo: Path, world: PlanWorld, changes: Mapping[str, str | None]) -> None:
+    """All changes or none, and only to files that are still as they were when the plan was checked."""
+    was = {path: world.texts[path] for path in changes if path in world.texts}
+    if read_texts(repo, changes, MAX_TEXT) != was or those_there(repo, changes) != world.paths & changes.keys():
+        raise WorkspaceError("a file was changed since the plan was checked")
+    contents = [(path, text.encode()) for path, text in changes.items() if text is not None]
+    write_below(repo.resolve(), contents, [path for path, text in changes.items() if text is None])
+
+
+DEFAULT = "vi"
+_NAMES = ("VISUAL", "EDITOR")
+
+
+def editor_command(variables: Mapping[str, str], *, terminal: bool) -> list[str]:
+    """The words that start the editor: of VISUAL, else of EDITOR, else vi where there is a terminal for it.
+
+    Raises ConfigError when there is none, or it is not installed.
+    """
+    name = next((name for name in _NAMES if variables.get(name, "").strip()), None)
+    if name is None and not terminal:
+        raise ConfigError("there is no terminal for an editor: name a file with --file, or set VISUAL or EDITOR")
+    try:
+        words = shlex.split(variables[name]) if name is not None else [DEFAULT]
+    except ValueError as error:
+        raise ConfigError(f"{name} holds no command: {error}") from error
+    if not words or shutil.which(words[0], path=variables.get("PATH")) is None:
+        missing = words[0] if words else variables.get(str(name), "")
+        named = f"{name} names the editor {missing}" if name is not None else f"the editor is {missing}"
+        raise ConfigError(f"{named}, which is not there: set VISUAL or EDITOR, or name a file with --file")
+    return words
+
+
+def run_editor(words: Sequence[str], path: Path) -> int:
+    """Have `path` edited, to the editor's end; its exit code. Raises ConfigError when it does not start."""
+    try:
+        process = subprocess.Popen([*words, str(path)])
+    except OSError as error:
+        raise ConfigError(f"the editor {words[0]} does not start: {error.strerror}") from error
+    # Ctrl-C is a key of the editor's; it must not end us and leave the editor alone with the terminal.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def new_file(folder: Path, stem: str, text: str) -> Path:
+    """A new file that only its owner reads. Raises ConfigError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f"{stem}-", suffix=".yaml", dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be written: {error.strerror}") from error
+    return Path(name)
+
+
+def rewrite(path: Path, text: str) -> None:
+    """Replace the content of a file of ours. Raises ConfigError."""
+    try:
+        path.write_bytes(text.encode())
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def saved_text(path: Path) -> str:
+    """What an editor left; "" when it left no file. Raises ConfigError when it cannot be read as UTF-8."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 (byte {error.start}): save it as UTF-8") from error
+
+
+class Draft:
+    """A plan that a person writes. Raises ConfigError where its file cannot be written or read."""
+
+    def __init__(
+        self, environment: Environment, sprint: str, stem: str, text: str, *, path: Path | None = None
+    ) -> None:
+        """`stem` names a new file; `path` is a file of the person's own, which is never changed or removed."""
+        self.text = text
+        self._environment = environment
+        self._folder = StateFolder(environment.home).edits(sprint)
+        self._stem = stem
+        self._path, self._ours = path, path is None
+
+    def edit(self, *, terminal: bool) -> int:
+        """Have the text edited, to the editor's end; the editor's exit code."""
+        words = editor_command(self._environment.variables, terminal=terminal)
+        path = self.keep()
+        rewrite(path, self.text)
+        code = run_editor(words, path)
+        self.text = saved_text(path)
+        return code
+
+    def keep(self) -> Path:
+        """The file that holds the text."""
+        if self._path is None:
+            self._path = new_file(self._folder, self._stem, self.text)
+        return self._path
+
+    def drop(self) -> None:
+        """The text is an answer now, or nothing that anybody wrote."""
+        if self._path is not None and self._ours:
+            self._path.unlink(missing_ok=True)
+            self._path = None

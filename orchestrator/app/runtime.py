@@ -1,0 +1,188 @@
+"""What all sprints and analyses of one process share: the event log, the slots, the engine, the providers."""
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from orchestrator.app.sprints import event_url
+from orchestrator.core.event import Event, Level
+from orchestrator.core.ports import Clock, Step
+from orchestrator.core.value import Value
+from orchestrator.engine.dispatcher import Lanes, Switchboard
+from orchestrator.engine.durable import WORKFLOW_NAMES, Body, DurableEngine
+from orchestrator.engine.gates import GateKeeper
+from orchestrator.engine.turns import TurnTaker
+from orchestrator.files.disk import is_full
+from orchestrator.files.process import SystemClock
+from orchestrator.providers.routing import RoutedProvider
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.slots import Slots
+from orchestrator.storage.event_store import FOREVER, EventStore
+from orchestrator.storage.event_table import sqlite_url
+from orchestrator.storage.reply_journal import ReplyJournal
+from orchestrator.storage.state_folder import StateFolder
+
+
+class Place(Protocol):
+    """The own part of a sprint or an analysis."""
+
+    @property
+    def bodies(self) -> Mapping[str, Body]:
+        """What its workflows do, by the workflows' names."""
+        ...
+
+    async def is_current(self, workflow_id: str) -> bool:
+        """Whether the workflow is to go on."""
+        ...
+
+    def saw(self, event: Event) -> None:
+        """Something of the sprint was recorded."""
+        ...
+
+
+class Works:
+    """Use as an async context manager, once at a time in a process.
+
+    Workflows that the engine goes on with by itself wait until their sprint has its place here.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        environment: Environment,
+        provider: RoutedProvider,
+        *,
+        executor_id: str,
+        listen: Callable[[Event], None],
+    ) -> None:
+        self._environment, self._executor_id = environment, executor_id
+        self._listen: Callable[[Event], None] | None = listen
+        self.folder = StateFolder(environment.home)
+        self.clock: Clock = SystemClock()
+        self.slots = Slots(settings.concurrency.stories)
+        self._lanes = Lanes(settings.concurrency.turns)
+        self.turns = TurnTaker(provider, settings, self._lanes)
+        self.commands = Lanes(settings.concurrency.commands)
+        """Who runs a suite or a command is inside."""
+        url = event_url(environment, self.folder)
+        self.sink = EventStore(url, on_event=self._saw, tell=self._log_waits, patience_s=FOREVER)
+        self.gates = GateKeeper(self.sink, self.clock, self.slots.given_back)
+        self.switchboard = Switchboard(self.sink, self.slots.given_back)
+        self.engine = self._engine()
+        self.hold = ""
+        """Why no sprint of this process pays for anything now; "" when they do."""
+        self.bases: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Who tries a base commit holds the lock of its key."""
+        self.refused: dict[str, tuple[object, str]] = {}
+        """Sprint whose base cannot be run → what was looked at then, and why."""
+        self._places: dict[str, asyncio.Future[Place]] = {}
+        self._stack, self._running = AsyncExitStack(), AsyncExitStack()
+
+    async def __aenter__(self) -> "Works":
+        async with AsyncExitStack() as stack:
+            for part in (self.sink, self.gates, self.switchboard):
+                await stack.enter_async_context(part)
+            stack.push_async_callback(self.halt)
+            await self._running.enter_async_context(self.engine)
+            self._stack = stack.pop_all()
+        return self
+
+    async def drain(self, grace_s: float, hurry: asyncio.Event) -> int:
+        """No new turn begins; those at work may end within the grace, or until there is `hurry`. How many did not."""
+        draining = asyncio.create_task(self.switchboard.drain(grace_s), name="drain")
+        hurried = asyncio.create_task(hurry.wait(), name="hurry")
+        await asyncio.wait({draining, hurried}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (draining, hurried):
+            task.cancel()
+        await asyncio.gather(draining, hurried, return_exceptions=True)
+        return self.switchboard.at_work
+
+    async def halt(self) -> None:
+        """End the engine and all that it runs: from then on nothing of a sprint is recorded. Again: nothing."""
+        await self._running.aclose()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def admit(self, sprint: str, place: Place) -> None:
+        """The workflows of the sprint run by this place from now on."""
+        future = self._place(sprint)
+        if future.done():
+            self._places[sprint] = future = asyncio.get_running_loop().create_future()
+        future.set_result(place)
+
+    def dismiss(self, sprint: str) -> None:
+        """The sprint has no place any more; what the engine may still go on with waits for the next one."""
+        self._places.pop(sprint, None)
+
+    def change(self, settings: Settings, provider: RoutedProvider) -> None:
+        """What begins from now on goes by these."""
+        self.refused.clear()
+        self.slots.resize(settings.concurrency.stories)
+        self._lanes.resize(settings.concurrency.turns)
+        self.commands.resize(settings.concurrency.commands)
+        self.turns.change(provider, settings)
+
+    def _place(self, sprint: str) -> "asyncio.Future[Place]":
+        if sprint not in self._places:
+            self._places[sprint] = asyncio.get_running_loop().create_future()
+        return self._places[sprint]
+
+    async def _of(self, sprint: str) -> Place:
+        # Shielded: whoever is cancelled while waiting must not cancel it for the others.
+        return await asyncio.shield(self._place(sprint))
+
+    async def _body(self, name: str, step: Step, payload: dict[str, Any]) -> Value:
+        return await (await self._of(payload["sprint"])).bodies[name](step, payload)
+
+    async def _is_current(self, workflow_id: str) -> bool:
+        return await (await self._of(workflow_id.partition("/")[0])).is_current(workflow_id)
+
+    def _saw(self, event: Event) -> None:
+        place = self._places.get(event.sprint)
+        if place is not None and place.done():
+            place.result().saw(event)
+        self._show(event)
+
+    def _log_waits(self, told: str) -> None:
+        """Shown and stored nowhere: the log is what cannot be written."""
+        now = self.clock.now()
+        event = Event(
+            id=f"event_log_waits:{now.isoformat()}",
+            time=now,
+            level=Level.WARN,
+            name="event_log_waits",
+            message=told,
+            sprint="",
+        )
+        self._show(event)
+
+    def _show(self, event: Event) -> None:
+        if self._listen is not None:
+            try:
+                self._listen(event)
+            except OSError:  # nobody reads the lines any more
+                self._listen = None
+
+    def _engine(self) -> DurableEngine:
+        return DurableEngine(
+            url=self._environment.database_url or sqlite_url(self.folder.engine_database),
+            executor_id=self._executor_id,
+            bodies={name: partial(self._body, name) for name in WORKFLOW_NAMES},
+            turns=self.turns,
+            journals=ReplyJournal(self.folder.replies),
+            gates=self.gates,
+            sink=self.sink,
+            clock=self.clock,
+            is_current=self._is_current,
+            tickets=self.switchboard.ticket,
+            is_full=partial(asyncio.to_thread, is_full, self.folder.home, Path(tempfile.gettempdir())),
+        )

@@ -1,0 +1,273 @@
+"""What `status`, `show`, `logs` and `contract` read; never launches the engine (decisions.md#processes).
+
+The report of a sprint as files: report.json and report.md in the state folder.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rapidfuzz import process
+
+from orchestrator.app.runners import sandbox_told
+from orchestrator.app.sprints import event_url, histories_of, saved_report, sprint_events
+from orchestrator.core.errors import RepositoryError, UnknownName, WorkspaceError
+from orchestrator.core.event import Event
+from orchestrator.core.history import StoryHistory, why_it_rests
+from orchestrator.core.secrets import redact, redacted, secrets_of
+from orchestrator.core.sprint import SprintRecord, SprintReport, StoryStatus
+from orchestrator.core.story import Story
+from orchestrator.core.suite import BASE_TRIED, BaseTrial
+from orchestrator.core.value import Value
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.reports.markdown import Places, render_report
+from orchestrator.reports.report import build_report, with_facts
+from orchestrator.settings import Environment
+from orchestrator.sprint.state import Board
+from orchestrator.storage.event_store import EventReader
+from orchestrator.storage.locks import holder
+from orchestrator.storage.state_folder import StateFolder
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a run leaves to tell."""
+
+    report: SprintReport
+    report_path: Path
+    """report.json; report.md lies beside it."""
+    fetch_command: str
+    repo: Path
+    """The user's repository."""
+    pushed: str | None = None
+    """The branch of the user's repository that holds the result now."""
+    unpushed: str | None = None
+    """Why `--push-to` could not be done at the end."""
+    paused: str | None = None
+
+
+async def push(workspace: GitWorkspace, repo: Path, branch: str | None) -> str | None:
+    """Why the result could not be put onto the asked branch, or None. The report is written either way."""
+    if branch is None:
+        return None
+    try:
+        await workspace.push(repo, branch)
+    except (RepositoryError, WorkspaceError) as error:
+        return error.message
+    return None
+
+
+def save_report(
+    folder: StateFolder,
+    record: SprintRecord,
+    histories: Mapping[str, StoryHistory],
+    stories: Iterable[Story],
+    paused: str | None = None,
+    secrets: Sequence[str] = (),
+    facts: Mapping[str, Value | None] | None = None,
+) -> tuple[SprintReport, Path]:
+    """Write both files; the report and the path of report.json. `stories` serve where an older record lacks words.
+
+    `paused` is why no further story began. Neither file holds what looks like a secret, nor one of `secrets`.
+    """
+    rows = {story.id: story for story in stories}
+    titles = {name: row.title for name, row in rows.items()} | record.titles
+    criteria = {name: row.acceptance_criteria for name, row in rows.items()} | record.criteria
+    told = build_report(record.model_copy(update={"criteria": criteria}), histories, titles, paused or "")
+    told = with_facts(told, facts or {})
+    # Of a thousand stories each form takes room: none is held longer than the next one needs it.
+    plain = redacted(told.model_dump(mode="json"), secrets)
+    del told
+    report = SprintReport.model_validate(plain)
+    text = json.dumps(plain, indent=2)
+    del plain
+    markdown = redact(render_report(report, histories, places_of(folder, record)), secrets)
+    return report, folder.save_report(record.sprint, text, markdown)
+
+
+def facts_told(events: Sequence[Event]) -> dict[str, Value | None]:
+    """What `with_facts` takes, as the events of the sprint itself tell it; None for what none of them tells."""
+    return {"sandbox": sandbox_told(events), "base": _base_told(events)}
+
+
+def _base_told(events: Iterable[Event]) -> BaseTrial | None:
+    """What came of the base, as the sprint's events tell it; None where it was not tried."""
+    told = [event.data["base"] for event in events if event.name == BASE_TRIED]
+    return BaseTrial.model_validate(told[-1]) if told else None
+
+
+def places_of(folder: StateFolder, record: SprintRecord) -> Places:
+    """Where what the report speaks of lies."""
+    here = folder.report(record.sprint).parent
+    replies = {story: folder.replies / record.workflow_id(story) for story in record.story_ids}
+    return Places(
+        backlog=record.backlog,
+        repo=record.repo,
+        mirror=str(folder.mirror(Path(record.repo)).absolute()),
+        replies={story: os.path.relpath(kept, here) for story, kept in replies.items() if kept.is_dir()},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SprintView:
+    """One sprint as the log tells it."""
+
+    record: SprintRecord
+    histories: dict[str, StoryHistory]
+    report: SprintReport
+    running_pid: int | None
+    """Pid of the process that works on it, or None."""
+    paused: str = ""
+    """Why no further story of it begins; "" when they do."""
+    held: dict[str, str] = field(default_factory=dict)
+    """Story → what people ordered of it that holds it."""
+
+
+class Reader:
+    """Reads sprints of one state folder."""
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._folder = StateFolder(environment.home)
+
+    def sprint(self, name: str | None, *, story: str | None = None) -> SprintView:
+        """The named sprint, or the latest (that has `story`), with all that is recorded of that story.
+
+        Raises ConfigError naming the nearest.
+        """
+        records = self._records()
+        if name is not None:
+            return self._view(_named(records, name), story)
+        return self._view((records if story is None else _having(records, story))[-1], story)
+
+    def has(self, name: str) -> bool:
+        """Returns whether there is a sprint of this name."""
+        return any(record.sprint == name and not record.cleared for record in self._folder.records())
+
+    def expect_run(self, name: str) -> None:
+        """Raises ConfigError naming the nearest when there is neither a sprint nor an analysis of this name."""
+        if name not in {record.analysis for record in self._folder.analyses()}:
+            _named(self._records(), name)
+
+    def expect_story(self, story: str, sprint: str | None) -> None:
+        """Raises ConfigError naming the nearest when no sprint or analysis (or not the named one) ever had `story`."""
+        records = [record for record in self._folder.records() if sprint in {None, record.sprint}]
+        known = {name for record in records for name in record.story_ids}
+        analyses = [record for record in self._folder.analyses() if sprint in {None, record.analysis}]
+        known |= {prompt.id for record in analyses for prompt in record.prompts}
+        if story not in known:
+            raise UnknownName(f"unknown story {story}{_nearest(story, sorted(known))}")
+
+    def expect(self, sprint: str, story: str | None = None) -> None:
+        """Raises UnknownName naming the nearest when there is no such sprint, or none of its stories is this one."""
+        record = _named(self._records(), sprint)
+        if story is not None and story not in record.story_ids:
+            raise UnknownName(f"sprint {sprint} has no story {story}{_nearest(story, list(record.story_ids))}")
+
+    def latest(self, most: int, *, story: str | None = None) -> list[SprintView]:
+        """The latest sprints (that have `story`), oldest first. Raises UnknownName for a story that none has."""
+        records = [record for record in self._folder.records() if not record.cleared]
+        if story is not None and records:
+            records = _having(records, story)
+        return [self._view(record) for record in records[-most:]]
+
+    def all(self) -> list[SprintView]:
+        """Every sprint, oldest first."""
+        return [self._view(record) for record in self._folder.records() if not record.cleared]
+
+    def events(self, sprint: str | None, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """Events behind a sequence number."""
+        reader = self.log()
+        if reader is None:
+            return
+        try:
+            yield from reader.read(sprint, after)
+        finally:
+            reader.close()
+
+    def log(self) -> EventReader | None:
+        """The event log, to be read again and again and closed in the end; None while there is none."""
+        if self._environment.database_url is None and not self._folder.event_database.exists():
+            return None
+        return EventReader(event_url(self._environment, self._folder))
+
+    def markdown(self, view: SprintView) -> str:
+        """The sprint's report for people as it is now, without what looks like a secret; a pruned one's as it was."""
+        kept = self._folder.report(view.record.sprint).with_suffix(".md")
+        if view.record.pruned is not None and kept.exists():
+            return kept.read_text(encoding="utf-8", errors="replace")
+        places = places_of(self._folder, view.record)
+        return redact(render_report(view.report, view.histories, places), secrets_of(self._environment.variables))
+
+    async def diff_stat(self, record: SprintRecord, story: str) -> str:
+        """`git diff --stat` of the story's branch, or why there is none."""
+        if record.pruned is not None and record.pruned.statuses.get(story) is StoryStatus.DONE:
+            return "its branch was pruned; its commits are part of the result"
+        mirror = self._folder.mirror(Path(record.repo))
+        if not await asyncio.to_thread(mirror.exists):
+            return "no branch yet"
+        workspace = GitWorkspace(
+            mirror=mirror, folder=self._folder.worktrees(record.sprint), sprint=record.sprint, base=record.base
+        )
+        try:
+            return await workspace.diff_stat(story)
+        except WorkspaceError as error:
+            return f"no branch yet ({error.message})"
+
+    def _records(self) -> list[SprintRecord]:
+        records = [record for record in self._folder.records() if not record.cleared]
+        if not records:
+            raise UnknownName(f"there is no sprint in {self._folder.home}; start one with `orchestrator run BACKLOG`")
+        return records
+
+    def _view(self, record: SprintRecord, story: str | None = None) -> SprintView:
+        histories = histories_of(self._environment, self._folder, record, whole=story or "")
+        events = sprint_events(self._environment, self._folder, record)
+        kept = saved_report(self._folder, record.sprint) if record.pruned is not None else None
+        rests = why_it_rests(events)
+        report = kept or build_report(record, histories, record.titles, rests)
+        board = Board(record.sprint)
+        board.read(enumerate(events))
+        return SprintView(
+            record=record,
+            histories=histories,
+            report=with_facts(report, facts_told(events)),
+            running_pid=holder(self._folder.lock(record.sprint)),
+            paused=board.reason or rests,
+            held={story: why for story in record.story_ids if (why := board.held(story))},
+        )
+
+
+def history_of(view: SprintView, story: str) -> StoryHistory:
+    """One story of a sprint. Raises ConfigError naming the nearest."""
+    if story not in view.histories:
+        raise UnknownName(
+            f"sprint {view.record.sprint} has no story {story}{_nearest(story, list(view.record.story_ids))}"
+        )
+    return view.histories[story]
+
+
+def _named(records: list[SprintRecord], name: str) -> SprintRecord:
+    for record in records:
+        if record.sprint == name:
+            return record
+    raise UnknownName(f"unknown sprint {name}{_nearest(name, [record.sprint for record in records])}")
+
+
+def _having(records: list[SprintRecord], story: str) -> list[SprintRecord]:
+    fitting = [record for record in records if story in record.story_ids]
+    if not fitting:
+        closer = next((closer for record in records for closer, rows in record.closes.items() if story in rows), None)
+        if closer is not None:
+            raise UnknownName(f"{story} was not run itself, it is done with {closer}: name that one")
+        known = sorted({known for record in records for known in record.story_ids})
+        raise UnknownName(f"unknown story {story}{_nearest(story, known)}")
+    return fitting
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    found = process.extractOne(name, known)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,282 @@
+"""One sprint at work: its workspace, the bodies of its stories, its orders, its supervisor.
+
+The base of a sprint, tried before its first call: told, kept for others, refused where nothing runs.
+"""
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+
+from orchestrator import __version__
+from orchestrator.app.briefs import Briefs
+from orchestrator.app.commands import Renewal
+from orchestrator.app.given_plans import is_current
+from orchestrator.app.runtime import Works
+from orchestrator.app.secrets import masks_of
+from orchestrator.app.sprints import Chosen, numbered_events
+from orchestrator.app.team import plan_body, story_body
+from orchestrator.backlogs.writer import BacklogWriter
+from orchestrator.core.command import Order
+from orchestrator.core.errors import BaseUnusable
+from orchestrator.core.event import Event, Level
+from orchestrator.core.exchange import GivenPlan
+from orchestrator.core.history import FINISHED, StoryHistory
+from orchestrator.core.ports import Backlog, SuiteRunner
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.story import Story, told_of_closed
+from orchestrator.core.suite import BASE_TRIED, TRYING, BaseTrial, TriedBase
+from orchestrator.engine.durable import PLAN_WORKFLOW_NAME, WORKFLOW_NAME, Body
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.providers.routing import policies_of
+from orchestrator.settings import Environment, Settings
+from orchestrator.sprint.slots import Spending
+from orchestrator.sprint.state import Board
+from orchestrator.sprint.supervisor import Supervisor
+from orchestrator.story.base import holds_something, try_base
+from orchestrator.story.older_tests import OlderTests
+
+
+class SprintBase:
+    """The base commit of one sprint; what its tests did there, `older` knows from then on."""
+
+    def __init__(
+        self, works: Works, sprint: str, workspace: GitWorkspace, runner: SuiteRunner, older: OlderTests
+    ) -> None:
+        self._works, self._sprint, self._workspace = works, sprint, workspace
+        self._runner, self._older = runner, older
+
+    async def require(self, settings: Settings) -> None:
+        """Try it, unless that was done with the same files and settings. Raises BaseUnusable when nothing can be run
+        and `environment.base` is `require`; what cannot be run is not kept, and tried again the next time."""
+        if settings.environment.base == "skip":
+            return
+        base = self._workspace.base
+        if settings.test.custom is None and not holds_something(await self._workspace.files_at(base)):
+            return
+        key = await self._key(settings)
+        async with self._works.bases[key]:  # of two sprints on the same files, the second one waits for the first
+            tried = await asyncio.to_thread(self._works.folder.base, key)
+            if tried is None:
+                tried = await self._try(settings)
+                if tried.trial.usable:
+                    await asyncio.to_thread(self._works.folder.save_base, key, tried)
+        refused = not tried.trial.usable and settings.environment.base == "require"
+        await self._tell(tried.trial, key, tried.trial.told if refused else "")
+        if tried.trial.usable:
+            self._older.know_base(base, tried.report)
+        if refused:
+            raise BaseUnusable(tried.trial.refusal)
+
+    async def recall(self, settings: Settings) -> None:
+        """Take what was found when the sprint began, if it is still kept."""
+        if settings.environment.base != "skip":
+            tried = await asyncio.to_thread(self._works.folder.base, await self._key(settings))
+            if tried is not None:
+                self._older.know_base(self._workspace.base, tried.report)
+
+    async def _try(self, settings: Settings) -> TriedBase:
+        await self._emit("base_begun", TRYING, self._works.clock.now().isoformat())
+        key, limit = f"{self._sprint}-base", settings.environment.base_timeout_s
+        return await try_base(self._workspace, self._runner, key=key, timeout_s=limit)
+
+    async def _key(self, settings: Settings) -> str:
+        """Changes with the files of the base, and with what decides how they are run."""
+        return key_of(await self._workspace.base_tree_id(), settings)
+
+    async def _tell(self, trial: BaseTrial, key: str, reason: str) -> None:
+        fine = trial.usable and not trial.failed and trial.problem is None
+        # What is kept is told once by a sprint; what is tried again is told again.
+        which = key if trial.usable else self._works.clock.now().isoformat()
+        level = Level.INFO if fine else Level.WARN if trial.usable else Level.ERROR
+        await self._emit(BASE_TRIED, trial.told, which, level=level, base=trial.model_dump(mode="json"), reason=reason)
+
+    async def _emit(self, name: str, message: str, which: str, *, level: Level = Level.INFO, **data: object) -> None:
+        await self._works.sink.emit(
+            Event(
+                id=f"{self._sprint}:{name}:{which}",
+                time=self._works.clock.now(),
+                level=level,
+                name=name,
+                message=message,
+                sprint=self._sprint,
+                data=data,
+            )
+        )
+
+
+def key_of(tree: str, settings: Settings) -> str:
+    """The name under which the trial of a tree is kept."""
+    parts = [
+        settings.commands.model_dump(mode="json"),
+        settings.sandbox.model_dump(mode="json"),
+        settings.environment.model_dump(mode="json", exclude={"base"}),
+        settings.test.model_dump(mode="json", include={"command", "custom"}),
+    ]
+    content = json.dumps([tree, __version__, sys.version, *parts], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+class Site:
+    """The place of one sprint among the works; the caller holds its lock. Use as an async context manager."""
+
+    def __init__(
+        self,
+        works: Works,
+        chosen: Chosen,
+        workspace: GitWorkspace,
+        *,
+        settings: Settings,
+        environment: Environment,
+        library: PromptLibrary,
+        runner: SuiteRunner,
+        secrets: Sequence[str],
+        provider: str | None,
+    ) -> None:
+        """`provider` is who answers everybody, if somebody does (`--provider`)."""
+        self._works, self._chosen = works, chosen
+        self._settings, self._environment, self._provider = settings, environment, provider
+        masks = masks_of(works.folder, secrets)
+        older = OlderTests()
+        self.bodies: dict[str, Body] = {
+            WORKFLOW_NAME: story_body(library, workspace, runner, masks, older),
+            PLAN_WORKFLOW_NAME: plan_body(library, masks),
+        }
+        self._base = SprintBase(works, chosen.record.sprint, workspace, runner, older)
+        self.plans: dict[str, GivenPlan] = {}
+        self._spending = Spending()
+        self.board = Board(chosen.record.sprint, lambda: works.hold or self._spending.over(self._settings.budget))
+        self._following = works.switchboard.following(self.board)
+        self._ended: set[str] = set()
+        self._renewal = Renewal(chosen.record, workspace, works.folder, works.sink, works.clock)
+        self._supervisor: Supervisor | None = None
+        self._briefs = self._make_briefs()
+
+    async def __aenter__(self) -> "Site":
+        """Blocks no loop; reads the whole log of the sprint."""
+        self._following.__enter__()
+        events = await asyncio.to_thread(numbered_events, self._environment, self._works.folder, self._chosen.record)
+        self._spending = Spending(event for _, event in events)
+        self._ended = {event.id.removesuffix(f":{FINISHED}") for _, event in events if event.name == FINISHED}
+        self.board.read(events)
+        self._works.admit(self._chosen.record.sprint, self)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._works.dismiss(self._chosen.record.sprint)
+        self._following.__exit__(kind, error, trace)
+
+    @property
+    def record(self) -> SprintRecord:
+        """As it is now."""
+        return self._chosen.record
+
+    @property
+    def held(self) -> str:
+        """Why no further story begins; "" when they do."""
+        return (self._supervisor.held or "") if self._supervisor is not None else ""
+
+    @property
+    def queued(self) -> int:
+        """Stories that have not begun."""
+        return self._supervisor.queued if self._supervisor is not None else 0
+
+    def change(self, settings: Settings) -> None:
+        """Stories that begin from now on, and budgets, go by these."""
+        self._settings = settings
+        self._briefs = self._make_briefs()
+        self.board.look_again()
+
+    async def drive(
+        self,
+        histories: Mapping[str, StoryHistory],
+        backlog: Backlog,
+        warn: Callable[[str], object],
+        *,
+        failed: Sequence[str] = (),
+        stays: bool = False,
+    ) -> str | None:
+        """Until every story has its outcome, or the sprint rests (with `stays`: until it goes on and ends).
+
+        Why it rests, or None. Raises BaseUnusable before anything is paid for.
+        """
+        begun = any(history.started for history in histories.values())
+        if begun:
+            await self._base.recall(self._settings)
+        async with BacklogWriter(backlog, warn) as cells:
+            supervisor = Supervisor(
+                record=self.record,
+                stories=told_of_closed(self._chosen.content.stories, self.record.closes),
+                histories=histories,
+                runner=self._works.engine,
+                sink=self._works.sink,
+                clock=self._works.clock,
+                cells=cells,
+                payload=self._payload,
+                slots=self._works.slots,
+                board=self.board,
+                renewer=self,
+                stop_after_failures=self._settings.sprint.stop_after_failures,
+                failed=failed,
+                stays=stays,
+                ready=None if begun else self.require_base,
+            )
+            self._supervisor = supervisor
+            await supervisor.run()
+            return "the sprint was reset" if supervisor.cleared else supervisor.held
+
+    async def require_base(self) -> None:
+        """Try the base commit, unless that was done. Raises BaseUnusable."""
+        await self._base.require(self._settings)
+
+    async def _payload(self, story: Story) -> dict[str, object]:
+        return await self._briefs.payload(story)
+
+    def _make_briefs(self) -> Briefs:
+        policies = policies_of(self._settings, self._provider)
+        briefs = Briefs(self._chosen, self._settings, self._environment, policies)
+        briefs.plans = self.plans
+        return briefs
+
+    async def is_current(self, workflow_id: str) -> bool:
+        """See Place. A story that has its outcome, as one that was cancelled, is not gone on with."""
+        return workflow_id not in self._ended and await is_current(self.record)(workflow_id)
+
+    def saw(self, event: Event) -> None:
+        """See Place."""
+        if event.name == FINISHED:
+            self._ended.add(event.id.removesuffix(f":{FINISHED}"))
+        before = self.board.budget
+        self._spending.add(event)
+        if self.board.budget != before:
+            self.board.look_again()
+
+    async def renew(self, stories: Sequence[str], order: Order) -> SprintRecord:
+        """See Renewer."""
+        return self._renewed(await self._renewal.renew(stories, order))
+
+    async def clear(self, order: Order) -> None:
+        """See Renewer."""
+        await self._renewal.clear(order)
+        self._renewed(self._renewal.record)
+
+    async def merged(self, story: str) -> str | None:
+        """See Renewer."""
+        return await self._renewal.merged(story)
+
+    async def renewed_by(self, order: Order) -> bool:
+        """See Renewer."""
+        return await self._renewal.renewed_by(order)
+
+    def _renewed(self, after: SprintRecord) -> SprintRecord:
+        self._chosen = replace(self._chosen, record=after)
+        # One that is planned anew is the architect's, whoever brought its plan before.
+        self.plans = {story: plan for story, plan in self.plans.items() if story in after.plans}
+        self._briefs = self._make_briefs()
+        return after

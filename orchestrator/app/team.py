@@ -1,0 +1,106 @@
+"""Binds personas, workspace and runner to one running story: the body that the engine executes."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from orchestrator.core.exchange import GivenPlan, StoryBrief
+from orchestrator.core.ports import Step, SuiteRunner, Workspace
+from orchestrator.core.secrets import Masks
+from orchestrator.core.sprint import BroughtPlan, StoryOutcome
+from orchestrator.core.wire import WIRE_SCHEMAS
+from orchestrator.personas.alex import Alex
+from orchestrator.personas.jordan import Jordan
+from orchestrator.personas.mike import Mike
+from orchestrator.personas.reviewer import Reviewer
+from orchestrator.personas.session import Desk
+from orchestrator.prompts.files import load_prompts
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.settings import Environment, Policies, Settings, packaged
+from orchestrator.story.context import SCANS_AT_ONCE, Stage
+from orchestrator.story.older_tests import OlderTests
+from orchestrator.story.story import run_story
+
+StoryBody = Callable[[Step, dict[str, Any]], Awaitable[StoryOutcome]]
+PlanBody = Callable[[Step, dict[str, Any]], Awaitable[GivenPlan]]
+
+
+NO_KEY = Masks()
+"""Masks secrets too, under names that say as much of them as a hash does."""
+
+
+def prompt_library(settings: Settings, environment: Environment) -> PromptLibrary:
+    """The packaged prompts with the configured folder's files in place of single ones. Raises ConfigError."""
+    override: Path | None = None
+    if settings.prompts.dir is not None:
+        override = environment.base_dir / settings.prompts.dir
+    return PromptLibrary(load_prompts(packaged("system_prompts"), override))
+
+
+def schema_texts() -> Mapping[str, str]:
+    """Schema name → compact JSON text, as prompts show it."""
+    return {name: json.dumps(model.model_json_schema(), ensure_ascii=False) for name, model in WIRE_SCHEMAS.items()}
+
+
+def story_body(
+    library: PromptLibrary,
+    workspace: Workspace,
+    runner: SuiteRunner,
+    masks: Masks = NO_KEY,
+    older: OlderTests | None = None,
+) -> StoryBody:
+    """What the engine runs for each story; its payload is `story_payload`'s. All share `older`."""
+    older = OlderTests() if older is None else older
+    schemas, scans = schema_texts(), asyncio.Semaphore(SCANS_AT_ONCE)
+
+    async def body(step: Step, payload: dict[str, Any]) -> StoryOutcome:
+        brief = StoryBrief.model_validate(payload["brief"])
+        policies = Policies.model_validate(payload["policies"])
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
+        return await run_story(
+            Stage(
+                brief=brief,
+                policies=policies,
+                step=step,
+                architect=Mike(desk, brief),
+                developer=Alex(desk, brief),
+                tester=Jordan(desk, brief),
+                reviewers=tuple(Reviewer(desk, brief, name) for name in policies.review.names),
+                workspace=workspace,
+                runner=runner,
+                older=older,
+                scans=scans,
+            )
+        )
+
+    return body
+
+
+def plan_body(library: PromptLibrary, masks: Masks = NO_KEY) -> PlanBody:
+    """What the engine runs for each plan that a person brought; its payload is `plan_payload`'s."""
+    schemas = schema_texts()
+
+    async def body(step: Step, payload: dict[str, Any]) -> GivenPlan:
+        brief = StoryBrief.model_validate(payload["brief"])
+        policies = Policies.model_validate(payload["policies"])
+        desk = Desk(step=step, library=library, policies=policies, story=brief.story.id, schemas=schemas, masks=masks)
+        return await Mike(desk, brief).extract_plan(payload["path"], payload["text"])
+
+    return body
+
+
+def plan_payload(brief: StoryBrief, policies: Policies, plan: BroughtPlan) -> dict[str, Any]:
+    """The frozen input of the workflow that reads a person's plan."""
+    return {**story_payload(brief, policies), "path": plan.path, "text": plan.text}
+
+
+def story_payload(brief: StoryBrief, policies: Policies) -> dict[str, Any]:
+    """The frozen input of a story's workflow."""
+    return {
+        "sprint": brief.sprint,
+        "story": brief.story.id,
+        "brief": brief.model_dump(mode="json", exclude_defaults=True),
+        "policies": policies.model_dump(mode="json"),
+    }

@@ -1,0 +1,165 @@
+"""Sprints and stories as data, for programs: what `status`, `show` and `contract` print with `--json`.
+
+A story's question and its answers as data, for programs (`show --json`, `status --json`); pure.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from orchestrator.app.sprint_reader import SprintView, history_of
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, Choice, Gate
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.history import StoryHistory, conflict_of, expect_kept
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.sprint.gate_answers import Question, questions, settled
+
+TO_SAY = {
+    Choice.REJECT: ' --comment "what is to change"',
+    Choice.EDIT: "",
+}
+"""What an answer needs beside the story."""
+
+
+def commands(story: str, sprint: str, gate: Gate) -> dict[str, str]:
+    """Choice → the command that answers this very question and no later one."""
+    where = f"{story} --sprint {sprint} --gate {gate.number}"
+    return {choice.value: f"orchestrator {choice.value} {where}{TO_SAY.get(choice, '')}" for choice in gate.choices}
+
+
+def plan_of(history: StoryHistory) -> dict[str, Any] | None:
+    """The plan that was judged, mended, asked about or edited last, as it was recorded."""
+    plans: list[dict[str, Any] | None] = []
+    for event in history.events:
+        if event.name in {"plan_judged", "plan_mended"}:
+            plans.append(event.data["plan"])
+        elif event.name == GATE_OPENED:
+            plans.append(event.data["gate"]["plan"])
+        elif event.name == GATE_ANSWERED:
+            plans.append(event.data["answer"].get("plan"))
+    return next((plan for plan in reversed(plans) if plan), None)
+
+
+def question_json(story: str, sprint: str, history: StoryHistory) -> dict[str, Any]:
+    """The open question with its commands (None without one), and every question that was answered."""
+    gate = history.waits_for
+    answered = [_answered(one) for one in questions(history) if one.answer is not None]
+    asked = {**gate.model_dump(mode="json"), "commands": commands(story, sprint, gate)} if gate else None
+    return {"question": asked, "answers": answered}
+
+
+def _answered(one: Question) -> dict[str, Any]:
+    assert one.answer is not None
+    assert one.answered_at is not None
+    return {
+        "kind": one.gate.kind.value,
+        "reason": one.gate.reason,
+        "opened_at": _iso(one.gate.opened_at),
+        "answered_at": _iso(one.answered_at),
+        "said": settled(one.gate, one.answer),
+        **one.answer.model_dump(mode="json", exclude={"plan"}),
+        "edited": one.answer.plan is not None,
+    }
+
+
+def waiting_json(story: str, gate: Gate) -> dict[str, Any]:
+    """A waiting story in a list of them."""
+    return {
+        "story": story,
+        "gate": gate.number,
+        "kind": gate.kind.value,
+        "reason": gate.reason,
+        "since": _iso(gate.opened_at),
+        "deadline": _iso(gate.deadline),
+        "choices": [choice.value for choice in gate.choices],
+    }
+
+
+def _iso(time: datetime | None) -> str | None:
+    return time.isoformat() if time is not None else None
+
+
+CONTRACTS = frozenset({"contract_frozen", "contract_amended", "merge_resolved"})
+"""Events that carry a contract; the last one counts."""
+UNSAFE_PATH = "delivery.unsafe_path"
+
+
+def waiting_of(view: SprintView) -> dict[str, Gate]:
+    """Story → what a person is asked about it."""
+    asked = {story: history.waits_for for story, history in view.histories.items()}
+    return {story: gate for story, gate in asked.items() if gate is not None}
+
+
+def sprint_json(view: SprintView) -> dict[str, Any]:
+    """The object of report.json, who works on the sprint, which stories wait for a person, and what happened last."""
+    waiting = [waiting_json(story, gate) for story, gate in waiting_of(view).items()]
+    return {
+        **view.report.model_dump(mode="json"),
+        "backlog": view.record.backlog,
+        "begun_by": begun_by(view.record),
+        "running_pid": view.running_pid,
+        "waiting": waiting,
+        "paused": view.paused,
+        "held": view.held,
+        "last": {story: history.last_message for story, history in view.histories.items()},
+    }
+
+
+def begun_by(record: SprintRecord) -> str:
+    """The command that began the sprint, and goes on with it where nobody is at work: run, serve."""
+    return "serve" if record.executor else "run"
+
+
+def story_json(view: SprintView, story: str, stat: str) -> dict[str, Any]:
+    """Everything the record says of a story; `stat` is its diff stat. Raises ConfigError for one that nobody knows."""
+    history = history_of(view, story)
+    report = next(entry for entry in view.report.stories if entry.id == story)
+    conflict, replan = conflict_of(history), view.record.replans.get(story)
+    tests = [event for event in history.events if event.name in {"tests_finished", "older_tests_failed"}]
+    return {
+        **report.model_dump(mode="json"),
+        "sprint": view.record.sprint,
+        "pruned": view.record.pruned.at.isoformat() if view.record.pruned else None,
+        "conflict": conflict.model_dump(mode="json", exclude={"detected"}) if conflict else None,
+        "replan": replan.model_dump(mode="json") if replan else None,
+        **question_json(story, view.record.sprint, history),
+        "plan": plan_of(history),
+        "plan_file": _plan_file(view, story, history),
+        "contract": _contract(history),
+        "refused": _refused(history),
+        "diff_stat": stat,
+        "test_output": tests[-1].data.get("output", "") if tests else "",
+        "history": [
+            {"time": event.time.isoformat(), "event": event.name, "message": event.message} for event in history.events
+        ],
+    }
+
+
+def contract_of(view: SprintView, story: str) -> ArchitectureContract:
+    """The story's contract as it is now. Raises ConfigError when it has none, or none any more."""
+    history = history_of(view, story)
+    expect_kept(view.record)
+    frozen = _contract(history)
+    if frozen is None:
+        raise ConfigError(f"{story} has no contract: its plan was not accepted (status {history.status})")
+    return ArchitectureContract.model_validate(frozen)
+
+
+def _contract(history: StoryHistory) -> Any:
+    found = [event.data.get("contract") for event in history.events if event.name in CONTRACTS]
+    return next((contract for contract in reversed(found) if contract), None)
+
+
+def _refused(history: StoryHistory) -> list[dict[str, Any]]:
+    """What the contract refused on the way and in the end, each once."""
+    sent_back = [one for event in history.events if event.name == "answer_sent_back" for one in event.data["findings"]]
+    final = [one.model_dump(mode="json") for one in history.outcome.findings] if history.outcome else []
+    found = [one for one in (*sent_back, *final) if one["code"].startswith(("contract.", UNSAFE_PATH))]
+    return [one for number, one in enumerate(found) if one not in found[:number]]
+
+
+def _plan_file(view: SprintView, story: str, history: StoryHistory) -> str | None:
+    """The file of a person's plan; None where the plan that was judged last is the architect's."""
+    judged = [event.data.get("plan_file") for event in history.events if event.name == "plan_judged"]
+    brought = view.record.plans.get(story)
+    return (judged[-1] if judged else brought.path if brought else None) or None

@@ -1,0 +1,1 @@
+"""Backlogs read and written: CSV, YAML, JSON, Markdown."""

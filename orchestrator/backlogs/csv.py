@@ -1,0 +1,435 @@
+"""A CSV backlog: read into stories, and single cells written back without touching another byte.
+
+CSV that keeps its bytes: every cell knows where it stands, so single cells change and nothing else does.
+
+A parsed CSV backlog → rows, and the findings only a row's shape can give. Pure.
+"""
+
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.backlogs.rows import ReadingRules, Row, build_stories, missing_id
+from orchestrator.backlogs.writer import (
+    SidecarCell,
+    SidecarCells,
+    Wanted,
+    load_sidecar,
+    merged,
+    reading_overlay,
+    save_sidecar,
+    sidecar_to_ourselves,
+)
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Finding, Where, critical, major, minor
+from orchestrator.core.story import BacklogContent, CellUpdate
+from orchestrator.files.atomic_file import commit, is_read_only, stage
+
+BOM = b"\xef\xbb\xbf"
+_CELL = re.compile(rb'(?P<quoted>"(?:[^"]++|"")*+")(?P<tail>[^,\r\n]*+)|[^,\r\n]*+')
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_NEEDS_QUOTES = re.compile(r'[",\r\n]|\A\s|\s\Z')
+
+
+class CsvCell(NamedTuple):
+    """Where a cell stands in the file's bytes, quotes included. A NamedTuple: files have hundreds of thousands."""
+
+    start: int
+    end: int
+    closing: int
+    """Offset behind the closing quote; -1 for a cell without quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvRow:
+    """One record and the 1-based physical line it starts on."""
+
+    line: int
+    cells: tuple[CsvCell, ...]
+
+
+def _line_of(data: bytes, offset: int) -> int:
+    return sum(1 for _ in _LINE_END.finditer(data, 0, offset)) + 1
+
+
+def _fold(text: str) -> str:
+    return text.replace('""', '"')
+
+
+def _rendered(value: str, quoted: bool) -> bytes:
+    """A cell's bytes. NUL would make the file unreadable and a lone surrogate cannot be stored: both are replaced."""
+    text = value.replace("\0", "")
+    if quoted or _NEEDS_QUOTES.search(text):
+        text = '"' + text.replace('"', '""') + '"'
+    return text.encode("utf-8", "replace")
+
+
+class CsvTable:
+    """A parsed file. `rows` holds every record, the header and blank lines included."""
+
+    def __init__(self, data: bytes, rows: tuple[CsvRow, ...]) -> None:
+        self.data = data
+        self.rows = rows
+
+    def text(self, cell: CsvCell) -> str:
+        """The value of one cell, as a spreadsheet shows it."""
+        if cell.closing < 0:
+            return self.data[cell.start : cell.end].decode("utf-8")
+        tail = self.data[cell.closing : cell.end].decode("utf-8")
+        return _fold(self.data[cell.start + 1 : cell.closing - 1].decode("utf-8")) + (tail if tail.strip() else "")
+
+    def values(self, row: CsvRow) -> list[str]:
+        """The values of one record, as many as it has."""
+        return [self.text(cell) for cell in row.cells]
+
+    def broken_quote(self, row: CsvRow) -> bool:
+        """Whether text follows a closing quote somewhere: a quote inside was not doubled, cells may have merged."""
+        return any(0 <= c.closing < c.end and self.data[c.closing : c.end].strip() for c in row.cells)
+
+    def replaced(self, edits: Mapping[tuple[int, int], str]) -> bytes:
+        """The file with the cells at (row number, column number), both 0-based, changed; all other bytes as they were.
+
+        A cell that already holds the value keeps its bytes, a quoted cell stays quoted, a row too short grows.
+        """
+        patches: list[tuple[int, int, bytes]] = []
+        beyond: dict[int, dict[int, str]] = {}
+        for (number, column), value in edits.items():
+            cells = self.rows[number].cells
+            if column >= len(cells):
+                beyond.setdefault(number, {})[column] = value
+            elif self.text(cells[column]) != value:
+                cell = cells[column]
+                patches.append((cell.start, cell.end, _rendered(value, cell.closing >= 0)))
+        for number, values in beyond.items():
+            patches += self._grown(self.rows[number], values)
+        # Sorted stably: a growth stands behind the replacement of the row's last cell, at the same end.
+        pieces: list[bytes] = []
+        position = 0
+        for start, end, content in sorted(patches, key=lambda patch: (patch[1], patch[0])):
+            pieces += [self.data[position:start], content]
+            position = end
+        return b"".join([*pieces, self.data[position:]])
+
+    @staticmethod
+    def _grown(row: CsvRow, values: Mapping[int, str]) -> list[tuple[int, int, bytes]]:
+        if not any(values.values()):
+            return []
+        last = max(column for column, value in values.items() if value)
+        added = [_rendered(values.get(column, ""), False) for column in range(len(row.cells), last + 1)]
+        end = row.cells[-1].end
+        return [(end, end, b"".join(b"," + cell for cell in added))]
+
+
+def _check_encoding(data: bytes, source: str) -> None:
+    try:
+        data.decode("utf-8")
+        offset = data.find(b"\0")
+    except UnicodeDecodeError as error:
+        offset = error.start
+    if offset < 0:
+        return
+    line = _line_of(data, offset)
+    inside = offset - max(data.rfind(b"\n", 0, offset), data.rfind(b"\r", 0, offset))
+    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line} (byte {inside} of that line)"
+    fix = "save the file as UTF-8 (in a spreadsheet: “CSV UTF-8, comma separated”)"
+    finding = critical("backlog.encoding", message, where=Where(file=source, line=line, column=inside), fix=fix)
+    raise BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+def _unterminated(source: str, line: int) -> BacklogError:
+    message = f"{source}: the quoted cell that starts in line {line} is never closed"
+    fix = 'close it with ", and write a quote inside a quoted cell as ""'
+    finding = critical("backlog.unterminated_quote", message, where=Where(file=source, line=line), fix=fix)
+    return BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[CsvCell, ...], int, int]:
+    """The cells of the record at `position`, the offset of its end, and the line that end stands on."""
+    cells: list[CsvCell] = []
+    while True:
+        match = _CELL.match(data, position)
+        assert match is not None  # the pattern also matches nothing
+        closing = match.end("quoted")
+        if closing >= 0:
+            line += sum(1 for _ in _LINE_END.finditer(data, position, closing))
+        elif data[position : position + 1] == b'"':
+            raise _unterminated(source, line)
+        cells.append(CsvCell(position, match.end(), closing))
+        position = match.end()
+        if data[position : position + 1] != b",":
+            return tuple(cells), position, line
+        position += 1
+
+
+def parse_csv(data: bytes, source: str) -> CsvTable:
+    """Split UTF-8 bytes into records: comma separated, `"` quoted, any mix of line ends, BOM or none.
+
+    Raises BacklogError naming `source`, line and byte when the text is not UTF-8 or a quote stays open.
+    """
+    _check_encoding(data, source)
+    position = len(BOM) if data.startswith(BOM) else 0
+    line = 1
+    rows: list[CsvRow] = []
+    while position < len(data):
+        cells, position, last_line = _record(data, position, line, source)
+        rows.append(CsvRow(line, cells))
+        end = _LINE_END.match(data, position)
+        if end is not None:
+            position = end.end()
+        line = last_line + 1
+    return CsvTable(data, tuple(rows))
+
+
+REQUIRED = ("Story_ID", "Title")
+
+
+class Sheet:
+    """A CSV table with its header understood. Raises BacklogError when it can be no backlog."""
+
+    def __init__(self, table: CsvTable, source: str) -> None:
+        self.table = table
+        self.source = source
+        read = ((number, row, table.values(row)) for number, row in enumerate(table.rows))
+        filled = [entry for entry in read if any(value.strip() for value in entry[2])]
+        if not filled:
+            raise _unusable("backlog.empty", f"{source} is empty", source, fix=f"its first line names {_required()}")
+        _, self._header, names = filled[0]
+        self.names = tuple(name.strip() for name in names)
+        self.columns: dict[str, int] = {}
+        for number, name in enumerate(self.names):
+            if name:
+                self.columns.setdefault(name.lower(), number)
+        self._check_header()
+        if len(filled) == 1:
+            message = f"{source} has a header and no rows"
+            raise _unusable("backlog.no_rows", message, source, fix="write one row per story")
+        self._filled = filled[1:]
+
+    def _check_header(self) -> None:
+        missing = [name for name in REQUIRED if name.lower() not in self.columns]
+        if missing:
+            found = ", ".join(name or "(blank)" for name in self.names[:40])
+            lacking = " and no column ".join(missing)
+            message = f"{self.source} has no column {lacking}; the header found is: {found[:1000]}"
+            fix = f"the first line must name {_required()}, separated by commas"
+            raise _unusable("backlog.columns", message, self.source, fix=fix, line=self._header.line)
+
+    def rows(self) -> list[Row]:
+        """Every row below the header that is not blank, in file order."""
+        return [Row(number, row.line, self._cells(values)) for number, row, values in self._filled]
+
+    def _cells(self, values: Sequence[str]) -> dict[str, str]:
+        return {name: values[column] for name, column in self.columns.items() if column < len(values)}
+
+    def shape_findings(self) -> list[Finding]:
+        """What is wrong with the form of header and rows."""
+        found: list[Finding] = []
+        seen: set[str] = set()
+        for name in filter(None, self.names):
+            if name.lower() in seen:
+                where = Where(file=self.source, line=self._header.line, field=name)
+                message = f"the header names {name} twice; the first column counts"
+                found.append(minor("backlog.column_twice", message, where=where, fix="rename one of the two"))
+            seen.add(name.lower())
+        for number, row, values in self._filled:
+            found += self._row_findings(number, row, values)
+        return found
+
+    def _row_findings(self, number: int, row: CsvRow, values: Sequence[str]) -> list[Finding]:
+        name = Row(number, row.line, self._cells(values))
+        where = name.where(self.source)
+        found = [] if name.story_id else [missing_id(name, self.source)]
+        if self.table.broken_quote(row):
+            message = f"{name} has text behind a closing quote, so cells may have run together"
+            fix = 'write a quote inside a quoted cell as ""'
+            found.append(major("backlog.quote", message, where=where, fix=fix))
+        extra = values[len(self.names) :]
+        if any(value.strip() for value in extra):
+            message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
+            fix = "put quotes around the cell that holds a comma"
+            found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
+        elif extra:
+            message = f"{name} ends with {len(extra)} commas too many"
+            found.append(minor("backlog.extra_commas", message, where=where, fix="remove them"))
+        return found
+
+
+def _required() -> str:
+    return " and ".join(REQUIRED)
+
+
+def _unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
+    finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
+    return BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+_TRIES = 5
+"""How often a write starts again because somebody saved the file meanwhile."""
+
+
+class _ChangedMeanwhile(OSError):
+    """Somebody saved the file between our reading it and our replacing it."""
+
+
+def _read_bytes(path: Path, source: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"cannot read the backlog {source}: {error.strerror}"
+        finding = critical("backlog.unreadable", message, where=Where(file=source), fix="name an existing CSV file")
+        raise BacklogError(message, findings=(finding,)) from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold an advisory lock on the file itself, so that two processes do not lose each other's cells.
+
+    The file is replaced by every write: after waiting, the lock must still be on the file the path names.
+    """
+    while True:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            with suppress(OSError):  # a file system without locks: the sprint's own lock has to do
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                yield
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _signature(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+class CsvBacklog:
+    """One CSV file behind the port Backlog; `sidecar` is a JSON file in the state folder for cells it cannot take.
+
+    `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
+    """
+
+    def __init__(self, path: Path, sidecar: Path, rules: ReadingRules) -> None:
+        self._path = path
+        self._sidecar = sidecar
+        self._rules = rules
+        self._unsaved: Wanted = {}
+
+    def read(self) -> BacklogContent:
+        """Read stories and the problems of single rows; relations between rows are `checks.backlog`'s to judge.
+
+        Sidecar cells count for columns the file lacks, and for cells of the file unchanged since they were set aside.
+        Raises BacklogError (message and finding) when the file is missing, empty, not UTF-8, has an open quote, lacks
+        a required column, or holds no rows.
+        """
+        source = str(self._path)
+        sheet = Sheet(parse_csv(_read_bytes(self._path, source), source), source)
+        overlay, broken = reading_overlay(self._sidecar)
+        stories, found = build_stories(sheet.rows(), source, overlay, self._rules)
+        problems = [*sheet.shape_findings(), *found, *broken]
+        problems.sort(key=lambda finding: finding.where.line or 0)
+        return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
+
+    def write(self, updates: Sequence[CellUpdate]) -> str | None:
+        """Change cells by story id in the file as it is now; None when all is stored, else a sentence for people.
+
+        Never raises for what the disk does. Cells of columns the file lacks go to the sidecar without a word; when the
+        file cannot be changed at all, every cell goes there and the sentence says why.
+        """
+        wanted = merged(self._unsaved, updates)
+        with sidecar_to_ourselves(self._sidecar):
+            aside, _ = load_sidecar(self._sidecar)
+            try:
+                remaining, gone = self._into_file(wanted, aside)
+                warning = f"no row {', '.join(gone)} is left in {self._path}" if gone else None
+            except (OSError, BacklogError) as error:
+                remaining = self._all_aside(wanted, aside)
+                warning = f"the backlog file {self._path} was not changed ({_reason(error)})"
+            return self._keep(remaining, aside, wanted, warning)
+
+    def _keep(self, remaining: Wanted, before: SidecarCells, wanted: Wanted, warning: str | None) -> str | None:
+        """Store what the file did not take; what cannot be stored either is tried again with the next write."""
+        self._unsaved = {}
+        if remaining != before.cells:
+            try:
+                save_sidecar(self._sidecar, SidecarCells(cells=remaining))
+            except OSError as error:
+                self._unsaved = wanted
+                reason = f"{self._sidecar} cannot be written: {error.strerror}"
+                return f"{warning}, and {reason}" if warning else f"cells were not stored: {reason}"
+        return f"{warning}; its new cells are in {self._sidecar}" if warning else None
+
+    def _into_file(self, wanted: Wanted, aside: SidecarCells) -> tuple[Wanted, list[str]]:
+        """Put cells into the file; returns what stays in the sidecar, and wanted ids that have no row any more."""
+        if is_read_only(self._path):
+            raise OSError(errno.EROFS, "it or its folder is read-only")
+        target = Path(os.path.realpath(self._path))
+        for _ in range(_TRIES - 1):
+            try:
+                return self._into_file_once(target, wanted, aside)
+            except _ChangedMeanwhile:
+                continue
+        return self._into_file_once(target, wanted, aside)
+
+    def _into_file_once(self, target: Path, wanted: Wanted, aside: SidecarCells) -> tuple[Wanted, list[str]]:
+        with _locked(target):
+            signature = _signature(target)
+            data = target.read_bytes()
+            sheet = Sheet(parse_csv(data, str(self._path)), str(self._path))
+            edits, remaining, gone = _edits(sheet, wanted, aside)
+            changed = sheet.table.replaced(edits)
+            if changed != data:
+                beside = stage(target, changed)
+                if _signature(target) != signature:
+                    beside.unlink(missing_ok=True)
+                    raise _ChangedMeanwhile(errno.EAGAIN, "it is being changed by somebody else")
+                commit(beside, target)
+        return remaining, gone
+
+    def _all_aside(self, wanted: Wanted, aside: SidecarCells) -> Wanted:
+        """Every cell for the sidecar, each with what the file holds now, as far as it can be read."""
+        rows: dict[str, Mapping[str, str]] = {}
+        try:
+            source = str(self._path)
+            sheet = Sheet(parse_csv(_read_bytes(self._path, source), source), source)
+            rows = {row.story_id: row.cells for row in reversed(sheet.rows())}
+        except BacklogError:
+            sheet = None
+        remaining = {story: dict(row) for story, row in aside.cells.items()}
+        for story, row in wanted.items():
+            for column, cell in row.items():
+                known = sheet is not None and story in rows and column.lower() in sheet.columns
+                was = rows[story].get(column.lower(), "") if known else None
+                remaining.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
+        return remaining
+
+
+def _edits(sheet: Sheet, wanted: Wanted, aside: SidecarCells) -> tuple[dict[tuple[int, int], str], Wanted, list[str]]:
+    """Cell edits for wanted and set-aside values; what stays in the sidecar; wanted ids without a row."""
+    rows = {row.story_id: row for row in reversed(sheet.rows())}
+    edits: dict[tuple[int, int], str] = {}
+    remaining: Wanted = {}
+    for story, column, cell in aside.each():
+        place = sheet.columns.get(column.lower())
+        if place is None or story not in rows:
+            remaining.setdefault(story, {})[column] = cell
+        elif cell.newer_than(rows[story].cells.get(column.lower(), "")):
+            edits[rows[story].number, place] = cell.value
+    for story, row in wanted.items():
+        for column, cell in row.items():
+            place = sheet.columns.get(column.lower())
+            if place is None or story not in rows:
+                remaining.setdefault(story, {})[column] = cell
+            else:
+                edits[rows[story].number, place] = cell.value
+    return edits, remaining, [story for story in wanted if story not in rows]
+
+
+def _reason(error: OSError | BacklogError) -> str:
+    return error.message if isinstance(error, BacklogError) else (error.strerror or str(error))

@@ -1,0 +1,315 @@
+"""Backlogs in YAML, JSON and Markdown: read and never written, what a run writes goes to the sidecar.
+
+A backlog's file as UTF-8 text, or one clear error.
+
+One story in a Markdown file: front matter between `---` lines, then a section per field. Pure.
+
+Which backlog a path is: the file's suffix or the folder decides, never a guess at its content.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.backlogs.csv import CsvBacklog
+from orchestrator.backlogs.rows import ReadingRules, Row, build_stories
+from orchestrator.backlogs.tree import (
+    RUN_FIELDS,
+    Fields,
+    Node,
+    ReadRows,
+    Scalar,
+    TreeParser,
+    field_name,
+    parse_json,
+    parse_yaml,
+    story_row,
+    story_rows,
+    unusable,
+)
+from orchestrator.backlogs.writer import (
+    SidecarCell,
+    SidecarCells,
+    Wanted,
+    load_sidecar,
+    merged,
+    reading_overlay,
+    save_sidecar,
+    sidecar_to_ourselves,
+)
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Finding, Where, critical, minor
+from orchestrator.core.ports import Backlog
+from orchestrator.core.story import BacklogContent, CellUpdate
+from orchestrator.settings import Environment, Settings
+from orchestrator.storage.state_folder import StateFolder
+
+BOM = "\ufeff"
+
+
+def read_text(path: Path, source: str) -> str:
+    """The file's text without a byte order mark. Raises BacklogError when it cannot be read or is not UTF-8 text."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read the backlog {source}: {error.strerror}"
+        raise unusable("backlog.unreadable", message, source, fix="name an existing file or folder") from error
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_text(data, error.start, source) from error
+    if "\0" in text:
+        raise _not_text(data, data.index(0), source)
+    return text.removeprefix(BOM)
+
+
+def _not_text(data: bytes, offset: int, source: str) -> BacklogError:
+    line = data.count(b"\n", 0, offset) + 1
+    message = f"{source} is not UTF-8 text: byte 0x{data[offset]:02x} in line {line}"
+    return unusable("backlog.encoding", message, source, fix="save the file as UTF-8", line=line)
+
+
+_HEADING = re.compile(r"(#{1,2})[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FIX = "begin the file with a line `---`, then `id: …`, `title: …`, and a line `---`"
+
+
+class _Section(NamedTuple):
+    """A heading with the text below it; level 0 is what stands in front of every heading."""
+
+    level: int
+    heading: str
+    line: int
+    body: str
+
+
+def parse_story(text: str, source: str, file: str, number: int) -> tuple[Row, list[Finding]]:
+    """The story of `file` in the folder `source`.
+
+    The id is the front matter's, else the file's name; the title the front matter's, else the first `# ` heading's.
+    Raises BacklogError naming file and line for a file without front matter, and broken YAML in it.
+    """
+    place = f"{source}/{file}"
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    end = _front_matter_end(lines, place)
+    front = parse_yaml("\n".join(lines[1:end]), place, before=1)
+    if not isinstance(front, Fields):
+        what = "is empty" if front == Scalar(front.line, "") else "holds no fields"
+        raise unusable("backlog.front_matter", f"the front matter of {place} {what}", place, fix=_FIX, line=front.line)
+    sections = list(_sections(lines, end + 1))
+    pairs: list[tuple[Scalar, Node]] = list(front.pairs)
+    pairs += [
+        (Scalar(section.line, section.heading), Scalar(section.line, section.body))
+        for section in sections
+        if section.level == 2 and field_name(section.heading) is not None
+    ]
+    heading = next((section.heading for section in sections if section.level == 1), "")
+    stem = file.rsplit(".", 1)[0]
+    defaults = [("story_id", stem)]
+    row, found = story_row(Fields(1, tuple(pairs)), source, number=number, file=file, defaults=defaults)
+    if not row.cells.get("title", "").strip() and heading:
+        row = row._replace(cells={**row.cells, "title": _without_id(heading, row.story_id)})
+    return row, [*found, *_unread(row, sections, source)]
+
+
+def _front_matter_end(lines: list[str], place: str) -> int:
+    if not lines or lines[0].rstrip() != "---":
+        raise unusable("backlog.front_matter", f"{place} has no front matter in line 1", place, fix=_FIX, line=1)
+    for number, line in enumerate(lines[1:], start=1):
+        if line.rstrip() in {"---", "..."}:
+            return number
+    message = f"the front matter of {place}, begun in line 1, is never closed"
+    raise unusable("backlog.front_matter", message, place, fix="close it with a line `---`", line=1)
+
+
+def _sections(lines: list[str], start: int) -> Iterator[_Section]:
+    """Text before the first heading, then every heading of level 1 or 2 outside fenced code with its text."""
+    level, heading, line, body = 0, "", start + 1, list[str]()
+    fence = ""
+    for number, text in enumerate(lines[start:], start=start + 1):
+        fence, marker = _fence_after(fence, text)
+        found = None if fence or marker else _HEADING.fullmatch(text)
+        if found is None:
+            body.append(text)
+            continue
+        yield _Section(level, heading, line, "\n".join(body).strip("\n"))
+        level, heading, line, body = len(found[1]), found[2].strip(), number, []
+    yield _Section(level, heading, line, "\n".join(body).strip("\n"))
+
+
+def _fence_after(fence: str, text: str) -> tuple[str, bool]:
+    """The open fence behind this line ("" when none is), and whether the line is a fence's mark itself."""
+    mark = _FENCE.match(text)
+    if mark is None:
+        return fence, False
+    if not fence:
+        return mark[1], True
+    closes = mark[1][0] == fence[0] and len(mark[1]) >= len(fence) and not text[mark.end() :].strip()
+    return ("" if closes else fence), True
+
+
+def _without_id(heading: str, story_id: str) -> str:
+    """`US-001: Lend a book` → `Lend a book`."""
+    rest = heading.removeprefix(story_id)
+    stripped = rest.lstrip(" :\u2013\u2014-")
+    return stripped if rest != heading and stripped and rest[:1] in {" ", ":"} else heading
+
+
+def _unread(row: Row, sections: list[_Section], source: str) -> Iterator[Finding]:
+    """A note on text that no field takes, for a person may think that it is read."""
+    for section in sections:
+        known = section.level == 2 and field_name(section.heading) is not None
+        if known or not section.body.strip():
+            continue
+        name = f"the section {section.heading[:60]!r}" if section.level == 2 else "the text before the first section"
+        message = f"{row.file}:{section.line}: {name} is not read"
+        where = row.where(source).model_copy(update={"line": section.line})
+        yield minor("backlog.section", message, where=where, fix="put it below a heading such as `## Notes`")
+
+
+RowReader = Callable[[Path, str], ReadRows]
+"""(path, source) → rows and findings. Raises BacklogError."""
+_NO_STORIES = frozenset({"readme", "index", "contributing", "changelog", "license", "template"})
+_MAX_BROKEN = 20
+_DIGITS = re.compile(r"(\d+)")
+
+
+def tree_reader(parse: TreeParser) -> RowReader:
+    """A reader of one file with a list of stories."""
+    return lambda path, source: story_rows(parse(read_text(path, source), source), source)
+
+
+def markdown_files(folder: Path, source: str) -> list[Path]:
+    """The story files in a folder, by name with numbers in order; sub-folders are not looked into.
+
+    README, index and the like, and names that begin with `.` or `_`, are no stories. Raises BacklogError.
+    """
+    try:
+        names = [entry.name for entry in os.scandir(folder) if entry.is_file()]
+    except OSError as error:
+        message = f"cannot read the backlog {source}: {error.strerror}"
+        raise unusable("backlog.unreadable", message, source, fix="name an existing file or folder") from error
+    stories = [name for name in names if name.lower().endswith(".md") and not name.startswith((".", "_"))]
+    kept = [name for name in stories if name.rsplit(".", 1)[0].lower() not in _NO_STORIES]
+    return [folder / name for name in sorted(kept, key=_natural)]
+
+
+def _natural(name: str) -> tuple[list[tuple[int, str]], str]:
+    parts = _DIGITS.split(name.lower())
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts], name
+
+
+def markdown_rows(path: Path, source: str) -> ReadRows:
+    """A row per story file. Raises BacklogError with a finding for each file that cannot be read."""
+    files = markdown_files(path, source)
+    if not files:
+        message = f"the folder {source} holds no story files (*.md)"
+        raise unusable("backlog.empty", message, source, fix="write one Markdown file per story, with front matter")
+    read, broken = [], []
+    for number, file in enumerate(files):
+        try:
+            text = read_text(file, f"{source}/{file.name}")
+            read.append(parse_story(text, source, file.name, number))
+        except BacklogError as error:
+            broken.append(error)
+    if broken:
+        shown = [error.message for error in broken[:_MAX_BROKEN]]
+        more = [f"… and {len(broken) - _MAX_BROKEN} more files"] if len(broken) > _MAX_BROKEN else []
+        raise BacklogError("\n".join([*shown, *more]), findings=[f for error in broken for f in error.findings])
+    return ReadRows([row for row, _ in read], [finding for _, found in read for finding in found])
+
+
+class FileBacklog:
+    """A backlog behind the port Backlog whose source never changes by a byte; `sidecar` keeps what runs write.
+
+    `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
+    """
+
+    def __init__(self, path: Path, sidecar: Path, rules: ReadingRules, reader: RowReader) -> None:
+        self._path, self._sidecar, self._rules, self._reader = path, sidecar, rules, reader
+        self._unsaved: Wanted = {}
+        self._known: tuple[object, dict[str, Mapping[str, str]]] | None = None
+
+    def read(self) -> BacklogContent:
+        """Read stories and the problems of single ones; relations between them are `checks.backlog`'s to judge.
+
+        Sidecar cells count where the source says nothing, or says what it said when they were set aside. Raises
+        BacklogError (message and finding, naming file and line) when the source cannot be read as a backlog.
+        """
+        source = str(self._path)
+        rows, found = self._reader(self._path, source)
+        overlay, broken = reading_overlay(self._sidecar)
+        stories, notes = build_stories(rows, source, overlay, self._rules)
+        problems = [*found, *notes, *broken]
+        problems.sort(key=lambda finding: (finding.where.file or "", finding.where.line or 0))
+        return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
+
+    def write(self, updates: Sequence[CellUpdate]) -> str | None:
+        """Keep cells in the sidecar; None when all is stored, else a sentence for people. Never raises for the disk."""
+        wanted = merged(self._unsaved, updates)
+        with sidecar_to_ourselves(self._sidecar):
+            aside, _ = load_sidecar(self._sidecar)
+            current = self._current()
+            cells = {story: dict(row) for story, row in aside.cells.items()}
+            for story, row in wanted.items():
+                for column, cell in row.items():
+                    was = current.get(story, {}).get(column.lower())
+                    cells.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
+            self._unsaved = {}
+            if cells == aside.cells:
+                return None
+            try:
+                save_sidecar(self._sidecar, SidecarCells(cells=cells))
+            except OSError as error:
+                self._unsaved = wanted
+                return f"cells were not stored: {self._sidecar} cannot be written: {error.strerror}"
+        return None
+
+    def _current(self) -> dict[str, Mapping[str, str]]:
+        """What the source itself says in the fields that runs write; read again only when the source has changed."""
+        try:
+            signature = self._signature()
+            if self._known is None or self._known[0] != signature:
+                rows, _ = self._reader(self._path, str(self._path))
+                ours = {
+                    row.story_id: {name: row.cells[name] for name in RUN_FIELDS if name in row.cells}
+                    for row in reversed(rows)
+                }
+                self._known = (signature, {story: cells for story, cells in ours.items() if cells})
+            return self._known[1]
+        except (OSError, BacklogError):  # it is gone or broken just now: what was known of it counts
+            return self._known[1] if self._known is not None else {}
+
+    def _signature(self) -> object:
+        files = markdown_files(self._path, str(self._path)) if self._path.is_dir() else [self._path]
+        return [(file.name, status.st_mtime_ns, status.st_size) for file in files if (status := file.stat())]
+
+
+_TREES = {".yaml": parse_yaml, ".yml": parse_yaml, ".json": parse_json}
+
+
+def open_backlog(path: Path, settings: Settings, folder: StateFolder) -> Backlog:
+    """The backlog at `path`, with its sidecar in the state folder.
+
+    Raises BacklogError for a file whose suffix says no format we read.
+    """
+    sidecar = folder.sidecar(path)
+    rules = ReadingRules(foundation=settings.backlog.foundation, closes=settings.backlog.closes)
+    suffix = path.suffix.lower()
+    if path.is_dir():
+        return FileBacklog(path, sidecar, rules, markdown_rows)
+    if suffix in _TREES:
+        return FileBacklog(path, sidecar, rules, tree_reader(_TREES[suffix]))
+    if suffix == ".csv" or not path.exists():
+        return CsvBacklog(path, sidecar, rules)
+    message = f"{path} is no backlog we can read: its name ends with {suffix or 'no suffix'}"
+    fix = "a backlog is a file .csv, .yaml, .yml or .json, or a folder of Markdown files (*.md)"
+    finding = critical("backlog.format", message, where=Where(file=str(path)), fix=fix)
+    raise BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+def read_backlog(path: Path, settings: Settings, environment: Environment) -> BacklogContent:
+    """Read and validate. Raises BacklogError when nothing can be read."""
+    return open_backlog(path, settings, StateFolder(environment.home)).read()

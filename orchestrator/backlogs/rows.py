@@ -1,0 +1,138 @@
+"""Rows of a backlog of any format → stories, and the findings on cells that nobody else sees. Pure."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from orchestrator.core.finding import Finding, Where, critical, minor
+from orchestrator.core.story import IdIndex, Priority, Story, is_yes, parse_dependencies, priority_of
+from orchestrator.core.value import Value, parse_criteria
+
+TEXT_FIELDS = (
+    "user_story",
+    "functional_requirements",
+    "non_functional_requirements",
+    "integrations",
+    "constraints",
+    "vision_ref",
+    "wireframe_ref",
+    "notes",
+)
+"""Fields of Story whose column has the same name in any case and whose text is taken as written."""
+
+Overlay = Callable[[str, str, str], str]
+"""(story id, lower-case column name, the file's cell) → the value that counts."""
+
+
+class ReadingRules(Value):
+    """What the configuration says about reading backlogs."""
+
+    foundation: str = ""
+    """Id of the tech-stack story when no row marks one."""
+    closes: dict[str, tuple[str, ...]] = {}
+    """Story id → ids of rows that are closed with it, beside what rows say themselves."""
+
+
+class Row(NamedTuple):
+    """One record that holds something: its number in the source, its line, its cells by lower-case column name."""
+
+    number: int
+    line: int
+    cells: Mapping[str, str]
+    criteria: tuple[str, ...] | None = None
+    """Acceptance criteria that were given as a list; None when the cell's text has to be split."""
+    file: str = ""
+    """Name of the row's own file, where the backlog is a folder."""
+
+    @property
+    def story_id(self) -> str:
+        """The trimmed id, "" when the row has none."""
+        return self.cells.get("story_id", "").strip()
+
+    def where(self, source: str, field: str | None = None) -> Where:
+        """The row's place for a finding."""
+        file = f"{source}/{self.file}" if self.file else source
+        return Where(file=file, line=self.line, story=self.story_id or None, field=field)
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.file else f"line {self.line}"
+        return f"{self.story_id} ({place})" if self.story_id else f"the row in {place}"
+
+
+def missing_id(row: Row, source: str) -> Finding:
+    """What is said about a row without an id."""
+    message = f"{row} has no Story_ID"
+    return critical("backlog.missing_id", message, where=row.where(source), fix="give the row an id of its own")
+
+
+def build_stories(
+    rows: Sequence[Row], source: str, overlay: Overlay, rules: ReadingRules
+) -> tuple[list[Story], list[Finding]]:
+    """A story for every row that has an id (also a bad or repeated one), and findings on cells nobody else sees."""
+    rows = [row for row in rows if row.story_id]
+    index = IdIndex(row.story_id for row in rows)
+    marked = {row.story_id for row in rows if is_yes(row.cells.get("foundation", ""))} or {rules.foundation}
+    configured = {index.find(closer) or closer: closed for closer, closed in rules.closes.items()}
+    stories: list[Story] = []
+    found: list[Finding] = []
+    for row in rows:
+        priority_text = row.cells.get("priority", "")
+        priority = priority_of(priority_text)
+        if priority is None:
+            message = f"{row} has the unknown priority {priority_text.strip()[:60]!r}"
+            fix = "write Critical, High, Medium or Low; it counts as Medium"
+            found.append(minor("backlog.priority", message, where=row.where(source, "Priority"), fix=fix))
+        closes, notes = _closes(row, source, index, configured.get(row.story_id, ()))
+        found += notes
+        stories.append(_story(row, overlay, index, priority, row.story_id in marked, closes))
+    return stories, found + _unknown_closers(configured, index)
+
+
+def _closes(
+    row: Row, source: str, index: IdIndex, configured: Sequence[str]
+) -> tuple[tuple[str, ...], Sequence[Finding]]:
+    """Ids of what the row closes, those that are no row's included, and a note on text that names none."""
+    text = row.cells.get("closes", "")
+    cell = parse_dependencies(text, index)
+    more = tuple(index.find(name.strip()) or name.strip() for name in configured)
+    notes = []
+    if not (cell.ids or cell.unknown or cell.states_none):
+        message = f"{row} names no story in what it closes ({' '.join(text.split())[:80]!r})"
+        notes = [
+            minor("backlog.closes_note", message, where=row.where(source, "Closes"), fix="write story ids, or None")
+        ]
+    return tuple(dict.fromkeys((*cell.ids, *cell.unknown, *more))), notes
+
+
+def _unknown_closers(configured: Mapping[str, Sequence[str]], index: IdIndex) -> list[Finding]:
+    return [
+        critical(
+            "backlog.unknown_closer",
+            f"the configuration names {closer[:80]} in backlog.closes, which is no row of the backlog",
+            where=Where(field="backlog.closes"),
+            fix="correct the id or take it out",
+        )
+        for closer in configured
+        if index.find(closer) is None
+    ]
+
+
+def _story(
+    row: Row, overlay: Overlay, index: IdIndex, priority: Priority | None, foundation: bool, closes: tuple[str, ...]
+) -> Story:
+    note = row.cells.get("dependencies", "")
+    listed = row.criteria
+    return Story(
+        id=row.story_id,
+        title=row.cells.get("title", "").strip(),
+        **{name: row.cells.get(name, "") for name in TEXT_FIELDS},
+        dependencies=parse_dependencies(note, index).ids,
+        dependency_note=note,
+        closes=closes,
+        acceptance_criteria=parse_criteria(row.cells.get("acceptance_criteria", "")) if listed is None else listed,
+        priority=Priority.MEDIUM if priority is None else priority,
+        sprint_id=overlay(row.story_id, "sprint_id", row.cells.get("sprint_id", "")).strip(),
+        execution_status=overlay(row.story_id, "execution_status", row.cells.get("execution_status", "")),
+        foundation=foundation,
+        file=row.file,
+        line=row.line,
+    )

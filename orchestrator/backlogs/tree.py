@@ -1,0 +1,391 @@
+"""A parsed YAML or JSON text as a tree of texts with lines, and stories found in it. Pure.
+
+JSON → tree of texts with lines.
+
+YAML → tree of texts with lines. Read as events, so that no tag builds anything and each value stays as written.
+"""
+
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import yaml
+from rapidfuzz import process
+
+from orchestrator.backlogs.rows import TEXT_FIELDS, Row, missing_id
+from orchestrator.core.errors import BacklogError
+from orchestrator.core.finding import Finding, Where, critical, major, minor
+
+RUN_FIELDS = (
+    *("sprint_id", "execution_status", "execution_started_at", "execution_completed_at", "last_event", "last_updated"),
+)
+"""Fields that a run writes; in these formats they go to the sidecar."""
+FIELDS = (
+    *("story_id", "title", *TEXT_FIELDS, "dependencies", "acceptance_criteria", "priority", "status", "foundation"),
+    *("closes", *RUN_FIELDS),
+)
+LISTS = {"dependencies": ", ", "closes": ", ", **dict.fromkeys(TEXT_FIELDS, "; ")}
+"""Fields that may also be lists, with what stands between their entries in the text they make."""
+CRITERIA = "acceptance_criteria"
+TOP = "stories"
+_NAMES = {name.replace("_", ""): name for name in FIELDS} | {"id": "story_id", "dependson": "dependencies"}
+_SEPARATORS = re.compile(r"[\s_-]+")
+_NUMBER = re.compile(r"\(?(\d{1,3})[.):]\)?\s+(?=\S)")
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_MAX_HINTS = 20
+
+
+class Scalar(NamedTuple):
+    """A text, number, flag or nothing (""), as written, and its 1-based line."""
+
+    line: int
+    text: str
+
+
+class Items(NamedTuple):
+    """A list."""
+
+    line: int
+    items: "tuple[Node, ...]"
+
+
+class Fields(NamedTuple):
+    """A mapping; a name may stand in it twice."""
+
+    line: int
+    pairs: "tuple[tuple[Scalar, Node], ...]"
+
+
+Node = Scalar | Items | Fields
+TreeParser = Callable[[str, str], Node]
+"""(text, source) → the tree. Raises BacklogError naming source and line."""
+
+
+class ReadRows(NamedTuple):
+    """What a source holds."""
+
+    rows: Sequence[Row]
+    problems: Sequence[Finding]
+
+
+def unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
+    """The error for a source that cannot be a backlog, with its one finding."""
+    finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
+    return BacklogError(f"{message}; {fix}", findings=(finding,))
+
+
+def field_name(name: str) -> str | None:
+    """The column that `Story_ID`, `story id`, `storyId` or `id` names, in lower case; None when it names none."""
+    return _NAMES.get(_SEPARATORS.sub("", name).lower())
+
+
+def story_rows(tree: Node, source: str) -> ReadRows:
+    """Rows of a list of stories, or of the list under `stories`. Raises BacklogError when there is no such list."""
+    entries = _entries(tree, source)
+    rows: list[Row] = []
+    problems: list[Finding] = []
+    for number, entry in enumerate(entries):
+        if isinstance(entry, Fields):
+            row, found = story_row(entry, source, number=number)
+            rows.append(row)
+            problems += found if row.story_id else [*found, missing_id(row, source)]
+        else:
+            message = f"{source}: the entry in line {entry.line} is {_kind(entry)}, not a story with named fields"
+            fix = "write fields such as id and title"
+            problems.append(critical("backlog.type", message, where=Where(file=source, line=entry.line), fix=fix))
+    return ReadRows(rows, [*problems, *_misspelt(entries, source)])
+
+
+def _entries(tree: Node, source: str) -> Sequence[Node]:
+    found: Node | None = tree
+    if isinstance(tree, Fields):
+        found = next((value for name, value in tree.pairs if name.text.strip().lower() == TOP), None)
+    fix = f"write a list of stories, or `{TOP}:` with the list below it"
+    if isinstance(tree, Scalar) and not tree.text.strip():
+        raise unusable("backlog.empty", f"{source} is empty", source, fix=fix)
+    if not isinstance(found, Items):
+        line = (found or tree).line
+        what = f"`{TOP}` is {_kind(found)}" if found is not None and found is not tree else f"it holds {_kind(tree)}"
+        message = f"{source} holds no list of stories: {what} (line {line})"
+        raise unusable("backlog.type", message, source, fix=fix, line=line)
+    if not found.items:
+        raise unusable("backlog.no_rows", f"{source} holds no stories", source, fix=fix, line=found.line)
+    return found.items
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, Scalar):
+        return f"the text {node.text[:40]!r}" if node.text else "nothing"
+    if isinstance(node, Items):
+        return "a list"
+    names = ", ".join(name.text[:40] for name, _ in node.pairs[:5])
+    return f"a mapping ({names})" if names else "an empty mapping"
+
+
+def story_row(
+    story: Fields, source: str, *, number: int = 0, file: str = "", defaults: Iterable[tuple[str, str]] = ()
+) -> tuple[Row, list[Finding]]:
+    """One story's row and findings on names that stand twice and values of a wrong kind (such a field counts as empty).
+
+    `source` and `file` make the place of findings; `defaults` fill columns that the story does not name.
+    """
+    cells: dict[str, str] = {}
+    criteria: tuple[str, ...] | None = None
+    lines: dict[str, int] = {}
+    wrong: list[tuple[str, int, str, str]] = []
+    for name, value in story.pairs:
+        column = field_name(name.text)
+        key = column or name.text
+        if key in lines:
+            message = f"names {key} twice (lines {lines[key]} and {name.line})"
+            wrong.append(("backlog.field_twice", name.line, message, "keep one of the two"))
+            continue
+        lines[key] = name.line
+        if column == CRITERIA and isinstance(value, Items):
+            criteria = tuple(filter(None, (_criterion(text, n) for n, text in enumerate(_texts(value), start=1))))
+        if column is not None:
+            cells[column] = _cell(column, value)
+            wrong += _wrong_kind(name, column, value)
+    for column, text in defaults:
+        cells.setdefault(column, text)
+    row = Row(number, lines.get("story_id", story.line), cells, criteria, file)
+    return row, [_finding(row, source, problem) for problem in wrong]
+
+
+def _finding(row: Row, source: str, problem: tuple[str, int, str, str]) -> Finding:
+    code, line, message, fix = problem
+    where = row.where(source).model_copy(update={"line": line})
+    name = row.story_id or "a story"
+    place = f"{row.file}:{line}" if row.file else f"line {line}"
+    make = critical if code == "backlog.field_twice" else major
+    return make(code, f"{name} ({place}) {message}", where=where, fix=fix)
+
+
+def _cell(column: str, value: Node) -> str:
+    if isinstance(value, Scalar):
+        return _storable(value.text)
+    return LISTS[column].join(_texts(value)) if column in LISTS and isinstance(value, Items) else ""
+
+
+def _texts(value: Items) -> Iterator[str]:
+    return (_storable(item.text.strip()) for item in value.items if isinstance(item, Scalar) and item.text.strip())
+
+
+def _storable(text: str) -> str:
+    """Escapes may name what no file and no command line takes: NUL and halves of characters become U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def _criterion(text: str, number: int) -> str:
+    """One entry of a list of criteria; its number goes when it is its place in the list."""
+    mark = _NUMBER.match(text)
+    return " ".join((text[mark.end() :] if mark and int(mark[1]) == number else text).split())
+
+
+def _wrong_kind(name: Scalar, column: str, value: Node) -> Iterator[tuple[str, int, str, str]]:
+    quotes = "write text; put quotes around text that holds `: ` or begins with a bracket"
+    if isinstance(value, Fields):
+        yield "backlog.type", value.line, f"has {_kind(value)} in {name.text}", quotes
+    elif isinstance(value, Items) and column not in LISTS and column != CRITERIA:
+        yield "backlog.type", value.line, f"has a list in {name.text}", "write one text"
+    elif isinstance(value, Items):
+        for item in value.items:
+            if not isinstance(item, Scalar):
+                yield "backlog.type", item.line, f"has {_kind(item)} as an entry of {name.text}", quotes
+
+
+def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
+    """Unknown names that are nearly a field's: told once each, other names are nobody's business."""
+    seen: dict[str, int] = {}
+    for entry in entries:
+        for name, _ in entry.pairs if isinstance(entry, Fields) else ():
+            if field_name(name.text) is None:
+                seen.setdefault(name.text, name.line)
+    for text, line in list(seen.items())[:_MAX_HINTS]:
+        near = process.extractOne(_SEPARATORS.sub("", text).lower(), list(_NAMES), score_cutoff=85)
+        if near:
+            message = f"{source}: the field {text[:60]!r} (line {line}) is not known and not read"
+            fix = f"did you mean {_NAMES[near[0]]}?"
+            yield minor("backlog.field", message, where=Where(file=source, line=line, field=text[:60]), fix=fix)
+
+
+MAX_DEPTH = 8
+_SPACE = re.compile(r"[ \t\r\n]*")
+_WORD = re.compile(r"[^\s,\]}]+")
+
+
+def parse_json(text: str, source: str) -> Node:
+    """The tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line."""
+    if not text.strip():
+        return Scalar(1, "")
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=_no_constant)
+    except json.JSONDecodeError as error:
+        raise _broken(source, f"{error.msg} at column {error.colno}", error.lineno) from error
+    except RecursionError as error:
+        raise _broken(source, "it is nested too deeply", 1) from error
+    except _NoNumber as error:
+        raise _broken(source, f"{error} is no JSON value", _line_of_word(text, str(error))) from error
+    return _Tree(text, source).value(0, 0)[0]
+
+
+class _NoNumber(ValueError):
+    """NaN or Infinity, which Python's reader would take."""
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise _NoNumber(word)
+
+
+def _line_of_word(text: str, word: str) -> int:
+    found = re.search(rf"[:,\[\s]{re.escape(word)}\b", text)
+    return text.count("\n", 0, found.start() if found else 0) + 1
+
+
+def _broken(source: str, problem: str, line: int) -> BacklogError:
+    message = f"{source}, line {line}: not valid JSON ({problem})"
+    return unusable("backlog.syntax", message, source, fix="see the text just before that place", line=line)
+
+
+class _Tree:
+    """Walks a text that is known to be JSON."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._text, self._source = text, source
+        self._strings = json.JSONDecoder()
+        self._breaks = [match.start() for match in re.finditer("\n", text)]
+
+    def value(self, place: int, depth: int) -> tuple[Node, int]:
+        """The value at or behind `place`, and the offset behind it."""
+        place = self._skip(place)
+        line = bisect_right(self._breaks, place) + 1
+        if depth > MAX_DEPTH:
+            raise _broken(self._source, "it is nested too deeply", line)
+        first = self._text[place]
+        if first == '"':
+            text, place = self._strings.raw_decode(self._text, place)
+            return Scalar(line, str(text)), place
+        if first in "[{":
+            return self._many(place, line, depth)
+        word = _WORD.match(self._text, place)
+        assert word is not None  # the text is JSON
+        return Scalar(line, "" if word[0] == "null" else word[0]), word.end()
+
+    def _many(self, place: int, line: int, depth: int) -> tuple[Node, int]:
+        named = self._text[place] == "{"
+        names: list[Scalar] = []
+        values: list[Node] = []
+        place = self._skip(place + 1)
+        while self._text[place] not in "]}":
+            if named:
+                name, place = self.value(place, depth + 1)
+                assert isinstance(name, Scalar)
+                names.append(name)
+                place = self._skip(place) + 1
+            value, place = self.value(place, depth + 1)
+            values.append(value)
+            place = self._skip(place)
+            if self._text[place] == ",":
+                place = self._skip(place + 1)
+        if named:
+            return Fields(line, tuple(zip(names, values, strict=True))), place + 1
+        return Items(line, tuple(values)), place + 1
+
+    def _skip(self, place: int) -> int:
+        found = _SPACE.match(self._text, place)
+        return found.end() if found else place
+
+
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""The one in C reads ten thousand stories in a second, the other is there everywhere."""
+
+
+def parse_yaml(text: str, source: str, *, before: int = 0) -> Node:
+    """The one document of `text`; `before` lines of the file stand in front of it.
+
+    Raises BacklogError naming source and line for broken YAML, a second document, merge keys and deep nesting.
+    """
+    tree = _YamlTree(source, before)
+    try:
+        return tree.document(yaml.parse(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark is not None else 1
+        raise tree.broken(error.problem or "it cannot be read", line, _tab_in(text, line)) from error
+    except yaml.reader.ReaderError as error:
+        before_it = text[: error.position] if isinstance(error.position, int) else ""
+        raise tree.broken("it holds a character that YAML does not allow", before_it.count("\n") + 1) from error
+
+
+def _tab_in(text: str, line: int) -> bool:
+    lines = text.split("\n")
+    return any("\t" in lines[number - 1] for number in (line, line - 1) if 0 < number <= len(lines))
+
+
+def _line(event: Any) -> int:
+    return int(event.start_mark.line) + 1
+
+
+class _YamlTree:
+    """Builds nodes from events; an alias is the node it names."""
+
+    def __init__(self, source: str, before: int) -> None:
+        self._source, self._before = source, before
+        self._named: dict[str, Node] = {}
+
+    def broken(self, problem: str, line: int, tab: bool = False) -> BacklogError:
+        """The error for what stands in `line` of the text."""
+        line += self._before
+        message = f"{self._source}, line {line}: not valid YAML ({problem})"
+        fix = "YAML is indented with spaces, never with tabs" if tab else "put quotes around texts with `: `, `#`, `@`"
+        return unusable("backlog.syntax", message, self._source, fix=fix, line=line)
+
+    def document(self, events: Iterator[Any]) -> Node:
+        """The first document, which has to be the only one."""
+        found: Node | None = None
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                if found is not None:
+                    raise self.broken("a second document begins", _line(event))
+                found = self._node(next(events), events, 0)
+        return found or Scalar(1 + self._before, "")
+
+    def _node(self, event: Any, events: Iterator[Any], depth: int) -> Node:
+        line = _line(event)
+        if depth > MAX_DEPTH:
+            raise self.broken("it is nested too deeply", line)
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in self._named:
+                raise self.broken(f"*{event.anchor} names nothing that is complete", line)
+            return self._named[event.anchor]
+        node = self._made(event, events, depth)
+        if event.anchor is not None:
+            self._named[event.anchor] = node
+        return node
+
+    def _made(self, event: Any, events: Iterator[Any], depth: int) -> Node:
+        line = _line(event) + self._before
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Items(line, tuple(self._until(yaml.SequenceEndEvent, events, depth)))
+        if isinstance(event, yaml.MappingStartEvent):
+            parts = list(self._until(yaml.MappingEndEvent, events, depth))
+            pairs = tuple((self._name(name), value) for name, value in zip(parts[::2], parts[1::2], strict=True))
+            return Fields(line, pairs)
+        nothing = event.implicit[0] and event.value in _NOTHING
+        return Scalar(line, "" if nothing else event.value)
+
+    def _until(self, end: type[Any], events: Iterator[Any], depth: int) -> Iterator[Node]:
+        for event in events:
+            if isinstance(event, end):
+                return
+            yield self._node(event, events, depth + 1)
+
+    def _name(self, node: Node) -> Scalar:
+        if not isinstance(node, Scalar):
+            raise self.broken("a field's name is no text", node.line - self._before)
+        if node.text == "<<":
+            raise self.broken("merge keys (<<) are not read", node.line - self._before)
+        return node

@@ -1,0 +1,182 @@
+"""The sidecar: cells that have no place in the backlog file, kept as JSON in the state folder.
+
+The one task that writes a backlog file: stories that end together never lose each other's cells.
+"""
+
+import asyncio
+import fcntl
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+
+from pydantic import Field, ValidationError
+
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.ports import Backlog
+from orchestrator.core.story import CellUpdate
+from orchestrator.core.value import Value
+from orchestrator.files.atomic_file import private, replace_content
+
+
+class SidecarCell(Value):
+    """One cell's value, with what the file held when it was set aside."""
+
+    value: str
+    was: str | None = None
+    """The file's cell at that time; None when the file had no such row or column."""
+
+    def newer_than(self, current: str) -> bool:
+        """Whether the file's cell is still as it was; a later change by a person counts more than this value."""
+        return current == (self.was or "")
+
+
+Wanted = dict[str, dict[str, SidecarCell]]
+"""Story id → column name → cell."""
+
+
+class SidecarCells(Value):
+    """All set-aside cells: story id → column name → cell."""
+
+    version: int = 1
+    cells: dict[str, dict[str, SidecarCell]] = Field(default_factory=dict)
+
+    def each(self) -> Iterator[tuple[str, str, SidecarCell]]:
+        """Every cell as (story id, column name, cell)."""
+        for story_id, row in self.cells.items():
+            for column, cell in row.items():
+                yield story_id, column, cell
+
+
+def load_sidecar(path: Path) -> tuple[SidecarCells, str | None]:
+    """The sidecar's cells (none when it does not exist) and why it could not be read, or None. Never raises."""
+    try:
+        return SidecarCells.model_validate_json(path.read_bytes()), None
+    except FileNotFoundError:
+        return SidecarCells(), None
+    except OSError as error:
+        return SidecarCells(), f"{path.name} cannot be read: {error.strerror}"
+    except ValidationError:
+        return SidecarCells(), f"{path.name} holds no sidecar of ours"
+
+
+def save_sidecar(path: Path, cells: SidecarCells) -> None:
+    """Write the sidecar atomically, making its folder. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    replace_content(path, cells.model_dump_json(indent=1).encode("utf-8", "replace") + b"\n")
+
+
+@contextmanager
+def sidecar_to_ourselves(path: Path) -> Iterator[None]:
+    """Keep other processes of this state folder out, where a lock file can be made."""
+    lock = path.with_name(f"{path.name}.lock")
+    with ExitStack() as stack:
+        with suppress(OSError):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(stack.enter_context(open(lock, "ab", opener=private)), fcntl.LOCK_EX)
+        yield
+
+
+def merged(unsaved: Wanted, updates: Sequence[CellUpdate]) -> Wanted:
+    """What an earlier write could not store with the new cells over it."""
+    wanted = {story: dict(row) for story, row in unsaved.items()}
+    for update in updates:
+        row = wanted.setdefault(update.story_id, {})
+        row.update({column: SidecarCell(value=value) for column, value in update.cells.items()})
+    return wanted
+
+
+def reading_overlay(path: Path) -> tuple[Callable[[str, str, str], str], list[Finding]]:
+    """How set-aside cells count while a backlog is read (see `newer_than`), and a finding on a broken sidecar."""
+    aside, unreadable = load_sidecar(path)
+    by_column = {story: {name.lower(): cell for name, cell in row.items()} for story, row in aside.cells.items()}
+
+    def overlay(story_id: str, column: str, current: str) -> str:
+        cell = by_column.get(story_id, {}).get(column)
+        return cell.value if cell is not None and cell.newer_than(current) else current
+
+    if not unreadable:
+        return overlay, []
+    fix = "cells set aside earlier are not counted; remove the file"
+    return overlay, [minor("backlog.sidecar", unreadable, where=Where(file=str(path)), fix=fix)]
+
+
+class BacklogWriter:
+    """Owns a task that writes queued cells in order, several stories in one go; use it as `async with`.
+
+    `on_warning` gets a sentence for people when cells went elsewhere; it may be a coroutine function. The same
+    sentence is told once until a write succeeds. Leaving the block waits until everything queued is written; an error
+    of the backlog that is no warning (a defect) is raised there.
+    """
+
+    def __init__(self, backlog: Backlog, on_warning: Callable[[str], object]) -> None:
+        self._backlog = backlog
+        self._on_warning = on_warning
+        self._queue: asyncio.Queue[Sequence[CellUpdate] | None] = asyncio.Queue()
+        self._task: asyncio.Task[None] | None = None
+        self._told: str | None = None
+        self._closed = False
+
+    async def __aenter__(self) -> "BacklogWriter":
+        self._task = asyncio.create_task(self._run(), name="backlog-writer")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._task is not None
+        self._closed = True
+        self._queue.put_nowait(None)
+        try:
+            await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            await self._task  # a cancelled sprint still leaves its last cells behind
+            raise
+
+    async def put(self, updates: Sequence[CellUpdate]) -> None:
+        """Queue cells and return at once; later cells of the same story and column win.
+
+        Raises RuntimeError outside the `async with` block or after the writing task died.
+        """
+        if self._task is None or self._closed or self._task.done():
+            raise RuntimeError("the backlog writer is not running")
+        if updates:
+            self._queue.put_nowait(tuple(updates))
+
+    async def flush(self) -> None:
+        """Wait until everything queued before is written (or set aside with a warning)."""
+        if self._task is None:
+            return
+        joined = asyncio.ensure_future(self._queue.join())
+        await asyncio.wait({joined, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        joined.cancel()
+
+    async def _run(self) -> None:
+        closing = False
+        while not closing:
+            batch = [await self._queue.get()]
+            while not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            closing = None in batch
+            updates = coalesced([update for group in batch if group for update in group])
+            if updates:
+                await self._write(updates)
+            for _ in batch:
+                self._queue.task_done()
+
+    async def _write(self, updates: Sequence[CellUpdate]) -> None:
+        warning = await asyncio.to_thread(self._backlog.write, updates)
+        if warning is not None and warning != self._told:
+            told = self._on_warning(warning)
+            if inspect.isawaitable(told):
+                await told
+        self._told = warning
+
+
+def coalesced(updates: Sequence[CellUpdate]) -> list[CellUpdate]:
+    """One update per story, in order of first appearance; of one column's values the last stands."""
+    merged: dict[str, dict[str, str]] = {}
+    for update in updates:
+        merged.setdefault(update.story_id, {}).update(update.cells)
+    return [CellUpdate(story_id=story_id, cells=cells) for story_id, cells in merged.items()]

@@ -1,0 +1,287 @@
+"""What a path in an answer may be: safe, a file, and not somebody else's.
+
+What a delivery's contents are held against, besides the files as they were.
+
+An answer that is the prompt's own example, or has parts of it.
+
+Names that stand for secrets, in files that a model wrote: the secret is put back, or the file is left out.
+
+Shell files are judged by bash itself: `bash -n` reads a script and runs nothing of it.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from posixpath import basename, dirname
+from typing import Any, NamedTuple
+
+from orchestrator.code.check import is_generated, language_of
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import Delivery, FileChange
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, unsafe_reason
+from orchestrator.core.secrets import Masks
+from orchestrator.core.suite import FailureInstruction, TestSuite
+from orchestrator.core.value import Value
+
+_SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
+_PLAIN_NAMES = frozenset(
+    {"makefile", "gnumakefile", "dockerfile", "containerfile", "license", "licence", "copying", "notice", "readme"}
+    | {"changelog", "changes", "history", "news", "authors", "contributors", "contributing", "codeowners", "install"}
+    | {"procfile", "gemfile", "rakefile", "jenkinsfile", "vagrantfile", "pipfile", "brewfile", "justfile", "caddyfile"}
+    | {"version", "todo", "manifest", "owners", "security", "wscript", "sconstruct", "build", "workspace", "tiltfile"}
+    | {
+        "cname",
+        "gradlew",
+        "mvnw",
+        "podfile",
+        "fastfile",
+        "snakefile",
+        "taskfile",
+        "earthfile",
+        "berksfile",
+        "guardfile",
+    }
+)
+_PLAIN_STEMS = re.compile(r"^(makefile|dockerfile|containerfile|licen[cs]e|copying|readme)[-_][a-z0-9_-]{1,20}$")
+"""Plain names with an addition: LICENSE-MIT, Dockerfile-dev."""
+_SCRIPT_FOLDERS = frozenset({"bin", "scripts", "script", "hooks", ".husky", "sbin"})
+
+
+class PathProblem(NamedTuple):
+    """Why a path may not stand in a plan."""
+
+    code: str
+    """Of the finding."""
+    reason: str
+
+
+def tidy(path: str) -> str:
+    """The path without the blanks around it and the `./` before it that mean nothing."""
+    path = path.strip()
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:]
+    return path
+
+
+def plan_problem(path: str, existing: frozenset[str], folders: frozenset[str]) -> PathProblem | None:
+    """Why a task may not name `path`, or None. `existing`: tracked files; `folders`: their folders (see folders_of)."""
+    if path.endswith("/") and not unsafe_reason(path.rstrip("/")):
+        return PathProblem("breakdown.abstract_path", "is a folder, not a file")
+    reason = unsafe_reason(path)
+    if reason is not None:
+        return PathProblem("breakdown.unsafe_path", f"is unsafe: {reason}")
+    if is_test_file(path):
+        return PathProblem("breakdown.test_file", "is a test file; the tester writes those")
+    if is_binary_file(path):
+        return PathProblem("breakdown.binary_file", "is a binary file, which nobody here can write as text")
+    if path in existing:
+        return None
+    if path in folders:
+        return PathProblem("breakdown.abstract_path", "is a folder of the project, not a file")
+    if not existing.isdisjoint(_parents(path)):
+        return PathProblem("breakdown.abstract_path", "lies below something that is a file")
+    if not _looks_like_file(path):
+        reason = "reads like an idea, not like a file: it has no suffix and does not exist"
+        return PathProblem("breakdown.abstract_path", reason)
+    return None
+
+
+def folders_of(files: frozenset[str]) -> frozenset[str]:
+    """Every folder above these files."""
+    return frozenset(parent for path in files for parent in _parents(path))
+
+
+def _parents(path: str) -> frozenset[str]:
+    parts = path.split("/")
+    return frozenset("/".join(parts[:end]) for end in range(1, len(parts)))
+
+
+def _looks_like_file(path: str) -> bool:
+    name = basename(path)
+    if name.startswith(".") or _SUFFIX.search(name):
+        return True
+    plain = name.lower() in _PLAIN_NAMES or bool(_PLAIN_STEMS.match(name.lower()))
+    return plain or not _SCRIPT_FOLDERS.isdisjoint(path.split("/")[:-1])
+
+
+class Around(Value):
+    """What is known around a task; what is empty is unknown, and the checks that need it say less."""
+
+    packages: frozenset[str] = frozenset()
+    """Normalised names from the manifests and the plan: they tell the dialect of SQL."""
+    stack: tuple[str, ...] = ()
+    """What was recorded on the tech stack, line by line."""
+    runtime: str = ""
+    """What the project scan says of it: Python has to compile for the oldest one that the project promises."""
+    runtimes: Mapping[str, str] = {}
+    """The same by folder, of projects inside the project."""
+    task: str = ""
+    """The task's description and instructions: what they name may go."""
+    others: Mapping[str, str] = {}
+    """Texts of other files of the project: they tell who uses what is lost. Without them it is told only."""
+
+    def runtime_at(self, path: str) -> str:
+        """Returns what the nearest manifest above a file says."""
+        folder = dirname(path)
+        while folder:
+            if folder in self.runtimes:
+                return self.runtimes[folder]
+            folder = dirname(folder)
+        return self.runtime
+
+
+_SAID = "is the prompt's own example, which belongs to another project"
+_LINE_CHARS = 25
+"""Shorter lines of code may well be the same by chance."""
+
+
+def copied_plan(plan: Breakdown, examples: Sequence[str]) -> list[Finding]:
+    """Major for every task that has the description or just the files of an example's task."""
+    found: list[Finding] = []
+    shown = [task for value in _values(examples) for task in value.get("tasks") or ()]
+    texts = {_plain(task.get("description")) for task in shown}
+    files = {frozenset(task.get("files_to_create") or ()) for task in shown} - {frozenset()}
+    for task in plan.tasks:
+        if _plain(task.description) in texts or frozenset(task.files_to_create) in files:
+            fix = "Plan the story below: its own files, in the words of its own criteria."
+            where = Where(story=plan.story_id, task=task.task_id)
+            found.append(major("breakdown.prompt_example", f"the task {_SAID}", where=where, fix=fix))
+    return found
+
+
+def copied_suite(suite: TestSuite, examples: Sequence[str]) -> list[Finding]:
+    """Major when most of an example's test code stands in the suite."""
+    held = {line.strip() for line in suite.test_content.splitlines()}
+    tests = [value.get("test_content") for value in _values(examples)]
+    for text in (*tests, *(example for example in examples if not any(_values([example])))):
+        if _is_most(_telling(text), held):
+            fix = "Write tests of the story below, against the files below."
+            message = f"the suite {_SAID}"
+            return [major("suite.prompt_example", message, where=Where(file=suite.test_file), fix=fix)]
+    return []
+
+
+def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding]:
+    """Major for every file that holds most of an example's code, under whatever path."""
+    shown = [entry for value in _values(examples) for entry in value.get("files") or () if isinstance(entry, dict)]
+    texts = [wanted for entry in shown if (wanted := _telling(entry.get("content")))]
+    fix = "Write the file that the task below asks for."
+    found = []
+    for change in delivery.files:
+        held = {line.strip() for line in change.content.splitlines()} if texts else set()
+        if any(_is_most(wanted, held) for wanted in texts):
+            where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
+            found.append(major("delivery.placeholder", f"the content of `{change.path}` {_SAID}", where=where, fix=fix))
+    return found
+
+
+def copied_analysis(instructions: Iterable[FailureInstruction], examples: Sequence[str]) -> list[Finding]:
+    """Major for every instruction that an example gives."""
+    shown = [entry for value in _values(examples) for entry in value.get("failure_analysis") or ()]
+    texts = {_plain(entry.get(name)) for entry in shown for name in ("issue", "fix")}
+    fix = "Explain the failures in the report below, by the files below."
+    return [
+        major("analysis.prompt_example", f"an instruction {_SAID}", where=Where(file=one.file), fix=fix)
+        for one in instructions
+        if {_plain(one.issue), _plain(one.fix)} & texts
+    ]
+
+
+def _values(examples: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Examples that are JSON objects; others are for other kinds of answers."""
+    for text in examples:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _plain(text: object) -> str:
+    """The words alone."""
+    return (
+        " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split()) if isinstance(text, str) else ""
+    )
+
+
+def _telling(text: object) -> list[str]:
+    """The lines that hardly stand anywhere else."""
+    lines = [line.strip() for line in text.splitlines()] if isinstance(text, str) else []
+    return [line for line in lines if len(line) >= _LINE_CHARS]
+
+
+def _is_most(wanted: list[str], held: set[str]) -> bool:
+    return bool(wanted) and 2 * sum(line in held for line in wanted) > len(wanted)
+
+
+FIX = (
+    "Leave each such name as it stands, in its own file and place; a value that is needed elsewhere is read from the "
+    "environment or a file of settings when the program runs."
+)
+
+
+def with_secrets(
+    masks: Masks, files: Sequence[FileChange], before: Mapping[RepoPath, str]
+) -> tuple[list[FileChange], list[Finding]]:
+    """The files with the secrets of `before`, the same files as they are, in place of the names that stand for them.
+
+    A file that names a secret which it does not hold is left out, with a major finding: no name is ever written over a
+    secret, and no secret moves into another file.
+    """
+    kept: list[FileChange] = []
+    findings: list[Finding] = []
+    for change in files:
+        text, unknown = masks.restored(change.content, before.get(change.path))
+        if unknown:
+            message = f"`{change.path}` holds `{unknown[0]}`, which stands for a secret that is not in that file"
+            findings.append(major("delivery.masked_secret", message, where=Where(file=change.path), fix=FIX))
+        else:
+            kept.append(change if text == change.content else change.model_copy(update={"content": text}))
+    return kept, findings
+
+
+_BASH = re.compile(r"#!.*?\b(bash|sh|dash|ash)\b")
+_TOLD = re.compile(r"^(?P<file>\S.*?): line (?P<line>\d+): (?P<message>.+)$", re.MULTILINE)
+
+
+def shell_files(changes: Iterable[FileChange]) -> tuple[str, ...]:
+    """Returns the paths of those files that bash reads: no other shell's, no templates, no tests of bats."""
+    return tuple(change.path for change in changes if _is_bash(change.path, change.content))
+
+
+def _is_bash(path: str, text: str) -> bool:
+    if language_of(path, text) != "Shell" or path.lower().endswith(".bats") or is_generated(path, text) or "{%" in text:
+        return False
+    return not text.startswith("#!") or _BASH.match(text) is not None
+
+
+def syntax_command(paths: Iterable[str]) -> str:
+    """Returns the command that has bash read these files, in the folder that they are in."""
+    files = " ".join(shlex.quote(f"./{path}") for path in paths)
+    # Without running `shopt`, bash does not know that a script asks for extended patterns: both readings must fail.
+    judged = 'said=$(bash -n "$file" 2>&1); [ -z "$said" ] || bash -O extglob -n "$file"'
+    return f"export LC_ALL=C; for file in {files}; do {judged}; done"
+
+
+def read_syntax(paths: Collection[str], output: str) -> list[Finding]:
+    """Returns what bash said about the files: a major finding for each that does not parse, at its first line.
+
+    Also a warning of bash is one: a here-document without its end. Without bash the files were not checked, which is a
+    minor finding.
+    """
+    first: dict[str, Finding] = {}
+    for told in _TOLD.finditer(output):
+        path = told["file"].removeprefix("./")
+        if path in paths and path not in first:
+            where = Where(file=path, line=int(told["line"]))
+            message = f"does not parse as Shell: {told['message']}"
+            first[path] = major("delivery.syntax", message, where=where, fix="Write the whole file so that it parses.")
+    if not first and output.strip():
+        message = f"`{'`, `'.join(paths)}` was not checked: {output.strip().splitlines()[-1][:200]}"
+        return [
+            minor("delivery.unchecked", message, fix="Nothing needs to be done; look at the file where it matters.")
+        ]
+    return list(first.values())

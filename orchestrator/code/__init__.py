@@ -1,0 +1,1 @@
+"""What a source text says: does it parse, what does it import, export, test, declare?"""

@@ -1,0 +1,444 @@
+"""What a JavaScript or TypeScript text exports and imports, by a tolerant syntax tree: broken ones give a part.
+
+Modules that a JavaScript or TypeScript text names: by statements, and by calls with a literal.
+
+The programs in files that hold JavaScript between other things: pages and single-file components.
+
+The HTTP endpoints a JavaScript or TypeScript text declares with Express, by a tolerant syntax tree.
+
+Countable habits of a JavaScript text: what it does how often. Counts add up over files.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from orchestrator.code.grammar import Node, below, node_text
+from orchestrator.code.javascript.tree import SUFFIXES, arguments, callee, literal, root, short_text, string_value
+from orchestrator.code.python.source import Import
+from orchestrator.core.contract import Endpoint
+
+_LOADS = frozenset({"require", "import", "require.resolve", "jest.mock", "vi.mock"})
+_TYPES = re.compile(r"""///\s*<reference\s+types\s*=\s*["'](?P<types>[^"']+)""")
+_JSX = re.compile(r"@jsxImportSource\s+(?P<module>[^\s*]+)")
+_FUNCTIONS = frozenset(
+    {"arrow_function", "function_expression", "function_declaration", "method_definition", "generator_function"}
+    | {"generator_function_declaration"}
+)
+_CHOICES = frozenset({"try_statement", "if_statement", "ternary_expression", "binary_expression"})
+"""What stands in these may not be loaded at all: UMD asks `typeof require` first."""
+
+
+class Loaded(Import):
+    """One module that a text loads, as written."""
+
+
+def loaded(text: str, path: str = "") -> Iterator[Loaded]:
+    """Returns every module that `text` loads, in order; one may come several times. Never raises."""
+    waiting = [(root(text, path), False, False)]
+    while waiting:
+        node, optional, lazy = waiting.pop()
+        for one in _loaded_by(node):
+            yield one.model_copy(update={"optional": optional, "lazy": lazy})
+        optional = optional or node.type in _CHOICES
+        lazy = lazy or node.type in _FUNCTIONS
+        waiting += [(child, optional, lazy) for child in reversed(node.children)]
+
+
+def _loaded_by(node: Node) -> Iterator[Loaded]:
+    if node.type in {"import_statement", "export_statement", "import_require_clause"}:
+        if module := string_value(node.child_by_field_name("source")):
+            yield _found(module, node, types=any(child.type == "type" for child in node.children) or _only_types(node))
+    elif node.type == "call_expression" and short_text(callee(node)) in _LOADS:
+        given = arguments(node)
+        if given and (module := string_value(given[0])):
+            yield _found(module, node, types=_in_type(node))
+    elif node.type == "comment":
+        text = node_text(node)
+        yield from (_found(match["types"], node, types=True) for match in _TYPES.finditer(text))
+        yield from (_found(match["module"], node) for match in _JSX.finditer(text))
+
+
+def _found(module: str, node: Node, *, types: bool = False) -> Loaded:
+    line = node.start_point.row + 1
+    return Loaded(module=module, line=line, relative=module.startswith("."), type_only=types)
+
+
+def _only_types(node: Node) -> bool:
+    """`import { type A, type B }`: nothing but types."""
+    clause = next((child for child in node.named_children if child.type in {"import_clause", "export_clause"}), None)
+    if clause is None:
+        return False
+    names = clause if clause.type == "export_clause" else next(iter(clause.named_children), clause)
+    if len(clause.named_children) > 1 and clause.type == "import_clause":
+        return False
+    items = [one for one in names.named_children if one.type in {"import_specifier", "export_specifier"}]
+    return bool(items) and all(any(part.type == "type" for part in one.children) for one in items)
+
+
+def _in_type(call: Node) -> bool:
+    """Whether `import("x")` stands in a type, as in `typeof import("x")`."""
+    node = call.parent
+    while node is not None and node.type in {"member_expression", "nested_identifier", "nested_type_identifier"}:
+        node = node.parent
+    kind = node.type if node is not None else ""
+    return (kind != "type_assertion" and kind.startswith(("type_", "literal_type"))) or kind.endswith("_type")
+
+
+def unique(found: Iterable[Loaded]) -> tuple[Loaded, ...]:
+    """Returns each module of each line once; one that is used as more than types there is not only types."""
+    kept: dict[tuple[str, int], Loaded] = {}
+    for one in found:
+        key = (one.module, one.line)
+        if key not in kept or (kept[key].type_only and not one.type_only):
+            kept[key] = one
+    return tuple(kept.values())
+
+
+MIXED = (".vue", ".svelte", ".astro", ".mdx")
+"""JavaScript between other things, which no grammar here knows."""
+_BLOCK = re.compile(r"<script\b(?P<head>[^>]*)>(?P<code>.*?)(</script\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_FRONT = re.compile(r"\A\s*---[^\n]*\n(?P<code>.*?)^---", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}|~{3,})(?P<rest>.*)$")
+_MODULE_LINE = re.compile(r"(import|export)[\s{*\"']")
+_SOURCE = re.compile(r"""\bsrc\s*=\s*["']?(?P<address>[^"'\s>]+)""", re.IGNORECASE)
+
+
+def scripts(text: str, path: str) -> str:
+    """The text with all that is no program turned into blanks, so that lines stay; a script's `src` is an import.
+
+    A file that is none of these is its own program.
+    """
+    if not path.lower().endswith(MIXED):
+        return text
+    if path.lower().endswith(".mdx"):
+        return _of_mdx(text)
+    kept: list[tuple[int, str]] = []
+    start = 0
+    front = _FRONT.match(text) if path.lower().endswith(".astro") else None
+    if front:
+        kept.append((front.start("code"), front["code"]))
+        start = front.end()
+    for block in _BLOCK.finditer(text, start):
+        address = _SOURCE.search(block["head"])
+        told = f"import {address['address']!r};" if address else ""
+        if len(told) <= block.start("code") - block.start() and "\n" not in block["head"] and told:
+            kept.append((block.start(), told))
+        if "json" not in block["head"].lower():
+            kept.append((block.start("code"), block["code"]))
+    pieces, at = [], 0
+    for place, code in kept:
+        pieces += [_blank(text[at:place]), code, "\n" if code.endswith("\n") is False else ""]
+        at = place + len(code)
+    return "".join(pieces)
+
+
+def _of_mdx(text: str) -> str:
+    """The paragraphs of MDX that begin with `import` or `export`, outside of code that is only shown."""
+    kept: list[str] = []
+    fence, inside, before = "", False, ""
+    for line in text.split("\n"):
+        mark = _FENCE.match(line)
+        if fence:
+            fence = "" if mark and mark["mark"].startswith(fence) and not mark["rest"].strip() else fence
+            line = ""
+        elif mark:
+            fence, line = mark["mark"], ""
+        inside = bool(line.strip()) and (inside or (not before.strip() and _MODULE_LINE.match(line) is not None))
+        kept.append(line if inside else "")
+        before = line
+    return "\n".join(kept)
+
+
+def _blank(text: str) -> str:
+    return "\n" * text.count("\n")
+
+
+__all__ = ["MIXED", "SUFFIXES", "Loaded", "exported_names", "imports"]
+
+_QUOTED = r"""(["'`])(?P<module>[^"'`$\s]+)\1"""
+_CALLED = re.compile(rf"\b(?:import|require)\s*\(\s*{_QUOTED}")
+_ANYHOW = re.compile(
+    rf"\b(?:from|import|require|_load|importScripts)\b(?:\s|/\*[^*]{{0,80}}\*/|[\])(.,\w]){{0,40}}?{_QUOTED}"
+)
+
+
+def exported_names(text: str, path: str = "") -> tuple[str, ...]:
+    """Names other modules may import, in order, each once; `default` for a default export. Types are among them.
+
+    Knows `export` declarations and lists, `module.exports = {…}`, `module.exports.x =` and `exports.x =`.
+    """
+    names: dict[str, None] = {}
+    for node in below(root(text, path)):
+        if node.type == "export_statement":
+            names.update(dict.fromkeys(_export(node)))
+        elif node.type == "assignment_expression":
+            names.update(dict.fromkeys(_common_js(node)))
+    return tuple(names)
+
+
+@lru_cache(maxsize=16)
+def imports(text: str, path: str = "") -> tuple[Loaded, ...]:
+    """Every module named by import, `export … from`, `require("x")` or `import("x")`, as written, with its line. Never
+    raises.
+
+    Where the tree has errors (broken text, or syntax the grammar does not know) or the file is a mixed one, the lines
+    are searched as well, so that an import is rather found too often than missed.
+    """
+    mixed = path.lower().endswith(MIXED)
+    programs, name = scripts(text, path), f"{path}.ts" if mixed else path
+    found = list(loaded(programs, name))
+    tree = root(programs, name)
+    if tree.has_error:
+        found += _by_line(_without_comments(programs, tree), _ANYHOW, found)
+    if mixed and not path.lower().endswith(".mdx"):
+        found += _by_line(text, _CALLED, found)
+    return unique(found)
+
+
+def _without_comments(text: str, tree: Node) -> str:
+    data = text.encode("utf-8", "replace")
+    pieces, at = [], 0
+    for node in below(tree):
+        if node.type == "comment":
+            pieces += [data[at : node.start_byte], b"\n" * node_text(node).count("\n")]
+            at = node.end_byte
+    return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
+
+
+def _by_line(text: str, pattern: re.Pattern[str], known: Sequence[Loaded]) -> Iterator[Loaded]:
+    seen = {(one.module, one.line) for one in known}
+    for number, line in enumerate(text.split("\n"), start=1):
+        for module in (match["module"] for match in pattern.finditer(line)):
+            if (module, number) not in seen:
+                yield Loaded(module=module, line=number, relative=module.startswith("."), optional=True)
+
+
+def _export(node: Node) -> Iterator[str]:
+    if any(child.type == "default" for child in node.children):
+        yield "default"
+        return
+    declaration = node.child_by_field_name("declaration")
+    if declaration is not None and declaration.type == "ambient_declaration" and declaration.named_children:
+        declaration = declaration.named_children[0]
+    if declaration is not None:
+        yield from _declared(declaration)
+    for clause in node.named_children:
+        if clause.type == "export_clause":
+            for item in clause.named_children:
+                yield node_text(item.child_by_field_name("alias") or item.child_by_field_name("name")).strip("\"'")
+        elif clause.type == "namespace_export" and clause.named_children:
+            yield node_text(clause.named_children[0])
+
+
+def _declared(declaration: Node) -> Iterator[str]:
+    name = declaration.child_by_field_name("name")
+    if name is not None:
+        yield node_text(name)
+    for part in declaration.named_children:
+        if part.type == "variable_declarator":
+            yield from _bound(part.child_by_field_name("name"))
+
+
+def _bound(target: Node | None) -> Iterator[str]:
+    """Names bound by a declarator: an identifier or a destructuring pattern."""
+    waiting = [target]
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            continue
+        if node.type in {"identifier", "shorthand_property_identifier_pattern"}:
+            yield node_text(node)
+        elif node.type == "pair_pattern":
+            waiting.append(node.child_by_field_name("value"))
+        elif node.type == "assignment_pattern":
+            waiting.append(node.child_by_field_name("left"))
+        else:
+            waiting.extend(reversed(node.named_children))
+
+
+def _common_js(node: Node) -> Iterator[str]:
+    left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
+    target = node_text(left) if left is not None and left.type == "member_expression" else ""
+    if target == "module.exports":
+        yield from _members(right)
+    elif target.startswith(("exports.", "module.exports.")):
+        yield target.rsplit(".", 1)[1]
+
+
+def _members(value: Node | None) -> Iterator[str]:
+    if value is None or value.type != "object":
+        yield "default"
+        return
+    for member in value.named_children:
+        if member.type == "shorthand_property_identifier":
+            yield node_text(member)
+        elif member.type == "pair":
+            yield node_text(member.child_by_field_name("key")).strip("\"'")
+        elif member.type == "method_definition":
+            yield node_text(member.child_by_field_name("name"))
+
+
+_VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options", "all"})
+_MAKERS = frozenset({"express", "express.Router", "Router"})
+_NAMES = ("app", "router", "server", "api")
+"""What apps and routers are called when they come from elsewhere (a parameter, an import)."""
+_MAX_CHAIN, _MAX_NAME = 12, 120
+"""Verbs in a chain and bytes of a name that are looked at: a hostile text has both as long as itself."""
+
+
+def endpoints(text: str, path: str) -> tuple[Endpoint, ...]:
+    """In order of the text, as far as it can be read. `path` is the file's own, for the record."""
+    if not any(word in text for word in ("express", "Router", "app.", "router.")):
+        return ()
+    nodes = list(below(root(text, path)))
+    owners = {name for node in nodes if node.type == "variable_declarator" and (name := _made(node))}
+    found: list[Endpoint] = []
+    for node in nodes:
+        if node.type == "call_expression":
+            found += _call(node, owners, path)
+    return tuple(dict.fromkeys(found))
+
+
+def _made(node: Node) -> str:
+    """The variable that a declarator binds to an app or router, or ""."""
+    value = node.child_by_field_name("value")
+    if value is None or value.type not in {"call_expression", "new_expression"}:
+        return ""
+    maker = value.child_by_field_name("function") or value.child_by_field_name("constructor")
+    made = maker is not None and maker.end_byte - maker.start_byte < _MAX_NAME and node_text(maker) in _MAKERS
+    return node_text(node.child_by_field_name("name")) if made else ""
+
+
+def _call(node: Node, owners: set[str], file: str) -> Iterator[Endpoint]:
+    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    if function is None or function.type != "member_expression" or arguments is None:
+        return
+    verb = node_text(function.child_by_field_name("property"))
+    owner, given = function.child_by_field_name("object"), arguments.named_children
+    if owner is None or not given:
+        return
+    chained = _chained_route(owner, owners)
+    if chained is not None and verb in _VERBS:
+        yield _endpoint(verb, chained, given[-1], file)
+    elif _is_owner(owner, owners) and len(given) > 1:
+        # One argument alone reads a setting: app.get("title").
+        for route in _routes(given[0]):
+            if verb in _VERBS:
+                yield _endpoint(verb, route, given[-1], file)
+            elif verb == "use":
+                yield Endpoint(method="MOUNT", path=route, file=file, target=_target(given[-1]))
+
+
+def _is_owner(node: Node, owners: set[str]) -> bool:
+    name = _target(node)
+    last = name.rpartition(".")[2]
+    return name in owners or last.lower() in _NAMES or last.endswith(("Router", "Routes"))
+
+
+def _chained_route(node: Node, owners: set[str]) -> str | None:
+    """The path of `app.route("/x").get(…)`, also with other verbs between."""
+    for _ in range(_MAX_CHAIN):
+        if node.type != "call_expression":
+            return None
+        function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if function is None or function.type != "member_expression" or arguments is None:
+            return None
+        owner = function.child_by_field_name("object")
+        if owner is None:
+            return None
+        if node_text(function.child_by_field_name("property")) == "route" and _is_owner(owner, owners):
+            return literal(arguments.named_children[0]) or None if arguments.named_children else None
+        node = owner
+    return None
+
+
+def _routes(node: Node) -> Iterator[str]:
+    """The literal path, or those of an array."""
+    for item in node.named_children if node.type == "array" else [node]:
+        route = literal(item)
+        if route.startswith(("/", "*")):
+            yield route
+
+
+def _endpoint(verb: str, route: str, handler: Node, file: str) -> Endpoint:
+    method = "ANY" if verb == "all" else verb.upper()
+    return Endpoint(method=method, path=route, file=file, target=_target(handler))
+
+
+def _target(node: Node) -> str:
+    """The handler's name; "" for one written in place."""
+    if node.type == "call_expression" and node_text(node.child_by_field_name("function")) == "require":
+        arguments = node.child_by_field_name("arguments")
+        return literal(arguments.named_children[0]) if arguments is not None and arguments.named_children else ""
+    named = node.type in {"identifier", "member_expression"} and node.end_byte - node.start_byte < _MAX_NAME
+    return node_text(node) if named else ""
+
+
+_STYLED_FUNCTIONS = frozenset({"function_declaration", "arrow_function", "method_definition", "function_expression"})
+_STATEMENTS = frozenset({"expression_statement", "lexical_declaration", "import_statement", "return_statement"})
+_RUNNERS = {
+    "node:test": "node:test",
+    "vitest": "vitest",
+    "@jest/globals": "jest",
+    "mocha": "mocha",
+    "supertest": "supertest",
+}
+
+
+def habits(text: str, path: str) -> Counter[str]:
+    """Habit → how often, as far as the text can be read.
+
+    `modules`, `es modules`, `commonjs`, `functions`, `async`, `semicolons`, `no semicolons`, `single quotes`, `double
+    quotes`, `tabs`, `classes`.
+    """
+    found: Counter[str] = Counter({"modules": 1, "tabs": int("\n\t" in text)})
+    kinds: Counter[str] = Counter()
+    for node in below(root(text, path)):
+        kinds[node.type] += 1
+        if node.type in _STYLED_FUNCTIONS:
+            found["async"] += bool(node.children) and node.children[0].type == "async"
+        elif node.type in _STATEMENTS:
+            found["semicolons" if _ends_with_semicolon(node) else "no semicolons"] += 1
+        elif node.type == "string" and node.is_named:  # without a name it is TypeScript's type
+            found["single quotes" if node.children[0].type == "'" else "double quotes"] += 1
+        elif node.type == "call_expression":
+            kinds["require"] += _called(node) == "require"
+    found["functions"] = sum(kinds[kind] for kind in _STYLED_FUNCTIONS)
+    found["classes"] = kinds["class_declaration"]
+    found["es modules"] = int(bool(kinds["import_statement"] + kinds["export_statement"]))
+    found["commonjs"] = int(not found["es modules"] and bool(kinds["require"] or "module.exports" in text))
+    return +found
+
+
+def test_habits(text: str, path: str) -> Counter[str]:
+    """The same for a test file: `test files`, `tests`, `suites`, and the runners and helpers it names."""
+    found: Counter[str] = Counter({"test files": 1})
+    for node in below(root(text, path)):
+        if node.type == "string" and (word := _RUNNERS.get(literal(node))):
+            found[word] += 1
+        elif node.type == "call_expression":
+            called = _called(node)
+            found["tests"] += called in {"test", "it"}
+            found["suites"] += called == "describe"
+            found["expect"] += called == "expect"
+            found["assert"] += called.startswith("assert")
+    return +found
+
+
+test_habits.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def _ends_with_semicolon(node: Node) -> bool:
+    return bool(node.children) and node.children[-1].type == ";"
+
+
+def _called(node: Node) -> str:
+    """The name a call is made by, `a` or `a.b`; "" for a longer way, whose text may be as long as the file."""
+    function = node.child_by_field_name("function")
+    owner = function.child_by_field_name("object") if function is not None else None
+    short = function is not None and (
+        function.type == "identifier" or (owner is not None and owner.type == "identifier")
+    )
+    return node_text(function) if short else ""

@@ -1,0 +1,218 @@
+"""The tolerant syntax tree of a JavaScript or TypeScript text, and what every reader of it needs.
+
+The parts of JavaScript's expressions, as every reader of their meaning needs them.
+
+Is a JavaScript or TypeScript text well-formed? By its syntax tree.
+"""
+
+import re
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from orchestrator.code import grammar as code_grammar
+from orchestrator.code.grammar import MOST, Node, Problem, below, language, node_text, parse, shown
+
+__all__ = [
+    "JAVASCRIPT", "SUFFIXES", "TYPESCRIPT", "below", "grammar_of", "is_typescript", "literal", "name_text", "node_text",
+    "root", "short_text", "string_value", "unescaped",
+]  # fmt: skip
+TYPESCRIPT = (".ts", ".mts", ".cts", ".tsx")
+JAVASCRIPT = (".js", ".mjs", ".cjs", ".jsx")
+SUFFIXES = (*JAVASCRIPT, *TYPESCRIPT)
+"""Files this tree is for."""
+
+
+def is_typescript(path: str) -> bool:
+    """Whether the name says so."""
+    return path.lower().endswith(TYPESCRIPT)
+
+
+def grammar_of(path: str) -> str:
+    """The grammar for a file of this name: TypeScript with or without JSX, else JavaScript."""
+    if not is_typescript(path):
+        return "javascript"
+    return "tsx" if path.lower().endswith(".tsx") else "typescript"
+
+
+def root(text: str, path: str = "") -> Node:
+    """The root of the tree; a broken text gives error nodes, never an exception.
+
+    The name in `path` tells TypeScript, with or without JSX, from JavaScript.
+    """
+    return parse(grammar_of(path), text)
+
+
+@lru_cache(maxsize=2)
+def everything(tree: Node) -> tuple[Node, ...]:
+    """The node and all below it, walked once for all who look at a tree in a row."""
+    return tuple(below(tree))
+
+
+def short_text(node: Node | None, most: int = 200) -> str:
+    """`node_text` of what is no longer than `most` bytes, "" for anything longer: asking is cheap at every node."""
+    return node_text(node) if node is not None and node.end_byte - node.start_byte <= most else ""
+
+
+def literal(node: Node | None) -> str:
+    """The content of a string, or of a template string without substitutions; "" for anything else."""
+    if node is None or node.type not in {"string", "template_string"}:
+        return ""
+    if any(child.type == "template_substitution" for child in node.children):
+        return ""
+    return node_text(node)[1:-1]
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|u\{0*([0-9A-Fa-f]{1,6})\}|([0-7]{1,3})|(\r\n|[\s\S]))")
+_NAMED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "\n": "", "\r\n": "", "\r": ""}
+
+
+def string_value(node: Node | None) -> str:
+    """`literal`, its escapes read as a JavaScript engine reads them."""
+    return unescaped(literal(node))
+
+
+def name_text(node: Node | None) -> str:
+    """The name an identifier stands for, `requ\\u0069re` being `require`."""
+    return unescaped(node_text(node))
+
+
+def unescaped(text: str) -> str:
+    """The text between two quotes with its escapes read."""
+    return _ESCAPE.sub(_meant, text) if "\\" in text else text
+
+
+def _meant(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if code or match[4]:
+        number = int(code, 16) if code else int(match[4], 8)
+        return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else "\ufffd"
+    return _NAMED.get(match[5], match[5])
+
+
+THROUGH = frozenset(
+    {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression", "type_assertion"}
+    | {"await_expression", "sequence_expression", "template_substitution"}
+)
+"""Expressions that are what their last part is."""
+
+
+def callee(call: Node) -> Node | None:
+    """What is called, or made by `new`."""
+    return call.child_by_field_name("function") or call.child_by_field_name("constructor")
+
+
+def arguments(call: Node) -> list[Node]:
+    """What stands between the brackets of a call, or behind its tag, without comments."""
+    given = call.child_by_field_name("arguments")
+    if given is None:
+        return []
+    return (
+        [given] if given.type == "template_string" else [one for one in given.named_children if one.type != "comment"]
+    )
+
+
+def alternatives(node: Node) -> list[Node | None]:
+    """The parts of an expression that is one of its parts; [] for any other."""
+    if node.type in THROUGH:
+        inner = [child for child in node.named_children if child.type != "comment"]
+        behind = node.type in {"type_assertion", "sequence_expression"}
+        return [inner[-1 if behind else 0]] if inner else []
+    if node.type == "ternary_expression":
+        return [node.child_by_field_name("consequence"), node.child_by_field_name("alternative")]
+    if node.type == "binary_expression":
+        sign = name_text(node.child_by_field_name("operator"))
+        sides = [node.child_by_field_name("left"), node.child_by_field_name("right")]
+        return sides if sign in {"||", "??"} else sides[1:] if sign == "&&" else []
+    return [node.child_by_field_name("right")] if node.type == "assignment_expression" else []
+
+
+if TYPE_CHECKING:
+    from tree_sitter import Query
+
+_NOT_IN_GRAMMAR = re.compile(
+    r"\baccessor(?=[ \t]+[\w#\[])|(?<=\bexport )type(?=\s*\*)|(?<=\bkeyof )readonly(?= )"
+    r"|(?<=[<,\s])(?:in out|in|out)(?= [A-Z]\w*(?:\s*[,=>]| extends ))"
+)
+"""Rare TypeScript that is right and that the grammar does not know: these words are left out before it is asked."""
+_NAMED_SO = re.compile(r"""\bimport\((?:"[^"\n]*"|'[^'\n]*')\)|\b(?:abstract|declare|accessor)(?=\??\s*:)""")
+"""What stands for a name, and is put there as one."""
+_EXPORTED_AS = re.compile(r"\bas \w+(?=\s*[,}])")
+"""Any word may be the name that a module offers something by."""
+_NAMELESS = re.compile(r"(?<=\bexport )default function(?=\s*[(<])")
+"""A declaration of the default export may lack both a name and a body."""
+_CALL_SIGNATURE = re.compile(r"(?m)^([ \t]*)[ \t](?=<[A-Za-z_$][^()]{0,400}>\s*\()")
+"""Type parameters at a line's start: the grammar takes them for arguments of the type that the line above ends with."""
+_RAW = re.compile(r"\bString\.raw`(?:\\.|[^`\\$])*`")
+"""A backslash in it begins no escape, and need be none that there is."""
+_TYPES = frozenset({"type_annotation", "interface_declaration", "type_alias_declaration", "as_expression"})
+"""What no engine runs in a script; Flow's files say that a tool takes it out."""
+_ELEMENTS = """
+(jsx_element open_tag: (jsx_opening_element) @open close_tag: (jsx_closing_element) @close)
+"""
+
+
+def problems(text: str, grammar: str) -> list[Problem]:
+    """At most three, the first place first; [] when the text parses by `grammar`. Never raises.
+
+    A script is broken where the grammar of TSX says so, too, or takes it for its types alone: each of the two knows
+    what the other does not.
+    """
+    tree, grammar = _tree(text, grammar)
+    crossed = _crossed_tags(tree, grammar, text) if "</" in text and grammar != "typescript" else []
+    return [*crossed, *(() if crossed else code_grammar.problems(tree, text))][:MOST]
+
+
+def is_broken(text: str, grammar: str) -> bool:
+    """Whether there are `problems`, without saying which: that takes most of the time."""
+    tree, grammar = _tree(text, grammar)
+    return tree.has_error or bool("</" in text and grammar != "typescript" and _crossed_tags(tree, grammar, text))
+
+
+def _tree(text: str, grammar: str) -> tuple[Node, str]:
+    """The tree by the grammar that takes the text, if one does, and which that is."""
+    tree = parse(grammar, text)
+    if tree.has_error and (known := _for_grammar(text, grammar)) != text:
+        tree = parse(grammar, known)
+    if tree.has_error and grammar == "javascript":
+        other, _ = _tree(text, "tsx")
+        if not other.has_error and ("@flow" in text or not any(node.type in _TYPES for node in below(other))):
+            return other, "tsx"
+    return tree, grammar
+
+
+def _for_grammar(text: str, grammar: str) -> str:
+    """The text, each character at its place, with what the grammar does not know written as it knows it."""
+    text = _EXPORTED_AS.sub(lambda match: "as " + "x" * (len(match[0]) - 3), text)
+    text = _RAW.sub(lambda match: match[0].replace("\\", "x"), text)
+    if grammar != "typescript":
+        text = text.replace("&", "|")  # alone it is text in JSX; between values and types the other sign is as good
+    if grammar == "javascript":
+        return text
+    text = _NAMED_SO.sub(lambda match: "x" * len(match[0]), _NAMELESS.sub("function unnamed", text))
+    if grammar == "typescript":
+        text = _CALL_SIGNATURE.sub(r"\1;", text)
+    return _NOT_IN_GRAMMAR.sub(lambda match: " " * len(match[0]), text)
+
+
+@cache
+def _query(grammar: str) -> "Query":
+    from tree_sitter import Query
+
+    return Query(language(grammar), _ELEMENTS)
+
+
+def _crossed_tags(tree: Node, grammar: str, text: str) -> list[Problem]:
+    """JSX elements that another name closes: the grammar takes any."""
+    from tree_sitter import QueryCursor
+
+    lines = code_grammar.Lines(text)
+    found = []
+    for _, captured in QueryCursor(_query(grammar)).matches(tree):
+        opened, closed = captured["open"][0], captured["close"][0]
+        name, other = (shown(node_text(node.child_by_field_name("name"))) for node in (opened, closed))
+        if name != other:
+            line, column = lines.point(opened)
+            message = f"`<{name}>` opened in line {line} is closed by `</{other}>` of line {closed.start_point.row + 1}"
+            found.append(Problem(line=line, column=column, message=message, fix=f"Close it with `</{name}>`."))
+    # The innermost pair that is crossed shows where a tag is missing; those around it are crossed by it.
+    return sorted(found, key=lambda problem: -(problem.line or 0))[:1]

@@ -1,0 +1,1 @@
+"""Manifests and lock files: what they declare."""

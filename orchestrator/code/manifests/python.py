@@ -1,0 +1,589 @@
+"""pyproject.toml of every tool: what it asks for, where that comes from, what its scripts run.
+
+Requirement files, Pipfile and conda's environments: what they ask for.
+
+setup.cfg and setup.py: what they ask for, as far as it stands there.
+
+What a script asks for in itself: a block of metadata in its comments (PEP 723).
+
+Lock files and constraints of Python's tools: they name nothing new, but may say where a package comes from.
+"""
+
+import ast
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from posixpath import basename
+
+import yaml
+from packaging.utils import canonicalize_name
+
+from orchestrator.code.manifests.declared import Found, host_of, is_address, is_usual, leaves, table
+from orchestrator.code.python.source import parse_python
+
+BUILD_BACKENDS = frozenset(
+    {"setuptools", "wheel", "hatchling", "hatch-vcs", "setuptools-scm", "flit-core", "poetry-core", "pdm-backend"}
+    | {"uv-build", "pip", "flit-scm", "hatch-fancy-pypi-readme", "poetry-dynamic-versioning"}
+)
+"""What `[build-system] requires` may name without being a dependency of the project."""
+_INDEX_KEYS = ("index-url", "extra-index-url", "find-links", "index", "source", "sources")
+
+
+def read_pyproject(text: str, folder: str) -> Found:
+    """What pyproject.toml declares, for whichever tool. Raises ValueError when it is no TOML."""
+    data = tomllib.loads(text)
+    found = Found()
+    project, tool = table(data, "project"), table(data, "tool")
+    found.requirements(project.get("dependencies"), "project.dependencies")
+    _lists(_without_own(table(project, "optional-dependencies"), str(project.get("name", ""))), found)
+    _lists(table(data, "dependency-groups"), found)
+    _backend(table(data, "build-system").get("requires"), "build-system.requires", found)
+    poetry = table(tool, "poetry")
+    _poetry(poetry, found)
+    _pdm(table(tool, "pdm"), found)
+    _uv(table(tool, "uv"), found)
+    found.requirements(table(tool, "rye").get("dev-dependencies"), "tool.rye.dev-dependencies")
+    _hatch(table(tool, "hatch"), folder, found)
+    _flit(table(table(tool, "flit"), "metadata"), found)
+    _setuptools(table(table(tool, "setuptools"), "dynamic"), folder, found)
+    read_pixi(table(tool, "pixi"), found)
+    for name in ("uv", "poetry", "pdm", "rye"):
+        _indexes(table(tool, name), found)
+    for scripts in (table(project, "scripts"), table(project, "gui-scripts"), table(poetry, "scripts")):
+        found.scripts.update({name: "" for name in scripts})
+    for tool_name, key in (("pdm", "scripts"), ("poe", "tasks"), ("taskipy", "tasks"), ("rye", "scripts")):
+        _tasks(tool_name, table(table(tool, tool_name), key), found)
+    return found
+
+
+def _without_own(extras: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Extras without `name[extra]` of the project itself, which stands for that extra's own lines."""
+    own = re.compile(rf"^{re.escape(name)}\s*\[[^\]]*\]\s*$", re.IGNORECASE)
+    return {
+        extra: [entry for entry in entries if not (isinstance(entry, str) and own.match(entry))]
+        if isinstance(entries, list) and name
+        else entries
+        for extra, entries in extras.items()
+    }
+
+
+def _lists(held: Mapping[str, object], found: Found) -> None:
+    for group, entries in held.items():
+        found.requirements(entries, group)
+
+
+def _backend(entries: object, what: str, found: Found) -> None:
+    """Requirements of a build: what builds packages may stand there without being a dependency."""
+    backend = Found()
+    backend.requirements(entries, what)
+    found.names |= backend.names - BUILD_BACKENDS
+    found.sources |= backend.sources
+    found.bad += backend.bad
+
+
+def _replaced(entries: object, what: str, found: Found, *, names: bool) -> None:
+    """Requirements that hold wherever the package is needed; mere limits of versions name nothing new."""
+    inner = Found()
+    inner.requirements(entries, what)
+    found.pinned |= inner.names if names else set()
+    found.sources |= inner.sources
+    found.bad += inner.bad
+
+
+def _poetry(poetry: Mapping[str, object], found: Found) -> None:
+    tables = [table(poetry, "dependencies"), table(poetry, "dev-dependencies"), table(poetry, "requires-plugins")]
+    tables += [table(group, "dependencies") for group in table(poetry, "group").values()]
+    for held in tables:
+        named(held, found)
+
+
+def _pdm(pdm: Mapping[str, object], found: Found) -> None:
+    for group, entries in table(pdm, "dev-dependencies").items():
+        kept = [entry for entry in entries if not _editable(entry, found)] if isinstance(entries, list) else entries
+        found.requirements(kept, group)
+    overrides = Found()
+    named(table(table(pdm, "resolution"), "overrides"), overrides)
+    found.pinned |= overrides.names
+    found.sources |= overrides.sources
+    _backend(table(pdm, "build").get("requires"), "tool.pdm.build.requires", found)
+    for plugin in _texts(pdm.get("plugins")):
+        found.requirement(plugin)
+
+
+def _editable(entry: object, found: Found) -> bool:
+    """pdm's `-e file:///…#egg=x`."""
+    if not isinstance(entry, str) or not entry.startswith("-e"):
+        return False
+    if "${PROJECT_ROOT}" not in entry or ".." in entry:
+        found.sources.add(entry.lower())
+    return True
+
+
+def _uv(uv: Mapping[str, object], found: Found) -> None:
+    found.requirements(uv.get("dev-dependencies"), "tool.uv.dev-dependencies")
+    _replaced(uv.get("override-dependencies"), "tool.uv.override-dependencies", found, names=True)
+    for key in ("constraint-dependencies", "build-constraint-dependencies"):
+        _replaced(uv.get(key), f"tool.uv.{key}", found, names=False)
+    for held in (uv, table(uv, "pip")):
+        for name, entries in table(held, "extra-build-dependencies").items():
+            listed = entries if isinstance(entries, list) else [entries]
+            texts = [entry.get("requirement") if isinstance(entry, Mapping) else entry for entry in listed]
+            _backend(texts, f"extra-build-dependencies.{name}", found)
+    described = uv.get("dependency-metadata")
+    for entry in described if isinstance(described, list) else []:
+        _replaced(table({"it": entry}, "it").get("requires-dist"), "dependency-metadata", found, names=True)
+    _indexes(table(uv, "pip"), found)
+    sources = Found()
+    named(table(uv, "sources"), sources)
+    found.sources |= sources.sources
+    workspace = uv.get("workspace")
+    for member in _texts(workspace.get("members")) if isinstance(workspace, Mapping) else ():
+        found.sources |= {f"workspace {member}".lower()} if leaves(member) else set()
+
+
+def _hatch(hatch: Mapping[str, object], folder: str, found: Found) -> None:
+    for name, settings in table(hatch, "envs").items():
+        inner = settings if isinstance(settings, Mapping) else {}
+        for key in ("dependencies", "extra-dependencies"):
+            found.requirements(inner.get(key), f"tool.hatch.envs.{name}.{key}")
+        for key in ("pre-install-commands", "post-install-commands"):
+            _tasks(f"hatch.{name}", {key: inner.get(key)}, found)
+        _tasks(f"hatch.{name}", table(inner, "scripts"), found)
+    build = table(hatch, "build")
+    holders = [("build", build), *((f"build.{name}", held) for name, held in table(build, "targets").items())]
+    for what, held in holders:
+        if isinstance(held, Mapping):
+            _backend(held.get("dependencies"), f"tool.hatch.{what}.dependencies", found)
+            for name, hook in table(held, "hooks").items():
+                inner = hook if isinstance(hook, Mapping) else {}
+                _backend(inner.get("dependencies"), f"tool.hatch.{what}.hooks.{name}", found)
+    listed = table(table(table(hatch, "metadata"), "hooks"), "requirements_txt")
+    for file in (*_texts(listed.get("files")), *_texts(listed.get("filename"))):
+        found.included(file, folder, "file:")
+
+
+def _flit(metadata: Mapping[str, object], found: Found) -> None:
+    for key in ("requires", "dev-requires"):
+        found.requirements(metadata.get(key), f"tool.flit.metadata.{key}")
+    _lists(table(metadata, "requires-extra"), found)
+
+
+def _setuptools(dynamic: Mapping[str, object], folder: str, found: Found) -> None:
+    """Lists that stand in files of their own."""
+    held = [table(dynamic, "dependencies"), *(table({"it": v}, "it") for v in _extras(dynamic))]
+    for file in (file for entry in held for file in _texts(entry.get("file"))):
+        found.included(file, folder, "file:")
+
+
+def _extras(dynamic: Mapping[str, object]) -> list[object]:
+    return list(table(dynamic, "optional-dependencies").values())
+
+
+def read_pixi(pixi: Mapping[str, object], found: Found) -> None:
+    """What a table of pixi declares, with its features and targets."""
+    waiting: list[object] = [pixi]
+    while waiting:
+        held = waiting.pop()
+        if not isinstance(held, Mapping):
+            continue
+        for key in ("dependencies", "host-dependencies", "build-dependencies", "pypi-dependencies"):
+            named(table(held, key), found)
+        waiting += [*table(held, "feature").values(), *table(held, "target").values()]
+        _tasks("pixi", table(held, "tasks"), found)
+        _indexes(table(held, "pypi-options"), found)
+    for key in ("workspace", "project"):
+        for channel in _texts(table(pixi, key).get("channels")):
+            found.channel(channel)
+
+
+def named(held: Mapping[str, object], found: Found) -> None:
+    """A table of name = version, or name = {version, git, url, path …}, or name = [several of these]."""
+    for name, value in held.items():
+        if name.lower() == "python":
+            continue
+        plain = str(canonicalize_name(name))
+        found.names.add(plain)
+        for spec in value if isinstance(value, list) else [value]:
+            found.sources |= {f"{plain} @ {where}".lower() for where in _elsewhere(spec)}
+
+
+def _elsewhere(spec: object) -> Iterator[str]:
+    """Where one package comes from, when that is not the index."""
+    if isinstance(spec, str):
+        yield from [spec] if is_address(spec) or spec.startswith(("git+", "file:")) else []
+        return
+    for how in ("git", "hg", "svn", "bzr", "url", "path", "file", "registry"):
+        where = spec.get(how) if isinstance(spec, Mapping) else None
+        if isinstance(where, str) and (how not in {"path", "file"} or leaves(where) or is_address(where)):
+            yield where
+
+
+def _indexes(held: Mapping[str, object], found: Found) -> None:
+    """Other places that packages come from."""
+    for key in _INDEX_KEYS:
+        entries = held.get(key)
+        if isinstance(entries, Mapping):
+            continue
+        for entry in entries if isinstance(entries, list) else [entries]:
+            where = entry.get("url") if isinstance(entry, Mapping) else entry
+            if isinstance(where, str) and not is_usual(where):
+                found.sources.add(f"index {where}".lower())
+
+
+def _tasks(tool: str, tasks: Mapping[str, object], found: Found) -> None:
+    """The command lines of a tool's scripts; their names count as scripts of the manifest."""
+    for name, task in tasks.items():
+        lines = list(_lines(task, 0))
+        if lines or task is not None:
+            found.scripts[f"{tool}:{name}"] = "\n".join(lines)
+
+
+def _lines(task: object, depth: int) -> Iterator[str]:
+    if isinstance(task, str):
+        yield task
+    elif isinstance(task, list) and depth < 6:
+        for entry in task:
+            yield from _lines(entry, depth + 1)
+        if all(isinstance(entry, str) for entry in task):
+            yield " ".join(task)
+    elif isinstance(task, Mapping) and depth < 6:
+        for key in (
+            "cmd",
+            "shell",
+            "script",
+            "composite",
+            "sequence",
+            "chain",
+            "ref",
+            "expr",
+            "interpreter",
+            "parallel",
+        ):
+            yield from _lines(task.get(key), depth + 1)
+
+
+def _texts(value: object) -> list[str]:
+    return (
+        [value]
+        if isinstance(value, str)
+        else [v for v in value if isinstance(v, str)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+_HARMLESS_OPTIONS = ("--hash", "--no-binary", "--only-binary", "--prefer-binary", "--pre", "--no-index")
+_INCLUDE = re.compile(r"^(?P<how>-r|--requirement|-c|--constraint)[ =]?\s*(?P<file>\S+)$")
+_EDITABLE = re.compile(r"^(-e|--editable)[ =]?\s*(?P<what>.+)$")
+_EGG = re.compile(r"[#&]egg=([A-Za-z0-9._-]+)")
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
+_LOCAL = re.compile(r"^(\.$|\./|\.\[)")
+_INDEX = re.compile(r"^(-i|--index-url|--extra-index-url|--find-links|-f)[ =]\s*(?P<where>\S+)$")
+_CONDA_NAME = re.compile(r"^((?P<channel>[^\s:]+)::)?(?P<name>[A-Za-z0-9_][\w.-]*)")
+_MAX_YAML = 200_000
+
+
+def read_pipfile(text: str) -> Found:
+    """What a Pipfile declares. Raises ValueError when it is no TOML."""
+    data = tomllib.loads(text)
+    found = Found()
+    for key, held in data.items():
+        if key in {"source", "requires", "scripts", "pipenv"} or not isinstance(held, Mapping):
+            continue
+        named(held, found)
+    for entry in data.get("source", []) if isinstance(data.get("source"), list) else []:
+        where = entry.get("url") if isinstance(entry, Mapping) else entry
+        if not is_usual(str(where)):
+            found.sources.add(f"index {where}".lower())
+    found.scripts.update({name: str(line) for name, line in table(data, "scripts").items()})
+    return found
+
+
+def read_pixi_toml(text: str) -> Found:
+    """What pixi.toml declares. Raises ValueError when it is no TOML."""
+    found = Found()
+    read_pixi(tomllib.loads(text), found)
+    return found
+
+
+def read_environment(text: str, folder: str) -> Found:
+    """What a conda environment declares. Raises ValueError when it cannot be read."""
+    data = _yaml(text)
+    found = Found()
+    entries = data.get("dependencies")
+    if entries is not None and not isinstance(entries, list):
+        raise ValueError("its dependencies are no list")
+    for entry in entries or ():
+        if isinstance(entry, Mapping):
+            for line in _plain(entry.get("pip"), found):
+                _requirement_line(line, folder, found)
+        else:
+            for spec in _plain([entry], found):
+                _conda(spec, found)
+    for channel in _plain(data.get("channels"), found):
+        found.channel(channel)
+    return found
+
+
+def _yaml(text: str) -> Mapping[str, object]:
+    """The mapping that a YAML text holds, an empty one for anything else."""
+    if len(text) > _MAX_YAML:
+        raise ValueError("it is too long")
+    try:
+        data = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())[:200]) from error
+    return data if isinstance(data, Mapping) else {}
+
+
+def _plain(entries: object, found: Found) -> Iterator[str]:
+    """The texts of a list; what is none is told."""
+    for entry in entries if isinstance(entries, list) else [] if entries is None else [entries]:
+        if isinstance(entry, str):
+            yield entry.strip()
+        else:
+            found.bad.append("an entry is no text")
+
+
+def _conda(entry: str, found: Found) -> None:
+    match = _CONDA_NAME.match(entry)
+    if match is None or "://" in entry:
+        found.names.add(entry.lower())
+        return
+    if match["channel"]:
+        found.channel(match["channel"])
+    if match["name"].lower() not in {"python", "pip"}:
+        found.names.add(str(canonicalize_name(match["name"])))
+
+
+def read_requirements(text: str, folder: str) -> Found:
+    """What a requirement file declares."""
+    found = Found()
+    for line in _logical_lines(text.splitlines()):
+        _requirement_line(line, folder, found)
+    return found
+
+
+def _logical_lines(lines: Iterable[str]) -> Iterator[str]:
+    held = ""
+    for line in lines:
+        if line.rstrip().endswith("\\") and not line.lstrip().startswith("#"):
+            held += line.rstrip()[:-1] + " "
+            continue
+        yield re.sub(r"(^|\s)#.*$", "", held + line).strip()
+        held = ""
+    yield held.strip()
+
+
+def _requirement_line(line: str, folder: str, found: Found) -> None:
+    include = _INCLUDE.match(line)
+    if include and include["how"] in {"-r", "--requirement"}:
+        found.included(include["file"], folder, "-r")
+        return
+    if include and "://" not in include["file"] and not include["file"].startswith(("/", "~", "..")):
+        return
+    if not line or line.startswith(_HARMLESS_OPTIONS) or line == "--require-hashes":
+        return
+    index = _INDEX.match(line)
+    if index and is_usual(index["where"]):
+        return
+    editable = _EDITABLE.match(line)
+    what = editable["what"].strip() if editable else re.split(r"\s--", line)[0].strip()
+    if line.startswith("-") and not editable:
+        found.names.add(line.lower())
+    elif egg := _EGG.search(what):
+        name = str(canonicalize_name(egg[1]))
+        found.names.add(name)
+        found.sources.add(f"{name} @ {what}".lower())
+    elif not _LOCAL.match(what):
+        if "://" in what.split(" @ ")[0] or not _NAME.match(what):
+            found.names.add(what.lower())
+        else:
+            found.requirement(what)
+
+
+_LISTS = ("install_requires", "tests_require", "setup_requires")
+_DEEPEST = 20
+_MARKER = re.compile(r";[^;]*(==|!=|<|>|\bin\b)[^;]*['\"]")
+
+
+def read_setup_cfg(text: str, folder: str) -> Found:
+    """What setup.cfg declares, with `_` or `-` in its keys. Raises configparser.Error when it is none."""
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    parser.read_string(text)
+    found = Found()
+    options = _section(parser, "options")
+    for key in ("install_requires", "tests_require"):
+        _entries(options.get(key, ""), folder, found)
+    build = Found()
+    _entries(options.get("setup_requires", ""), folder, build)
+    found.names |= build.names - BUILD_BACKENDS
+    found.sources |= build.sources
+    found.bad += build.bad
+    for value in _section(parser, "options.extras_require").values():
+        _entries(value, folder, found)
+    for line in options.get("dependency_links", "").split():
+        found.sources.add(f"index {line}".lower())
+    for name in ("easy_install", "develop", "install"):
+        for key, value in _section(parser, name).items():
+            if key in {"index_url", "find_links"}:
+                found.sources |= {f"index {where}".lower() for where in value.split() if not is_usual(where)}
+    return found
+
+
+def _section(parser: configparser.ConfigParser, name: str) -> Mapping[str, str]:
+    held = parser[name] if parser.has_section(name) else {}
+    return {key.lower().replace("-", "_"): value or "" for key, value in held.items()}
+
+
+def _entries(value: str, folder: str, found: Found) -> None:
+    for line in _setup_lines(value):
+        if line.startswith("file:"):
+            for file in line.removeprefix("file:").split(","):
+                found.included(file.strip(), folder, "file:")
+        else:
+            found.requirement(line)
+
+
+def _setup_lines(entry: str) -> Iterator[str]:
+    """A list that dangles, or one line whose `;` part requirements where no marker follows it."""
+    for line in (line.split(" #")[0].strip() for line in entry.splitlines()):
+        if ";" in line and not _MARKER.search(line):
+            yield from (part.strip() for part in line.split(";") if part.strip())
+        elif line and not line.startswith("#"):
+            yield line
+
+
+def read_setup_py(text: str) -> Found:
+    """Returns what setup.py hands to `setup(…)` as lists and dictionaries, in place or under a name of the file.
+
+    What is computed is not known, and is left out. Raises ValueError.
+    """
+    tree = parse_python(text)
+    if tree is None:
+        raise ValueError("it does not compile")
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    found = Found()
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for name, value in ((word.arg or "", word.value) for call in calls for word in call.keywords):
+        if name == "dependency_links":
+            found.sources |= {f"index {entry}".lower() for entry in _literals(value, named)}
+        elif name in _LISTS:
+            inner = Found()
+            inner.requirements(_literals(value, named), name)
+            found.names |= inner.names - (BUILD_BACKENDS if name == "setup_requires" else frozenset())
+            found.sources |= inner.sources
+            found.bad += inner.bad
+        elif name == "extras_require":
+            held = named.get(value.id, value) if isinstance(value, ast.Name) else value
+            for inner_value in held.values if isinstance(held, ast.Dict) else ():
+                found.requirements(_literals(inner_value, named), name)
+    return found
+
+
+def _literals(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> list[str]:
+    """The texts of a list, which may be put together of others; a text of several lines is one of them each."""
+    if depth > _DEEPEST:
+        return []
+    if (text := _text(node, named)) is not None:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if isinstance(node, ast.Name) and node.id in named:
+        return _literals(named[node.id], named, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _literals(node.left, named, depth + 1) + _literals(node.right, named, depth + 1)
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [text for part in node.elts for text in _literals(part, named, depth + 1)]
+    if isinstance(node, ast.Starred):
+        return _literals(node.value, named, depth + 1)
+    return []
+
+
+def _text(node: ast.expr, named: Mapping[str, ast.expr], depth: int = 0) -> str | None:
+    """One text, which may be put together of others (`"uvloop; " + MARKER`)."""
+    if isinstance(node, ast.Name) and node.id in named and depth < _DEEPEST:
+        return _text(named[node.id], named, depth + 1)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and depth < _DEEPEST:
+        left, right = _text(node.left, named, depth + 1), _text(node.right, named, depth + 1)
+        return None if left is None or right is None else left + right
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
+_BLOCK = re.compile(r"(?m)^# /// script[ \t]*$\n(?P<lines>(?:^#(?: .*)?$\n)+?)^# ///[ \t]*$")
+
+
+def inline_requirements(text: str) -> tuple[str, ...]:
+    """Packages that such a block names, and places it takes them from; one that cannot be read stands as its own text.
+
+    Never raises.
+    """
+    match = _BLOCK.search(text.replace("\r\n", "\n"))
+    if match is None:
+        return ()
+    lines = "\n".join(line[2:] for line in match["lines"].splitlines())
+    try:
+        # Its first keys are those of a project, its tables are written in full.
+        found = read_pyproject(f"[project]\n{lines}\n", "")
+    except (ValueError, RecursionError):
+        return ("an unreadable `# /// script` block",)
+    return tuple(sorted({*found.names, *found.pinned, *found.sources, *found.bad}))
+
+
+_TOML = frozenset({"uv.lock", "poetry.lock", "pdm.lock"})
+_PYLOCK = re.compile(r"^pylock(\..+)?\.toml$")
+_YAML = re.compile(r"^(pixi\.lock|(.+[.-])?conda-lock\.ya?ml)$")
+_CONSTRAINTS = re.compile(r"^(.+[-_.])?constraints?([-_.].+)?\.(txt|in)$")
+_ANY_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>,)\]}]+")
+_VERSION_CONTROL = frozenset({"git", "hg", "svn", "bzr", "vcs"})
+_PATHS = frozenset({"path", "directory", "editable", "virtual", "file"})
+
+
+def is_lock(path: str) -> bool:
+    """Whether this file fixes what is installed: a lock file, or constraints."""
+    name = basename(path).lower()
+    fixed = name in {*_TOML, "pipfile.lock"} or _PYLOCK.match(name) or _YAML.match(name) or _CONSTRAINTS.match(name)
+    return bool(fixed)
+
+
+def read_lock(path: str, text: str) -> Found:
+    """Where the packages of a lock file come from, if not from the usual index. Raises ValueError for no such file."""
+    found, name, text = Found(), basename(path).lower(), text.removeprefix("\ufeff")
+    if _CONSTRAINTS.match(name):
+        inner = read_requirements(text, path.rpartition("/")[0])
+        unnamed = {entry for entry in inner.names if is_address(entry) or entry.startswith(("-", ".", "/"))}
+        found.sources |= inner.sources | unnamed
+        return found
+    if _YAML.match(name):
+        places = (address[0] for address in _ANY_ADDRESS.finditer(text))
+        found.sources |= {host_of(place).lower() for place in places if not is_usual(place)}
+        return found
+    data = json.loads(text) if name == "pipfile.lock" else tomllib.loads(text)
+    found.sources |= {source.lower() for source in _sources(data)}
+    return found
+
+
+def _sources(data: object) -> Iterator[str]:
+    """Addresses outside the usual index, version control, and paths that leave the project, wherever they stand."""
+    waiting: list[tuple[str, object]] = [("", data)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, Mapping):
+            held = [(str(name), inner) for name, inner in value.items()]
+            local = value.get("type") == "directory"
+            waiting += [("path" if local and name == "url" else name, inner) for name, inner in held]
+        elif isinstance(value, list):
+            waiting += [(key, inner) for inner in value]
+        elif isinstance(value, str):
+            if key in _VERSION_CONTROL:
+                yield f"{key} {value}"
+            elif is_address(value):
+                yield from [] if is_usual(value) else [host_of(value)]
+            elif key in _PATHS and leaves(value):
+                yield f"{key} {value}"

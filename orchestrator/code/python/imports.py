@@ -1,0 +1,218 @@
+"""Files that hold Python, also in another form than a module: notebooks, Cython, path configuration files.
+
+Every import of a Python text: statements, and calls that name the module they import.
+"""
+
+import ast
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from functools import lru_cache
+from posixpath import splitext
+
+from orchestrator.code.python.source import Import, dotted, parse_python
+
+_IMPORTERS = frozenset({"__import__", "import_module", "importorskip"})
+_CAUGHT = frozenset({"ImportError", "ModuleNotFoundError", "Exception", "BaseException"})
+_SHARED = frozenset({"google", "google.cloud", "azure"})
+"""Packages that hold nothing themselves: what is imported from them are packages of many distributions."""
+
+
+@lru_cache(maxsize=32)
+def imports(text: str) -> tuple[Import, ...] | None:
+    """Returns every import anywhere in the text; None when it does not parse.
+
+    A call counts where it names its module by a literal (`import_module("x")`). What is computed is not known from the
+    text, and nothing is said of it.
+    """
+    tree = parse_python(text)
+    return tuple(_found(tree)) if tree is not None else None
+
+
+def _found(tree: ast.Module) -> Iterator[Import]:
+    waiting: list[tuple[ast.AST, bool, bool]] = [(tree, False, False)]
+    while waiting:
+        node, optional, lazy = waiting.pop()
+        for item in _imported(node):
+            yield item.model_copy(update={"optional": optional or item.optional, "lazy": lazy})
+        guarded = _guarded(node)
+        lazy = lazy or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        inner = [(child, optional or guarded, lazy) for child in ast.iter_child_nodes(node)]
+        waiting += reversed(inner)
+
+
+def _imported(node: ast.AST) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        yield from (Import(module=alias.name, line=node.lineno) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        names = tuple(alias.name for alias in node.names)
+        if node.level == 0 and node.module in _SHARED:
+            yield from (Import(module=f"{node.module}.{name}", line=node.lineno) for name in names)
+        else:
+            yield Import(module=node.module or "", line=node.lineno, relative=node.level > 0, level=node.level)
+    elif isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in _IMPORTERS and node.args:
+        name = node.args[0]
+        if isinstance(name, ast.Constant) and isinstance(name.value, str) and _is_module(name.value):
+            yield Import(module=name.value, line=node.lineno, optional=True)
+
+
+def _is_module(text: str) -> bool:
+    return all(part.isidentifier() for part in text.split("."))
+
+
+def _guarded(node: ast.AST) -> bool:
+    """Whether the program goes on without what is imported inside: it may be missing, or is there for types only."""
+    if isinstance(node, ast.Try | ast.TryStar):
+        return any(not _CAUGHT.isdisjoint(_names(handler.type)) for handler in node.handlers)
+    if isinstance(node, ast.With | ast.AsyncWith):
+        suppressed = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
+        return any(not _CAUGHT.isdisjoint(_names(arg)) for call in suppressed for arg in call.args)
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in _names(node.test)
+
+
+def _names(node: ast.AST | None) -> set[str]:
+    """The names in an expression; a bare `except` catches everything."""
+    if node is None:
+        return {"Exception"}
+    inner = (part for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute))
+    return {part.id if isinstance(part, ast.Name) else part.attr for part in inner}
+
+
+MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
+"""Suffixes of files that can be imported, once compiled where need be."""
+_ALL = (*MODULES, ".ipynb", ".pth")
+_CYTHON = (".pyx", ".pxd", ".pxi")
+_CYTHON_OWN = frozenset({"libc", "libcpp", "cpython", "posix", "openmp", "cython", "Cython"})
+"""What the compiler brings itself."""
+_STRINGS = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*", re.DOTALL)
+_CYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+c?import\b", re.MULTILINE)
+_CYTHON_IMPORT = re.compile(r"^[ \t]*c?import[ \t]+(?P<modules>[\w., \t]+)", re.MULTILINE)
+_CALLED = re.compile(r"\b(?:__import__|import_module)\(\s*['\"](?P<module>[\w.]+)['\"]")
+_MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:[\w, \t]+=[ \t]*)?(?P<sign>%%|!!|[%!])(?P<rest>.*)$")
+_CONTINUED = re.compile(r"^[ \t]*[!%](?:[^\n]*\\\n)+", re.MULTILINE)
+"""A magic that goes on behind a backslash."""
+_SHELL_CELLS = frozenset({"bash", "sh", "script", "system", "sx", "cmd", "!"})
+_SHELL_MAGICS = frozenset({"system", "sx"})
+_TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
+_TIMED = re.compile(r"^(time|timeit|prun|memit)\b([ \t]+-\w+([ \t]*\d+)?)*[ \t]*(?P<code>.*)$")
+_PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
+_CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
+_INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
+"""A word that installs, alone or in a command; most texts hold none, and then need no look at every call."""
+_CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
+_OWN_EXTENSIONS = frozenset({"autoreload", "storemagic"})
+
+
+def is_python(path: str) -> bool:
+    """Whether the imports of this file are judged as Python's."""
+    return path.lower().endswith(_ALL)
+
+
+def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
+    """Every import of a file that `is_python`; None when it cannot be read. Never raises."""
+    suffix = splitext(path.lower())[1]
+    if suffix == ".ipynb":
+        program = _notebook(text)
+        return (imports(program[0]) or ()) if program is not None else None  # a magic may be no Python at all
+    if suffix == ".pth":
+        lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
+        return imports("\n".join(lines))
+    found = imports(text)
+    return _of_cython(text) if found is None and suffix in _CYTHON else found
+
+
+def commands_of(path: str, text: str) -> tuple[str, ...]:
+    """The command lines that a file that `is_python` hands to a shell or a process as literals."""
+    if not path.lower().endswith(".ipynb"):
+        return tuple(_literal_commands(text))
+    program = _notebook(text)
+    return (*program[1], *_literal_commands(program[0])) if program is not None else ()
+
+
+def _literal_commands(text: str) -> Iterator[str]:
+    """`os.system("pip install x")`, `subprocess.run([sys.executable, "-m", "pip", …])`: what is no literal is `$_`."""
+    tree = parse_python(text) if _CALLED_HERE.search(text) and _INSTALLING.search(text) else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if (
+            isinstance(node, ast.Call)
+            and node.args
+            and _CALLS & {getattr(node.func, "attr", ""), getattr(node.func, "id", "")}
+        ):
+            given = node.args[0]
+            if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                yield given.value
+            elif isinstance(given, ast.List | ast.Tuple):
+                words = [one.value if isinstance(one, ast.Constant) else None for one in given.elts]
+                yield " ".join(shlex.quote(word) if isinstance(word, str) else "$_" for word in words)
+
+
+def _of_cython(text: str) -> tuple[Import, ...]:
+    """The imports of a Cython text by its lines: there is no parser for it here."""
+    plain = _STRINGS.sub(lambda match: "\n" * match[0].count("\n"), text)
+    found: list[tuple[int, str, bool]] = []
+    for match in _CYTHON_FROM.finditer(plain):
+        found.append((match.start(), match["module"], bool(match["dots"])))
+    for match in _CYTHON_IMPORT.finditer(plain):
+        modules = (part.split(" as ")[0].strip() for part in match["modules"].split(","))
+        found += [(match.start(), module, False) for module in modules if module]
+    found += [(match.start(), match["module"], False) for match in _CALLED.finditer(plain)]
+    judged = [entry for entry in found if entry[2] or entry[1].split(".")[0] not in _CYTHON_OWN]
+    return tuple(
+        Import(module=module, line=plain.count("\n", 0, at) + 1, relative=relative)
+        for at, module, relative in sorted(judged)[:1000]
+    )
+
+
+def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
+    """A notebook's program and the command lines of its magics; None when it is no notebook."""
+    try:
+        data = json.loads(text.removeprefix("\ufeff"))
+        language = str(data.get("metadata", {}).get("kernelspec", {}).get("language") or "python")
+        cells = ["".join(cell["source"]) for cell in data["cells"] if cell["cell_type"] == "code"]
+    except (ValueError, AttributeError, TypeError, LookupError, RecursionError):
+        return None
+    program: list[str] = []
+    commands: list[str] = []
+    for cell in cells:
+        shell, code = _cell(cell, python=language.lower().startswith(("python", "ipython")))
+        commands += shell
+        program += code
+    return "\n".join(program), tuple(commands)
+
+
+def _cell(source: str, *, python: bool) -> tuple[list[str], list[str]]:
+    """(command lines, lines of Python) of one cell."""
+    first, _, rest = source.lstrip().partition("\n")
+    if first.startswith("%%"):
+        name = (first[2:].split() or [""])[0]
+        if name in _SHELL_CELLS:
+            return rest.splitlines(), []
+        if name not in _PYTHON_CELLS:
+            return [], []
+        source = rest
+    if parse_python(source) is not None:
+        return [], source.split("\n") if python else []
+    shell: list[str] = []
+    code: list[str] = []
+    for line in _CONTINUED.sub(lambda match: match[0].replace("\\\n", " "), source).split("\n"):
+        match = _MAGIC.match(line)
+        if match is None:
+            code.append(re.sub(r"\?{1,2}[ \t]*$", "", line) if line.rstrip().endswith("?") else line)
+        else:
+            code.append(match["blanks"] + (_magic(match["sign"], match["rest"].strip(), shell) or "pass"))
+    return shell, code if python else []
+
+
+def _magic(sign: str, rest: str, shell: list[str]) -> str:
+    """The Python that a line with a magic stands for; its command line goes to `shell`."""
+    name, _, behind = rest.partition(" ")
+    if sign.startswith("!") or name in _SHELL_MAGICS:
+        shell.append(rest.lstrip("!") if sign.startswith("!") else behind)
+    elif name in _TOOLS:
+        shell.append(rest)
+    elif name == "load_ext" and behind.strip() not in _OWN_EXTENSIONS:
+        return f"__import__({behind.strip()!r})"
+    elif timed := _TIMED.match(rest):
+        return timed["code"]
+    return ""

@@ -1,0 +1,262 @@
+"""A shell command of several steps → the steps that run one after the other, so that the one that fails has a name.
+
+Files that run commands → their plain shell lines, each read by its own format and no further.
+
+What a manifest says to pytest that decides which tests run, or with what help.
+
+Files that git leaves out, by the patterns of .gitignore: what a project makes itself, and has when it runs.
+"""
+
+import configparser
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from posixpath import basename, dirname, splitext
+
+from orchestrator.code.data import load_yaml
+
+_COMPOUND = re.compile(
+    r"(?:^|[;&|(])\s*(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|\{|\}|\[\[)(?=[\s;]|$)"
+    r"|\(\s*\)|<<|(?<![&>|])&(?![&>])",
+    re.MULTILINE,
+)
+"""What makes a text more than a chain: compound commands, functions, here documents, jobs in the background."""
+_INSTALL = re.compile(
+    r"(?:npm[ \t]+(?:install|i|ci|clean-install)|pnpm[ \t]+(?:install|i)|yarn(?:[ \t]+install)?)"
+    r"(?:[ \t]+--?(?!g\b|global\b|prefix\b|dir\b|cwd\b)[\w-]+(?:=[\w./-]+)?)*"
+)
+"""No name of a package: those are read, and asked about, before the command is run."""
+
+
+def steps(command: str) -> tuple[str, ...]:
+    """The steps of a chain of `&&`, `;` and lines, each as it is written; the whole command where it is no plain chain.
+
+    A list with `||` in it is one step. Quotes, comments, substitutions and line continuations are known.
+    """
+    if _COMPOUND.search(_bare(command)):
+        return (command.strip(),)
+    found: list[str] = []
+    for line in _split(command, ("\n", ";")):
+        parts = _split(line, ("&&",))
+        found += [line] if len(_split(line, ("||",))) > 1 else parts
+    kept = tuple(_joined(step.strip()) for step in found if _bare(step).strip())
+    return kept or (command.strip(),)
+
+
+def _joined(step: str) -> str:
+    """The step without the backslash that continued its line."""
+    slashes = len(step) - len(step.rstrip("\\"))
+    return step[:-1].rstrip() if slashes % 2 else step
+
+
+def packages_ready(step: str) -> str:
+    """Returns the step; one in which a manager of Node installs what package.json declares, as a word that it is done.
+
+    Packages are set up before a command runs, and lie in the worktree read-only: npm would fail to put them there anew.
+    """
+    return "echo 'the packages of package.json are installed'" if _INSTALL.fullmatch(step.strip()) else step
+
+
+def script(command: str, token: str, *, at_root: bool = True) -> str:
+    """A script for `sh -c` that runs the steps up to the first that fails, and then tells `token` and its number.
+
+    `at_root`: it starts where the packages of package.json were set up.
+    """
+    told = f'trap \'_rc=$?; [ "$_rc" -eq 0 ] || printf "\\n%s %s\\n" {token} "$_step" >&2\' EXIT'
+    known = steps(command)
+    at_root = at_root and not any(step.startswith(("cd ", "pushd ")) for step in known)
+    shown = [packages_ready(step) if at_root else step for step in known]
+    lines = [line for number, step in enumerate(shown) for line in (f"_step={number}", step)]
+    return "\n".join(["set -e", told, *lines]) + "\n"
+
+
+def failed_step(command: str, token: str, output: str) -> tuple[str, str]:
+    """The step that a script of `script` told to have failed, "" when it told none, and the output without that."""
+    told = re.search(rf"\n?^{re.escape(token)} (\d+)\n?", output, re.MULTILINE)
+    if told is None:
+        return "", output
+    known = steps(command)
+    number = int(told[1])
+    return (known[number] if number < len(known) else ""), output[: told.start()] + output[told.end() :]
+
+
+def _bare(text: str) -> str:
+    """The text without what stands in quotes and comments."""
+    return "".join(char for char, quoted in _marked(text) if not quoted)
+
+
+def _split(text: str, signs: tuple[str, ...]) -> list[str]:
+    """The parts of a text between signs that stand in no quotes, comments or brackets."""
+    parts, start, at, depth = [], 0, 0, 0
+    quoted = [mark for _, mark in _marked(text)]
+    while at < len(text):
+        if not quoted[at]:
+            depth += (text[at] == "(") - (text[at] == ")")
+            sign = next((sign for sign in signs if depth == 0 and text.startswith(sign, at)), None)
+            if sign is not None:
+                parts.append(text[start:at])
+                at = start = at + len(sign)
+                continue
+        at += 1
+    return [*parts, text[start:]]
+
+
+_QUOTED = re.compile(r"\\.|'[^']*'?|\"(?:[^\"\\]|\\.)*\"?|`[^`]*`?|(?:(?<=\s)|(?<![^;&|(]))#[^\n]*", re.DOTALL)
+
+
+def _marked(text: str) -> list[tuple[str, bool]]:
+    """Each character, and whether it stands in quotes, behind a backslash or in a comment."""
+    marks = [False] * len(text)
+    for found in _QUOTED.finditer(text):
+        marks[found.start() : found.end()] = [True] * (found.end() - found.start())
+    return list(zip(text, marks, strict=True))
+
+
+_SHELL = re.compile(
+    r"(^|/)(.*\.(sh|bash|zsh|ksh|command|bats|ps1|bat|cmd)|\.envrc|(\.husky|\.?githooks)/[^.]+|procfile)$"
+)
+_MAKE = re.compile(r"(^|/)((gnu)?makefile(\.(?!py$|js$|ts$|rb$|go$|c$|md$|txt$)\w+)?|.*\.(mk|mak)|\.?justfile)$")
+_DOCKER = re.compile(r"(^|/)(.*\.)?(dockerfile|containerfile)([.-].*)?$")
+_COMPOSE = re.compile(r"(^|/)(.*[.-])?(docker-)?compose.*\.ya?ml$")
+_TOOLS = re.compile(r"(^|/)\.(github|gitlab|circleci|devcontainer|vscode)/")
+"""Pipelines and editors: what they install is for them, and no program needs it."""
+_RUNS = re.compile(
+    r"^[ \t]*(?:ONBUILD[ \t]+)?(?:RUN|CMD|ENTRYPOINT|HEALTHCHECK(?:[ \t]+--\S+)*[ \t]+CMD)[ \t]+(?:--\S+[ \t\\\n]+)*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"^[ \t]*(?:FROM|COPY|ADD|ENV|ARG|LABEL|WORKDIR|EXPOSE|USER|VOLUME|SHELL|STOPSIGNAL|HEALTHCHECK)\b", re.M | re.I
+)
+_RECIPE = re.compile(r"^(?:\t|[ ]{2,}|[^\s#:=][^=\n:]*:[^=\n;]*;)[ \t]*[@+-]*(?P<line>.*)$")
+
+
+def is_script(path: str) -> bool:
+    """Whether the name of a file says that it runs commands of the project, not of a pipeline or an editor."""
+    lowered = path.lower()
+    return not _TOOLS.search(lowered) and any(kind.search(lowered) for kind in (_SHELL, _MAKE, _DOCKER, _COMPOSE))
+
+
+def shell_lines(path: str, text: str) -> str:
+    """Returns the shell commands of a script, Makefile, Dockerfile or compose file as one text; "" of other files.
+
+    A file that cannot be read by its format has none. Never raises.
+    """
+    if not is_script(path):
+        return ""
+    path, text = path.lower(), text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if _COMPOSE.search(path):
+        return "\n".join(_compose(text))
+    if _DOCKER.search(path):
+        return _docker(text)
+    if _MAKE.search(path):
+        joined = re.sub(r"\\\n[ \t]*", " ", text)
+        lines = (found["line"] for line in joined.split("\n") if (found := _RECIPE.match(line)))
+        return "\n".join(lines).replace("$$", "$")
+    return text
+
+
+def _docker(text: str) -> str:
+    """The instructions as commands of a shell: what runs nothing becomes `:`, a document that RUN is given is run."""
+    bare = _OTHERS.sub(":", _RUNS.sub("", re.sub(r"(?m)^[ \t]*#.*\n", "", text)))
+    return re.sub(r"(?m)^\[.*", lambda line: _exec_form(line[0]), re.sub(r"(?m)^<<", "sh <<", bare))
+
+
+def _exec_form(line: str) -> str:
+    """`["sh", "-c", "x y"]` as a shell would be given it."""
+    try:
+        return shlex.join(map(str, json.loads(line)))
+    except (ValueError, TypeError, RecursionError):
+        return line
+
+
+def _compose(text: str) -> Iterator[str]:
+    try:
+        data = load_yaml(text)
+    except (ValueError, RecursionError):
+        return
+    services = data.get("services") if isinstance(data, dict) else None
+    for service in services.values() if isinstance(services, dict) else ():
+        for key in ("entrypoint", "command"):
+            given = service.get(key) if isinstance(service, dict) else None
+            if given is not None:
+                yield shlex.join(map(str, given)) if isinstance(given, list) else str(given)
+
+
+_CUSTOMIZE = frozenset({"sitecustomize.py", "usercustomize.py"})
+_HARMLESS = frozenset(
+    {"pythonpath", "minversion", "markers", "filterwarnings", "console_output_style", "asyncio_mode"}
+    | {"anyio_mode", "timeout", "xfail_strict"}
+    | {"asyncio_default_fixture_loop_scope", "asyncio_default_test_loop_scope", "log_cli", "log_level", "log_cli_level"}
+)
+"""Settings that neither choose tests nor load anything."""
+_HARMLESS_OPTION = re.compile(
+    r"^(-q+|-v+|-l|-r[A-Za-z]+|--showlocals|--strict-(markers|config)|--(tb|color|durations|import-mode)=\w+)$"
+)
+
+
+def runner_settings(path: str, text: str) -> Mapping[str, str]:
+    """Setting → value of the pytest section of a pyproject.toml or setup.cfg, harmless ones left out. Never raises.
+
+    Of `addopts` only the options that are not harmless count. A text that cannot be read has none. A module that every
+    interpreter imports as it starts, the tester's too, is one setting as a whole.
+    """
+    if basename(path).lower() in _CUSTOMIZE and text.strip():
+        return {splitext(basename(path))[0]: text}
+    reader = {"pyproject.toml": _from_toml, "setup.cfg": _from_ini}.get(basename(path).lower())
+    try:
+        section = dict(reader(text)) if reader else {}
+    except (ValueError, TypeError, AttributeError, RecursionError, configparser.Error):
+        return {}
+    options = " ".join(_options(section.pop("addopts", "")))
+    found = {name: _plain(value) for name, value in section.items() if name not in _HARMLESS}
+    return found | ({"addopts": options} if options else {})
+
+
+def _from_toml(text: str) -> Mapping[str, object]:
+    section = dict(tomllib.loads(text.removeprefix("\ufeff")).get("tool", {}).get("pytest", {}))
+    return section | dict(section.pop("ini_options", {}))
+
+
+def _from_ini(text: str) -> Mapping[str, object]:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text.removeprefix("\ufeff"))
+    return dict(parser["tool:pytest"]) if parser.has_section("tool:pytest") else {}
+
+
+def _options(value: object) -> Iterator[str]:
+    words = [str(word) for word in value] if isinstance(value, list) else shlex.split(str(value))
+    yield from (word for word in words if not _HARMLESS_OPTION.match(word))
+
+
+def _plain(value: object) -> str:
+    return " ".join(str(entry) for entry in value) if isinstance(value, list) else " ".join(str(value).split())
+
+
+def is_ignore_file(path: str) -> bool:
+    """Whether git reads this file for patterns."""
+    return basename(path) == ".gitignore"
+
+
+def ignored_patterns(path: str, text: str) -> tuple[str, ...]:
+    """Returns the patterns of a .gitignore, seen from the repository's root; those that take back are left out.
+
+    A pattern with a `/` inside holds from its folder, any other at every depth below: `**/` stands before that one.
+    """
+    if not is_ignore_file(path):
+        return ()
+    folder = f"{dirname(path)}/" if dirname(path) else ""
+    lines = (line.strip() for line in text.splitlines())
+    plain = [line.rstrip("/") for line in lines if line and not line.startswith(("#", "!"))]
+    return tuple(
+        f"{folder}{line.lstrip('/')}" if "/" in line else f"{folder}**/{line}" for line in plain if line.strip("/*")
+    )
+
+
+def is_ignored(path: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns covers the path, or a folder above it."""
+    parts = path.split("/")
+    places = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
+    return any(fnmatchcase(f"/{place}", f"/{pattern}") for pattern in patterns for place in places)

@@ -1,0 +1,1 @@
+"""SQL texts and SQL in strings."""

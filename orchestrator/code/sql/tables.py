@@ -1,0 +1,206 @@
+"""The tables that SQL texts leave behind: CREATE, ALTER, DROP and renames, statement by statement, by sqlglot."""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from orchestrator.core.contract import Table
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+MAX_STATEMENTS = 2000
+"""Table statements read of one text."""
+MAX_STATEMENT_CHARS = 40_000
+MAX_COLUMN_CHARS = 100
+
+_DIALECTS = ("", "postgres", "sqlite", "mysql", "tsql")
+"""Tried in this order until one knows the statement; a dialect whose words the statement uses goes first, because
+another one may know them too and say them in its own way."""
+_SPOKEN = {
+    "mysql": re.compile(r"`|\bAUTO_INCREMENT\b|\bENGINE\s*=|\bUNSIGNED\b", re.IGNORECASE),
+    "sqlite": re.compile(r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b", re.IGNORECASE),
+    "tsql": re.compile(r"\[\w+\]\s*[.(\[\w]|\bIDENTITY\s*\(|\bNVARCHAR\b", re.IGNORECASE),
+}
+_BOUNDARY = re.compile(
+    r"""'(?:[^']|'')*+(?:'|\Z)|"(?:[^"]|"")*+(?:"|\Z)|`[^`]*+(?:`|\Z)|--[^\n]*+|/\*.*?(?:\*/|\Z)"""
+    r"""|\$(?P<tag>[A-Za-z_]*+)\$.*?(?:\$(?P=tag)\$|\Z)|(?P<end>;)|(?P<go>^[ \t]*+GO[ \t]*+$)""",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+"""Everything in which a semicolon ends nothing, and what does end a statement. Each branch runs on to the end of the
+text when it is not closed, so that hostile text is read once."""
+_TABLE_STATEMENT = re.compile(
+    r"(?:\s++|--[^\n]*+\n|/\*.*?\*/)*+(?:CREATE\s+(?:(?:TEMP|TEMPORARY|UNLOGGED)\s+)?|ALTER\s+|DROP\s+)TABLE\b",
+    re.DOTALL | re.IGNORECASE,
+)
+_COMMENT = re.compile(r"--[^\n]*+|/\*.*?\*/", re.DOTALL)
+_DOWN = re.compile(
+    r"^[ \t]*--[ \t]*(?:\+goose[ \t]+down|migrate:down|\+migrate[ \t]+down)\b", re.IGNORECASE | re.MULTILINE
+)
+"""Where a migration's way back begins: what stands behind it undoes what stands before."""
+_BACKWARDS = re.compile(r"(^|[./_-])(down|rollback|revert)([./_-]|$)", re.IGNORECASE)
+
+
+class _Statement(NamedTuple):
+    """One statement on a table as it was understood."""
+
+    tree: "exp.Expression"
+    dialect: str
+    text: str
+
+
+class _Known(NamedTuple):
+    """A table on the way."""
+
+    name: str
+    columns: dict[str, str]
+    file: str
+
+
+def read_tables(texts: Iterable[tuple[str, str]]) -> tuple[Table, ...]:
+    """The tables that stand after running (path, SQL) in this order. Never raises; what no dialect knows is left out.
+
+    Temporary tables and a migration's way back (`*.down.sql`, `-- +goose Down`) do not count.
+    """
+    known: dict[str, _Known] = {}
+    for path, text in texts:
+        if _BACKWARDS.search(path):
+            continue
+        down = _DOWN.search(text)
+        for statement in _parsed(text[: down.start()] if down else text):
+            _apply(known, statement, path)
+    return tuple(Table(name=t.name, columns=tuple(t.columns.values()), file=t.file) for t in known.values())
+
+
+def _statements(text: str) -> Iterator[str]:
+    start = 0
+    for match in _BOUNDARY.finditer(text):
+        if match["end"] or match["go"]:
+            yield text[start : match.start()]
+            start = match.end()
+    yield text[start:]
+
+
+def _parsed(text: str) -> Iterator[_Statement]:
+    read = 0
+    for statement in _statements(text):
+        if read >= MAX_STATEMENTS:
+            return
+        if len(statement) <= MAX_STATEMENT_CHARS and _TABLE_STATEMENT.match(statement):
+            read += 1
+            yield from _parse(statement)
+
+
+@cache
+def _quiet() -> None:
+    """sqlglot tells on its logger what it cannot read; we see that by the result, and nobody else should."""
+    logger = logging.getLogger("sqlglot")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+
+
+def _parse(statement: str) -> Iterator[_Statement]:
+    # Imported here: only a scan that meets SQL pays for it.
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    _quiet()
+    spoken = [dialect for dialect, words in _SPOKEN.items() if words.search(statement)]
+    for dialect in dict.fromkeys((*spoken, *_DIALECTS)):
+        try:
+            found = sqlglot.parse_one(statement, dialect=dialect)
+        except (SqlglotError, RecursionError):
+            continue
+        if isinstance(found, exp.Create | exp.Alter | exp.Drop) and found.args.get("kind") == "TABLE":
+            yield _Statement(found, dialect, statement)
+            return
+
+
+def _apply(known: dict[str, _Known], said: _Statement, path: str) -> None:
+    from sqlglot import exp
+
+    statement = said.tree
+    table = statement.find(exp.Table)
+    name = table.name if table is not None else ""
+    if not name:
+        return
+    if isinstance(statement, exp.Create):
+        lasting = isinstance(statement.this, exp.Schema) and not statement.find(exp.TemporaryProperty)
+        if lasting and (name.lower() not in known or not statement.args.get("exists")):
+            columns = _columns(statement.this.expressions, said.dialect, _pieces(said))
+            known[name.lower()] = _Known(name=name, columns=columns, file=path)
+    elif isinstance(statement, exp.Drop):
+        for dropped in statement.find_all(exp.Table):
+            known.pop(dropped.name.lower(), None)
+    elif name.lower() in known:
+        for action in statement.args.get("actions") or ():
+            _alter(known, name.lower(), action, said.dialect)
+
+
+def _columns(items: Sequence["exp.Expression"], dialect: str, written: Sequence[str] = ()) -> dict[str, str]:
+    """Lower-case name (or the text of a table constraint) → the text shown: as `written` when that has as many parts,
+    because sqlglot says types in words of its own."""
+    from sqlglot import exp
+
+    texts = written if len(written) == len(items) else [item.sql(dialect=dialect) for item in items]
+    columns = {}
+    for item, text in zip(items, texts, strict=True):
+        short = " ".join(text.split())[:MAX_COLUMN_CHARS]
+        named = isinstance(item, exp.ColumnDef | exp.Identifier)
+        columns[item.name.lower() if named else short] = short
+    return columns
+
+
+def _pieces(said: _Statement) -> list[str]:
+    """What stands between the commas of the statement's outermost brackets, as written but for comments."""
+    import sqlglot
+    from sqlglot import TokenType
+
+    depth, start, pieces = 0, 0, list[str]()
+    for token in sqlglot.tokenize(said.text, read=said.dialect):
+        if token.token_type is TokenType.L_PAREN:
+            depth += 1
+            start = token.end + 1 if depth == 1 else start
+        elif depth == 1 and token.token_type in {TokenType.COMMA, TokenType.R_PAREN}:
+            pieces.append(_COMMENT.sub(" ", said.text[start : token.start]))
+            start = token.end + 1
+        if token.token_type is TokenType.R_PAREN:
+            depth -= 1
+            if depth == 0:
+                break
+    return pieces
+
+
+def _alter(known: dict[str, _Known], key: str, action: "exp.Expression", dialect: str) -> None:
+    from sqlglot import exp
+
+    if key not in known:
+        return
+    columns = known[key].columns
+    if isinstance(action, exp.ColumnDef):
+        columns.update(_columns([action], dialect))
+    elif isinstance(action, exp.AddConstraint):
+        columns.update(_columns(action.expressions, dialect))
+    elif isinstance(action, exp.Drop) and action.args.get("kind") == "COLUMN":
+        for dropped in action.find_all(exp.Identifier):
+            columns.pop(dropped.name.lower(), None)
+    elif isinstance(action, exp.RenameColumn):
+        _rename_column(columns, action.this.name, action.args["to"].name)
+    elif isinstance(action, exp.AlterRename):
+        table = known.pop(key)
+        known[action.this.name.lower()] = table._replace(name=action.this.name)
+
+
+def _rename_column(columns: dict[str, str], old: str, new: str) -> None:
+    """In place, the order kept."""
+    items = list(columns.items())
+    columns.clear()
+    for name, text in items:
+        if name == old.lower():
+            rest = text.partition(" ")[2]
+            columns[new.lower()] = f"{new} {rest}".strip()
+        else:
+            columns[name] = text

@@ -1,0 +1,323 @@
+"""An analysis of a repository: what is requested, its stages, its improvement plan, and its state."""
+
+import hashlib
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from orchestrator.core.finding import Finding
+from orchestrator.core.sprint import Pruning, Tokens
+from orchestrator.core.value import Value
+
+
+class TaskPriority(StrEnum):
+    """How soon a task should be done; there are exactly these four."""
+
+    CRITICAL = "critical"
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+
+    @property
+    def rank(self) -> int:
+        """0 for critical, 3 for low."""
+        return list(TaskPriority).index(self)
+
+
+class Mark(StrEnum):
+    """Why a person should look at a task before it is done."""
+
+    NO_SUCH_FILE = "no_such_file"
+    """The file it names does not exist in the repository; it may be one to be made."""
+    NO_EVIDENCE = "no_evidence"
+    """Nothing that any stage says about it names something that stands in the repository or the PRD."""
+
+
+class ImprovementTask(Value):
+    """One task of an improvement plan; what stands from `number` on is known once all stages are brought together."""
+
+    title: str
+    """One line, never empty."""
+    description: str = ""
+    priority: TaskPriority = TaskPriority.MEDIUM
+    priority_stated: str = ""
+    """The word that stood where one of the four belongs; "" when one of them did, or nothing."""
+    file: str = ""
+    """A safe relative path, or "" when none was named."""
+    stage: str
+    """Id of the stage that came up with it first."""
+    also: tuple[str, ...] = ()
+    """Further stages that named the same title."""
+    depends_on: tuple[str, ...] = ()
+    """Titles of tasks it waits for, where the answer says so."""
+    number: int = 0
+    """From 1, in the order of the plan."""
+    near: tuple[int, ...] = ()
+    """Numbers of tasks whose titles are nearly the same."""
+    marks: tuple[Mark, ...] = ()
+    done: bool = False
+    """Whether a person ticked a task of this title in an earlier plan."""
+
+
+class StagePrompt(Value):
+    """One prompt of the library: what one stage of an analysis is asked."""
+
+    id: str
+    goal: str = ""
+    """For people: what the stage is about."""
+    stage: str = ""
+    """The part of a review it belongs to."""
+    category: str = ""
+    history: bool = False
+    """Whether it asks to be told what earlier stages found."""
+    text: str
+    file: str = ""
+    """Where it was read."""
+
+    @property
+    def version(self) -> str:
+        """Hash of its text (16 hexadecimal digits), for records."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """How the stage is called in a plan."""
+        return self.goal or self.id
+
+
+class StageStatus(StrEnum):
+    """How one stage ended."""
+
+    ANSWERED = "answered"
+    PROSE = "prose"
+    """No value could be read in any answer: its text is the summary, and it gives no task."""
+    FAILED = "failed"
+    NOT_BEGUN = "not_begun"
+
+
+class StageReading(Value):
+    """What stands in one answer."""
+
+    summary: str = ""
+    recommendations: tuple[str, ...] = ()
+    tasks: tuple[ImprovementTask, ...] = ()
+
+
+class _Stage(Value):
+    """What a stage's result and its part of the plan share."""
+
+    id: str
+    goal: str = ""
+    status: StageStatus
+    summary: str = ""
+    recommendations: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How the stage is called in a plan."""
+        return self.goal or self.id
+
+
+class StageResult(_Stage):
+    """How one stage ended and what it gave."""
+
+    tasks: tuple[ImprovementTask, ...] = ()
+    stop: bool = False
+    """Whether what failed concerns every stage (a refused key)."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it counts for stopping the analysis."""
+        return self.status is StageStatus.FAILED
+
+
+class StageReport(_Stage):
+    """One stage in an improvement plan."""
+
+    tasks: int = 0
+    """Tasks it gave, duplicates included."""
+
+
+class Triaged(Value):
+    """Which prompts a model picked; none when no answer could be used."""
+
+    picked: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class LeftOut(Value):
+    """A file that is not in the prompts, or not whole."""
+
+    path: str
+    size: int
+    """Bytes."""
+    why: str
+
+
+class Packed(Value):
+    """A repository as the prompts hold it."""
+
+    text: str
+    paths: tuple[str, ...] = ()
+    """Every file that was seen, ignored ones apart."""
+    shown: tuple[str, ...] = ()
+    """Files that stand in it whole."""
+    cut: tuple[LeftOut, ...] = ()
+    """Files of which the beginning stands in it."""
+    left_out: tuple[LeftOut, ...] = ()
+    masked: tuple[str, ...] = ()
+    """Files in which something that looks like a secret was taken out."""
+    tokens: int = 0
+    """About so many."""
+
+
+class AnalysisRecord(Value):
+    """An analysis as it was frozen at its first start; only what stands behind `asked` changes later, and `picked`."""
+
+    analysis: str
+    repo: str
+    """Absolute path."""
+    prd_file: str = ""
+    prd: str = ""
+    profile: str
+    prompts: tuple[StagePrompt, ...]
+    """The stages in order; with triage, what may be picked."""
+    triage: bool = False
+    fallback: tuple[str, ...] = ()
+    """Ids of the stages when triage picks none."""
+    picked: tuple[str, ...] | None = None
+    """What triage picked, once it has."""
+    contract: bool = True
+    """Whether the response contract is told."""
+    asked: str = ""
+    """What was asked for, in one text; the same command goes on with the same."""
+    generations: dict[str, int] = {}
+    """Stage → how often it was begun; absent means once."""
+    wrote: dict[str, str] = {}
+    """Backlog that was written → hash of its text: the same command may write it again as long as it is that."""
+    finished: bool = False
+    """Whether every stage answered and the plan was written."""
+    pruned: Pruning | None = None
+    """Set once everything but this record is given up."""
+    started_at: datetime
+
+    def workflow_id(self, stage: str) -> str:
+        """`<analysis>/<stage>`, with `@N` behind it when it was begun anew."""
+        generation = self.generations.get(stage, 1)
+        return f"{self.analysis}/{stage}" + (f"@{generation}" if generation > 1 else "")
+
+    @property
+    def stages(self) -> tuple[StagePrompt, ...]:
+        """The stages in order, as far as they are known."""
+        if not self.triage:
+            return self.prompts
+        known = {prompt.id: prompt for prompt in self.prompts}
+        return tuple(known[name] for name in self.picked or ())
+
+
+class Codebase(Value):
+    """What of the repository the stages were shown."""
+
+    files: int
+    shown: int
+    cut: tuple[LeftOut, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    masked: tuple[str, ...] = ()
+    tokens: int = 0
+
+
+class ImprovementPlan(Value):
+    """plan.json: everything an analysis gave, the tasks by priority and in the order of the stages."""
+
+    analysis: str
+    generated: datetime
+    profile: str
+    repo: str
+    prd_file: str = ""
+    prd_summary: str = ""
+    """How the PRD begins, in its own words."""
+    stages: tuple[StageReport, ...] = ()
+    tasks: tuple[ImprovementTask, ...] = ()
+    ticks_left: tuple[str, ...] = ()
+    """What was ticked in the plan before and is no task now, while a stage that may name it again has not answered."""
+    findings: tuple[Finding, ...] = ()
+    """About the analysis as a whole; those about one stage stand with it."""
+    codebase: Codebase
+    calls: int = 0
+    tokens: Tokens = Tokens()
+    cost_usd: float | None = 0.0
+    """None when the price of a call is unknown."""
+
+
+MOST_PRD = 1_000_000
+"""Characters."""
+Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+_File = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}\.md$")]
+_Name = Annotated[str, Field(max_length=200)]
+
+
+class AnalysisRequest(Value):
+    """What an analysis of the daemon's repository is to be; what is left out is as the daemon's settings say."""
+
+    profile: _Name | None = None
+    """Of `analysis.profiles`."""
+    stages: Annotated[tuple[_Name, ...], Field(max_length=200)] = ()
+    """Prompts by their ids, in place of a profile."""
+    triage: bool | None = None
+    """Whether a model picks the prompts."""
+    prd: Annotated[str, Field(max_length=MOST_PRD)] | None = None
+    """The requirements themselves; else `project.vision` where the daemon is."""
+    prompts: Annotated[dict[_File, str], Field(max_length=200)] = {}
+    """Prompts of one's own: file name → Markdown."""
+    backlog: Literal["csv", "yaml"] | None = None
+    """Whether the tasks are written as a backlog too, and as what."""
+    analysis: Id | None = None
+    """Its id, else the next free one; with that of one that has ended before it was done, that one goes on."""
+
+
+class AnalysisStatus(StrEnum):
+    """How an analysis stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    PARTIAL = "partial"
+    """It has its plan; a stage failed, was cut off or answered in prose, or there is no task."""
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    OPEN = "open"
+    """A command's, at which nobody works now."""
+
+
+class AnalysisState(Value):
+    """One analysis of a state folder."""
+
+    analysis: str
+    status: AnalysisStatus
+    why: str = ""
+    """Why it failed."""
+    begun_by: Literal["serve", "analyse"]
+    repo: str
+    begun_at: datetime
+    ended_at: datetime | None = None
+    folder: str = ""
+    """Where its files are, on the daemon's machine; "" for a command's."""
+    files: tuple[str, ...] = ()
+    """Their names there."""
+
+
+class AnalysisView(AnalysisState):
+    """The same with what it has come to."""
+
+    stages: dict[str, str] = {}
+    """Stage → how it ended, as far as they have."""
+    plan: ImprovementPlan | None = None
+    """plan.json."""
+    markdown: str = ""
+    """mvp_improvement_plan.md."""
+    backlog: str = ""
+    """The backlog that was asked for, as a text."""
+    too_long: tuple[str, ...] = ()
+    """Files that are too long to be told here."""

@@ -1,0 +1,265 @@
+"""The closed world of one story: what may be written and what may be depended on.
+
+What a persona is told about the project as it is: the result of the project scan.
+
+The architecture record: what the finished stories of a sprint have settled, and for whom it counts.
+"""
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from functools import lru_cache
+
+from orchestrator.core.paths import RepoPath
+from orchestrator.core.value import Value
+
+
+class FileExports(Value):
+    """Names another file may import from this one."""
+
+    path: str
+    names: tuple[str, ...]
+
+
+class Endpoint(Value):
+    """One way into the project by HTTP, as its source declares it."""
+
+    method: str
+    """GET, POST …, WS; ANY when the source does not say; MOUNT when other routes are hung in below `path`."""
+    path: str
+    """As written, behind the prefix of its own file's router; parameters keep their framework's spelling."""
+    file: str
+    target: str = ""
+    """The source's name of what answers, or of what is mounted."""
+
+
+class Table(Value):
+    """One database table, as SQL, a model or a database file declares it."""
+
+    name: str
+    columns: tuple[str, ...]
+    """`name type constraints`, and table constraints, in order."""
+    file: str
+
+
+class Surface(Value):
+    """The project at one commit, small enough for a prompt. Paths are relative, sorted."""
+
+    commit: str
+    files: tuple[str, ...]
+    exports: tuple[FileExports, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    """Names from every manifest, normalised."""
+    runtime: str = ""
+    """Facts from manifests that matter to a plan, e.g. `requires-python >=3.11`; empty when unknown."""
+    runtimes: dict[str, str] = {}
+    """The same of projects inside the project, by their folders."""
+    endpoints: tuple[Endpoint, ...] = ()
+    tables: tuple[Table, ...] = ()
+    patterns: tuple[str, ...] = ()
+    """How the code is written, one sentence each, counted from the sources."""
+    test_style: tuple[str, ...] = ()
+    """How the tests are written, one sentence each, counted from the test files."""
+
+
+def sharing(surface: Surface) -> Surface:
+    """An equal Surface that shares its parts with those of other stories: many are held while their stories run.
+
+    Of one read from a record every path and name is an object of its own.
+    """
+    exports = tuple(exports_of(entry.path, entry.names) for entry in surface.exports)
+    return surface.model_copy(update={"files": shared_names(surface.files), "exports": exports})
+
+
+def shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same names; the same tuple for equal ones, as long as some dozens of others were not asked for since."""
+    return _kept(tuple(map(sys.intern, names)))
+
+
+@lru_cache(maxsize=32)
+def _kept(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Itself, or the equal one that was there before; what is asked with is kept too, so it holds no other strings."""
+    return names
+
+
+def exports_of(path: str, names: tuple[str, ...]) -> FileExports:
+    """The same object for the same path and names, as long as some thousand others were not asked for since."""
+    return _exports(sys.intern(str(path)), tuple(map(sys.intern, names)))
+
+
+@lru_cache(maxsize=4096)
+def _exports(path: str, names: tuple[str, ...]) -> FileExports:
+    return FileExports(path=path, names=names)
+
+
+class Amendment(Value):
+    """Files and packages that were allowed after the contract was frozen."""
+
+    task_id: str
+    """The task that needed them."""
+    files: tuple[RepoPath, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    packages: dict[str, str] = {}
+    """The same as they were granted: name → version."""
+    by: str
+    """The persona that allowed them."""
+    reason: str
+
+
+class ArchitectureContract(Value):
+    """Frozen when a breakdown is accepted; sorted tuples, so that equal worlds have equal hashes.
+
+    Allowed files = `baseline_files` ∪ `declared_files`; allowed dependencies = `baseline_dependencies` ∪
+    `declared_dependencies` (names normalised per ecosystem, PEP 503 for Python). Test files are not for the developer.
+    """
+
+    story_id: str
+    base_commit: str
+    """Commit whose tree gave the baseline; empty string for an empty tree."""
+    baseline_files: tuple[str, ...]
+    declared_files: tuple[RepoPath, ...]
+    """What the plan names, and what amendments added."""
+    task_files: dict[str, tuple[RepoPath, ...]]
+    """Task id → the files it may write: its `files_to_create`, and what amendments added."""
+    baseline_dependencies: tuple[str, ...]
+    declared_dependencies: tuple[str, ...]
+    """What the plan declares, and what amendments added."""
+    local_names: tuple[str, ...] = ()
+    """Names under which the project's own modules are imported: packages of the project, aliases that end in `*`."""
+    module_roots: tuple[str, ...] = ()
+    """Folders, "" for the root, in which JavaScript's bare module names are looked up before they are packages."""
+    ignored: tuple[str, ...] = ()
+    """Patterns of files that git leaves out and the project makes itself, each behind its `.gitignore`'s folder."""
+    amendments: tuple[Amendment, ...] = ()
+    """In the order in which they were given."""
+    hash: str = ""
+    """sha256 over everything above, hexadecimal; empty local names, roots, patterns and amendments left out."""
+
+    def sealed(self) -> "ArchitectureContract":
+        """The same contract with its hash filled in."""
+        return self.model_copy(update={"hash": self.digest()})
+
+    def sharing(self) -> "ArchitectureContract":
+        """An equal contract that shares what the tree gave with the Surface of that tree and with other stories'."""
+        parts = ("baseline_files", "baseline_dependencies", "local_names")
+        return self.model_copy(update={name: shared_names(getattr(self, name)) for name in parts})
+
+    def digest(self) -> str:
+        """The hash this content must have."""
+        content = self.model_dump(mode="json", exclude={"hash"})
+        for later in ("local_names", "module_roots", "ignored", "amendments"):
+            if not content[later]:
+                del content[later]
+        for amendment in content.get("amendments", ()):
+            if not amendment["packages"]:  # recorded before there were versions
+                del amendment["packages"]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def granted_packages(self) -> dict[str, str]:
+        """Name → version of all packages that amendments brought."""
+        return {name: version for one in self.amendments for name, version in one.packages.items()}
+
+    @property
+    def allowed_files(self) -> frozenset[str]:
+        """Every path the developer may write, before the rule on test files."""
+        return frozenset(self.baseline_files) | frozenset(self.declared_files)
+
+    @property
+    def allowed_dependencies(self) -> frozenset[str]:
+        """Every distribution or package name that may be depended on, normalised."""
+        return frozenset(self.baseline_dependencies) | frozenset(self.declared_dependencies)
+
+
+STACK = "tech stack"
+"""Stands before what a locked convention says about the tech stack, with a colon."""
+
+
+class Todo(Value):
+    """Something a story left open."""
+
+    id: str
+    """`TODO-<story>-NN`, NN by the order in the story's plan."""
+    text: str
+
+
+class Contribution(Value):
+    """What one merged story adds to the record; recorded once, with the event `record_updated`."""
+
+    story: str
+    conventions: tuple[str, ...] = ()
+    """Locked for the stories that follow; the foundation story's alone."""
+    tables: tuple[Table, ...] = ()
+    """Made or changed by the story, as they stand on its branch."""
+    endpoints: tuple[Endpoint, ...] = ()
+    tables_gone: tuple[Table, ...] = ()
+    """As they stood before."""
+    endpoints_gone: tuple[Endpoint, ...] = ()
+    design: tuple[str, ...] = ()
+    """The plan's own words on schema and interface, where the sources show neither."""
+    todos: tuple[Todo, ...] = ()
+    todos_done: tuple[str, ...] = ()
+    """Ids; those the record does not hold open change nothing."""
+
+
+class Settled(Value):
+    """A line of the record and the story it comes from."""
+
+    story: str
+    text: str
+
+
+class ArchitectureRecord(Value):
+    """The sum of contributions, in the order in which their stories were merged."""
+
+    conventions: tuple[Settled, ...] = ()
+    tables: tuple[tuple[str, Table], ...] = ()
+    """(story that made or last changed it, table)."""
+    endpoints: tuple[tuple[str, Endpoint], ...] = ()
+    design: tuple[Settled, ...] = ()
+    todos: tuple[Todo, ...] = ()
+    """The open ones."""
+
+    @property
+    def tech_stack(self) -> tuple[str, ...]:
+        """What the locked conventions say about the tech stack, line by line."""
+        label = f"{STACK}: "
+        return tuple(line.text.removeprefix(label) for line in self.conventions if line.text.startswith(label))
+
+    @classmethod
+    def of(cls, contributions: Iterable[Contribution]) -> "ArchitectureRecord":
+        """Add up; a later story's word on the same table or endpoint replaces the earlier one."""
+        conventions: dict[str, Settled] = {}
+        tables: dict[tuple[str, ...], tuple[str, Table]] = {}
+        endpoints: dict[tuple[str, ...], tuple[str, Endpoint]] = {}
+        design: list[Settled] = []
+        todos: dict[str, Todo] = {}
+        for part in contributions:
+            for text in part.conventions:
+                conventions.setdefault(text, Settled(story=part.story, text=text))
+            for table in part.tables_gone:
+                tables.pop(_table_key(table), None)
+            for endpoint in part.endpoints_gone:
+                endpoints.pop(_endpoint_key(endpoint), None)
+            tables.update({_table_key(table): (part.story, table) for table in part.tables})
+            endpoints.update({_endpoint_key(endpoint): (part.story, endpoint) for endpoint in part.endpoints})
+            design += (Settled(story=part.story, text=text) for text in part.design)
+            for done in part.todos_done:
+                todos.pop(done, None)
+            todos.update({todo.id: todo for todo in part.todos})
+        return cls(
+            conventions=tuple(conventions.values()),
+            tables=tuple(tables.values()),
+            endpoints=tuple(endpoints.values()),
+            design=tuple(design),
+            todos=tuple(todos.values()),
+        )
+
+
+def _table_key(table: Table) -> tuple[str, ...]:
+    return table.name.lower(), table.file
+
+
+def _endpoint_key(endpoint: Endpoint) -> tuple[str, ...]:
+    return endpoint.method, endpoint.path, endpoint.file

@@ -1,0 +1,144 @@
+"""What the daemon says of itself.
+
+What `doctor` looks at: one row per question about this machine.
+
+What a backup says of itself, and what became of making or restoring one.
+"""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from orchestrator.core.finding import Finding
+from orchestrator.core.value import Value
+
+
+class BacklogState(Value):
+    """One backlog that is watched."""
+
+    name: str
+    path: str
+    read_at: datetime | None
+    """When its content was last taken over; None while it never could be."""
+    stories: int
+    """Rows of the content that counts."""
+    waiting: tuple[str, ...]
+    """Stories that no sprint has taken yet."""
+    refused: str
+    """Why the content that stands there now is not the one that counts; "" when it is."""
+    problems: tuple[Finding, ...] = ()
+    """What is wrong with the refused content."""
+
+
+class SprintState(Value):
+    """One sprint that the daemon works on."""
+
+    sprint: str
+    backlog: str
+    phase: Literal["running", "paused", "ended"]
+    reason: str
+    """Why it is paused; "" otherwise."""
+
+
+class DaemonState(Value):
+    """The daemon at this moment."""
+
+    version: str
+    pid: int
+    started_at: datetime
+    phase: Literal["starting", "ready", "stopping"]
+    executor_id: str
+    backlogs: tuple[BacklogState, ...]
+    sprints: tuple[SprintState, ...]
+    calls_in_flight: int
+    stories_at_work: int
+    stories_waiting: int
+    """For a person."""
+    stories_queued: int
+    """Chosen, not begun."""
+
+
+class Submitted(Value):
+    """A backlog that was handed in and is watched from now on."""
+
+    name: str
+    path: str
+    stories: int
+    replaced: bool
+    """Whether another content of this name was there."""
+    warnings: tuple[Finding, ...] = ()
+
+
+class DoctorRow(Value):
+    """One thing that was looked at."""
+
+    name: str
+    group: str
+    expected: str
+    happened: str
+    """What is there instead, or the same; never a key or a password."""
+    ok: bool
+    """Whether a run can do with it. What a run needs only at times is said in `todo` and is no failure."""
+    todo: str = ""
+    """What a person does about it; not empty where `ok` is False."""
+
+
+FORMAT = 1
+"""Raised when an older version could not restore what a newer one writes."""
+HEADER, MANIFEST = "backup.json", "manifest.json"
+"""The first and the last member of the archive."""
+
+
+class SprintKept(Value):
+    """A sprint in a backup."""
+
+    sprint: str
+    going_on: bool
+    """Whether it was not finished: after a restore it goes on."""
+
+
+class BackupHeader(Value):
+    """backup.json."""
+
+    format: int = FORMAT
+    version: str
+    """Of the orchestrator that made it."""
+    created: datetime
+    """The moment that it shows."""
+    home: str
+    """The state folder it was."""
+    database: Literal["sqlite", "postgres"]
+    sprints: tuple[SprintKept, ...] = ()
+
+
+class FileSum(Value):
+    """One file of the archive."""
+
+    size: int
+    sha256: str
+
+
+class Manifest(Value):
+    """manifest.json: every other file of the archive."""
+
+    files: dict[str, FileSum] = Field(default_factory=dict)
+
+
+class BackedUp(Value):
+    """A backup that was made."""
+
+    header: BackupHeader
+    path: str | None
+    """None: it went to a stream."""
+    files: int
+    size_bytes: int
+    """Of the archive."""
+
+
+class Restored(Value):
+    """A backup that is the state folder now."""
+
+    header: BackupHeader
+    home: str
+    files: int

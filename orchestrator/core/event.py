@@ -1,0 +1,167 @@
+"""Events: facts that happened, each with a deterministic id, the only record of a run (decisions.md#event-log).
+
+Events as JSON log lines for collectors: one line each, capped, without secrets, safe to print.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from math import isfinite
+from typing import Any
+
+from pydantic import Field
+
+from orchestrator.core.secrets import redact
+from orchestrator.core.value import Value
+
+
+class Level(StrEnum):
+    """Weight of an event for people, in rising order."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARN = "warn"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """0 for debug up to 3 for error."""
+        return list(Level).index(self)
+
+
+class Event(Value):
+    """One fact. The same id stored twice adds nothing; the first recorded time stays."""
+
+    id: str
+    """Deterministic: workflow id plus the number of the event in that workflow, or a name for once-only facts."""
+    time: datetime
+    """Aware, UTC."""
+    level: Level = Level.INFO
+    name: str
+    """snake_case, from the table in docs/events.md."""
+    message: str
+    """One line for people."""
+    sprint: str
+    story: str | None = None
+    task: str | None = None
+    persona: str | None = None
+    data: dict[str, Any] = Field(default_factory=dict)
+    """Further JSON-able facts: stage, attempt, turn, duration_ms, input_tokens, cost_usd, findings …"""
+
+
+HEAVY = frozenset({"plan", "contract", "outcome", "criteria", "gate", "answer"})
+"""Data that `show` prints and a log line leaves out."""
+LONGEST_LINE = 16 * 1024
+"""Bytes that a line never exceeds, its end included: collectors cut or split what is longer."""
+LONGEST_TEXT = 100_000
+"""Characters of one text that are looked through for secrets; what comes behind them is never shown."""
+_SMALLER = ((500, 20), (120, 8), (60, 3))
+"""(characters of a text, entries of a list or an object) tried in turn for a line that is too long."""
+_NAME = 200
+"""Characters of a name, an id or a key, which no setting cuts."""
+_DEPTH = 20
+_ORDERS = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""What ends a line, steers a terminal or has no encoding; JSON has an escape for it."""
+
+
+def json_line(
+    event: Event, cap: int, *, seq: int | None = None, more: Mapping[str, Any] | None = None, known: Iterable[str] = ()
+) -> str:
+    """The event as one JSON object in one line, without its end.
+
+    Texts beyond `cap` characters are cut and say so; what is longer than `LONGEST_LINE` all the same is cut further,
+    with `"cut": true`. `seq` is the event's number in the log; `more` are names that stand at the end of each line and
+    replace nothing; `known` secrets are taken out beside what looks like one.
+    """
+    return line_of(_fitting(event, cap, seq, more or {}, tuple(known)))
+
+
+def log_fields(event: Event, cap: int, *, seq: int | None = None) -> dict[str, Any]:
+    """What the line holds, for whoever puts it into something else."""
+    return _fitting(event, cap, seq, {}, ())
+
+
+def _fitting(
+    event: Event, cap: int, seq: int | None, more: Mapping[str, Any], known: tuple[str, ...]
+) -> dict[str, Any]:
+    for texts, entries in ((cap, None), *((min(cap, texts), entries) for texts, entries in _SMALLER)):
+        try:
+            told = _told(event, _Cut(texts, entries, known), seq, more)
+        except _TooLong:
+            continue
+        if entries is not None:
+            told["cut"] = True
+        if len(line_of(told).encode()) < LONGEST_LINE:
+            return told
+    marks = event.model_copy(update={"data": {"cut": True}})
+    return _told(marks, _Cut(_SMALLER[-1][0], None, known), seq, {})
+
+
+class _TooLong(Exception):
+    """More than a line holds was kept already."""
+
+
+class _Cut:
+    """What of a value goes into a line."""
+
+    def __init__(self, texts: int, entries: int | None, known: tuple[str, ...]) -> None:
+        self._texts, self._entries, self._known = texts, entries, known
+        self._kept = 0
+
+    def text(self, text: str, most: int | None = None) -> str:
+        """Redacted first, so that no part of a secret stays at the edge."""
+        most = self._texts if most is None else most
+        hidden = len(text) - LONGEST_TEXT
+        text = redact(text[:LONGEST_TEXT], self._known)
+        beyond = len(text) - most + max(0, hidden)
+        self._count(min(len(text), most))
+        return text if beyond <= 0 else f"{text[:most]}… ({beyond} more characters)"
+
+    def _count(self, characters: int) -> None:
+        self._kept += characters
+        if self._kept > LONGEST_LINE:
+            raise _TooLong
+
+    def value(self, value: Any, depth: int = 0) -> Any:
+        """A JSON-able value; lists and objects keep their first entries."""
+        if isinstance(value, str):
+            return self.text(value)
+        self._count(1)
+        if isinstance(value, list | tuple):
+            kept = [self.value(entry, depth + 1) for entry in self._first(value, depth)]
+            return kept if len(kept) == len(value) else [*kept, f"… ({len(value) - len(kept)} more)"]
+        if isinstance(value, Mapping):
+            names = self._first(list(value), depth)
+            kept_names = {self.text(str(name), _NAME): self.value(value[name], depth + 1) for name in names}
+            return kept_names if len(names) == len(value) else {**kept_names, "…": f"{len(value) - len(names)} more"}
+        return str(value) if isinstance(value, float) and not isfinite(value) else value
+
+    def _first(self, entries: Any, depth: int) -> Any:
+        return [] if depth >= _DEPTH else entries if self._entries is None else entries[: self._entries]
+
+
+def _told(event: Event, cut: _Cut, seq: int | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "timestamp": event.time.isoformat().replace("+00:00", "Z"),
+        "level": event.level.value,
+        "message": cut.text(event.message),
+        "event": event.name,
+    }
+    named = {"seq": seq, "sprint": event.sprint or None, "story": event.story, "task": event.task}
+    for name, value in {**named, "persona": event.persona}.items():
+        if value is not None:
+            line[name] = cut.text(value, _NAME) if isinstance(value, str) else value
+    data = {name: value for name, value in event.data.items() if name not in HEAVY and value is not None}
+    for name, value in cut.value(data).items():
+        line.setdefault(name, value)
+    for name, value in more.items():
+        line.setdefault(name, value)
+    return line
+
+
+def line_of(told: Mapping[str, Any]) -> str:
+    """A JSON object as one line that a terminal and a collector can be given."""
+    text = json.dumps(told, ensure_ascii=False, default=str)
+    return _ORDERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

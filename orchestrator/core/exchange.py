@@ -1,0 +1,433 @@
+"""What goes to a model and what comes back, before any meaning is read into it.
+
+One line of a scripted team's file.
+
+An answer kept as a case: its text, its contract, what was extracted, where it came from.
+
+What the product's loops hand to the roles and get back from them.
+"""
+
+import hashlib
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.contract import Amendment, ArchitectureContract, Surface
+from orchestrator.core.delivery import Conflict, Delivery, MergedStory, Reviewed
+from orchestrator.core.finding import Finding
+from orchestrator.core.sprint import Replan
+from orchestrator.core.story import Story
+from orchestrator.core.suite import FailureInstruction, TestReport, TestSuite
+from orchestrator.core.value import AnswerValue, Value
+
+
+class Purpose(StrEnum):
+    """Why a persona is asked."""
+
+    BREAKDOWN = "breakdown"
+    BREAKDOWN_MISSING = "breakdown_missing"
+    DELIVERY = "delivery"
+    CONTINUATION = "continuation"
+    REVIEW = "review"
+    SUITE = "suite"
+    ANALYSIS = "analysis"
+    REPAIR = "repair"
+    AMENDMENT = "amendment"
+    PLAN_EXTRACT = "plan_extract"
+    MERGE = "merge"
+    STAGE = "stage"
+    TRIAGE = "triage"
+
+
+OPTIONAL_PURPOSES = frozenset({Purpose.REPAIR, Purpose.BREAKDOWN_MISSING, Purpose.CONTINUATION})
+"""Purposes whose missing script entry is an unusable reply instead of a permanent error."""
+
+
+class TurnKey(Value):
+    """What a call is counted and looked up by; together with the turn it names one paid call."""
+
+    persona: str
+    story: str
+    task: str | None = None
+    purpose: Purpose
+
+    def __str__(self) -> str:
+        return f"persona={self.persona} story={self.story} task={self.task} purpose={self.purpose}"
+
+
+class Segment(Value):
+    """A stretch of prompt text that changes at one pace; a provider may put a cache breakpoint behind it."""
+
+    name: str
+    """role | rules | contract | project | sprint | story | task | feedback …"""
+    text: str
+
+
+class Prompt(Value):
+    """One request to a persona: the first segment is the system text, the others follow stable-first."""
+
+    key: TurnKey
+    turn: int = 0
+    """1-based once the engine has filled it in; 0 before."""
+    segments: tuple[Segment, ...]
+    name: str = ""
+    """Name of the prompt's file; "" for one that comes from no file."""
+    version: str = ""
+    """Hash of the prompt's text as it was in the files, before anything was filled in."""
+    schema_name: str | None = None
+    """Stem of the answer's schema in contracts/: what it is held against, in whatever form it comes."""
+    max_output_tokens: int | None = None
+    stronger: bool = False
+    """Whether the persona's stronger model is to answer, where one is configured."""
+
+    @property
+    def text(self) -> str:
+        """The whole prompt as one text."""
+        return "\n\n".join(segment.text for segment in self.segments)
+
+    @property
+    def hash(self) -> str:
+        """sha256 of the whole text, the first 16 hexadecimal digits."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Usage(Value):
+    """Tokens of one call. `input` includes cached tokens."""
+
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+
+
+class StopReason(StrEnum):
+    """Why the model stopped, in our words."""
+
+    END_TURN = "end_turn"
+    MAX_TOKENS = "max_tokens"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    REFUSAL = "refusal"
+    UNKNOWN = "unknown"
+
+
+class FailedCall(Value):
+    """One call that ended in an error; a transient one is followed by another under the transport policy."""
+
+    turn: int
+    kind: str
+    message: str
+    code: str = ""
+    """Code of the finding it becomes when it is final."""
+    permanent: bool = False
+    """Whether the same request can never succeed."""
+    provider_name: str = ""
+    original_message: str = ""
+    """What the provider said, capped."""
+
+
+class Reply(Value):
+    """A provider's answer, raw and whole."""
+
+    key: TurnKey
+    turn: int
+    text: str
+    stop_reason: StopReason = StopReason.END_TURN
+    usage: Usage = Usage()
+    cost_usd: float | None = 0.0
+    """None when the price is unknown."""
+    model: str = ""
+    provider: str = ""
+    duration_ms: int = 0
+    paid: bool = True
+    """False for the stand-in of an optional script entry that does not exist."""
+    failed_calls: tuple[FailedCall, ...] = ()
+    """Calls of the same turn key that failed before this one succeeded, in order."""
+
+
+TRANSIENT_KINDS = frozenset({"rate_limit", "overloaded", "timeout", "connection"})
+
+ErrorKind = Literal["rate_limit", "overloaded", "timeout", "connection", "auth", "bad_request"]
+
+
+def _known_stop(word: Any) -> Any:
+    return word if isinstance(word, str) and word in set(StopReason) else StopReason.UNKNOWN
+
+
+class ScriptEntry(AnswerValue):
+    """A scripted reply or error, looked up by (persona, story, task, purpose, turn)."""
+
+    persona: str
+    story: str
+    task: str | None = None
+    purpose: Purpose
+    turn: int = Field(default=1, ge=1)
+    text: str = ""
+    stop_reason: Annotated[StopReason, BeforeValidator(_known_stop)] = StopReason.END_TURN
+    """A word we do not know becomes `unknown`."""
+    input_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    latency_ms: int = Field(default=0, ge=0)
+    """Really waited before the reply is handed over."""
+    error: ErrorKind | None = None
+    retry_after_s: float | None = Field(default=None, ge=0)
+
+    @property
+    def lookup(self) -> tuple[str, str, str | None, Purpose, int]:
+        """The key this entry answers."""
+        return (self.persona, self.story, self.task, self.purpose, self.turn)
+
+
+class CaseSource(AnswerValue):
+    """Where an answer came from."""
+
+    sprint: str
+    story: str
+    """`<story>`, with `@N` behind it after a reset."""
+    task: str | None = None
+    persona: str
+    purpose: str
+    turn: int
+    model: str = ""
+    provider: str = ""
+    stop_reason: str = ""
+    prompt: str = ""
+    """Name of the prompt's file."""
+    prompt_version: str = ""
+    contract: str | None = None
+    """Name of the contract, as in contracts/."""
+    redacted: bool = False
+    """Whether secrets were taken out of the text."""
+    redaction_changed: str | None = None
+    """What the extraction of the text with its secrets was like, when that differs in more than the secrets."""
+
+
+class Seen(AnswerValue):
+    """What an extraction said, as far as versions are compared."""
+
+    status: Literal["ok", "repaired", "truncated", "refused"]
+    layer: str
+    value: Any
+    """An object, a list, or None when refused."""
+
+    @field_validator("value")
+    @classmethod
+    def _is_answer(cls, value: Any) -> Any:
+        if not isinstance(value, dict | list | None):
+            raise ValueError("an object, a list or null is wanted")
+        return value
+
+
+class Case(Value):
+    """One kept answer. Made by `model_construct`: its text may hold half a surrogate pair, which validation refuses."""
+
+    name: str
+    text: str
+    contract: dict[str, Any] | None
+    seen: Seen
+    source: CaseSource
+
+
+class CaseWritten(StrEnum):
+    """What became of a case that was to be kept."""
+
+    WRITTEN = "written"
+    UNCHANGED = "unchanged"
+    """It was there already."""
+    REPLACED = "replaced"
+    KEPT = "kept"
+    """Another case of this name is there and was left alone."""
+
+
+class GivenPlan(Value):
+    """A plan that a person brought: it takes the architect's place, not that of the checks."""
+
+    path: str
+    """The file it came from."""
+    text: str
+    """The file's text."""
+    breakdown: Breakdown
+    findings: tuple[Finding, ...] = ()
+    """What the checks of the text say; those of the breakdown are made where it is used."""
+
+
+class StoryBrief(Value):
+    """All that is known about a story before anybody is asked; part of its workflow's frozen input."""
+
+    story: Story
+    sprint: str
+    sprint_stories: tuple[Story, ...] = ()
+    """The sprint's other stories: id, title and acceptance criteria."""
+    vision: str = ""
+    wireframe: str = ""
+    record: str = ""
+    """The architecture record as text; empty until a story has contributed to one."""
+    tech_stack: tuple[str, ...] = ()
+    """What the record says about the tech stack, line by line."""
+    plan: GivenPlan | None = None
+    """The plan a person brought; None: the architect plans."""
+    replan: Replan | None = None
+    """What a person said when the story was begun anew."""
+    findings: tuple[Finding, ...] = ()
+    """Minor ones about missing vision or wireframe files."""
+
+
+class Planned(Value):
+    """The architect's answer: `breakdown` is None when no reply within the budget had the structure of one."""
+
+    breakdown: Breakdown | None
+    findings: tuple[Finding, ...] = ()
+    previous: str = ""
+    """The last answer verbatim, for a revision's feedback."""
+
+
+class AmendmentBrief(Value):
+    """What the architect is told when asked to extend a frozen contract."""
+
+    task: Task
+    breakdown: Breakdown
+    surface: Surface
+    contract: ArchitectureContract
+    files: tuple[str, ...]
+    """Files outside that the developer delivered."""
+    packages: tuple[str, ...]
+    """Packages outside that the developer used, as they are imported or named."""
+    findings: tuple[Finding, ...]
+    """Why the delivery was refused."""
+
+
+class Amended(Value):
+    """The architect's answer: `amendment` is None when nothing (valid) was granted."""
+
+    amendment: Amendment | None
+    reason: str = ""
+    findings: tuple[Finding, ...] = ()
+    """Minor: what was left out of the answer, and why."""
+
+
+class PastAttempt(Value):
+    """A red run, and what was asked for after it."""
+
+    report: TestReport
+    instructions: tuple[FailureInstruction, ...] = ()
+    suite_fault: str = ""
+    """Why the suite was written anew after it."""
+
+
+class TaskBrief(Value):
+    """What the developer is told for one delivery."""
+
+    task: Task
+    breakdown: Breakdown
+    surface: Surface
+    allowed_dependencies: tuple[str, ...]
+    modified_files: dict[str, str]
+    """Full text of those of the task's files that exist."""
+    files: tuple[str, ...] = ()
+    """Paths of all files there are, finished tasks' included."""
+    done_tasks: tuple[str, ...] = ()
+    """One line per finished task of the story."""
+    instructions: tuple[FailureInstruction, ...] = ()
+    """The tester's instructions for this task's files."""
+    failure_output: str = ""
+    """Output of a failed run, when there are no instructions to give instead."""
+    history: tuple[PastAttempt, ...] = ()
+    """Earlier attempts that concerned this task."""
+    repeated: str = ""
+    """The failure that came back although it was to be mended: another way is wanted."""
+    reviews: tuple[Reviewed, ...] = ()
+    """What the reviewers said last, unless all of them approved."""
+
+
+class Delivered(Value):
+    """The developer's answer: `delivery` is the last one that had the structure of one."""
+
+    delivery: Delivery | None
+    accepted: bool
+    """True when the last reply satisfied every check and its command."""
+    findings: tuple[Finding, ...] = ()
+    """Findings of the last reply; minor ones when accepted."""
+    by: str = ""
+    """The persona that delivered, where that is told."""
+
+
+class MergeBrief(Value):
+    """What the developer is told when its story and what was merged before it do not go together."""
+
+    work: TaskBrief
+    """The task that is asked for it: its files are all that may be written, as merged, conflicts marked."""
+    merged: tuple[MergedStory, ...] = ()
+    """What was merged since the story began."""
+    conflicts: tuple[Conflict, ...] = ()
+    red: str = ""
+    """Why the merged tree was turned down, with the failing tests' output."""
+    result_diff: str = ""
+    story_diff: str = ""
+    """What each side changed, for a red tree."""
+    said: tuple[Finding, ...] = ()
+    """What a person says about it, and why an earlier answer was refused."""
+
+
+class OlderTest(Value):
+    """An older test file that the plan has rewritten."""
+
+    path: str
+    reason: str
+    text: str
+    """As it is."""
+
+
+class Faulty(Value):
+    """A suite that is to be written once more, and why."""
+
+    suite: TestSuite
+    reason: str
+
+
+class SuiteBrief(Value):
+    """What the tester is told when asked for a suite."""
+
+    breakdown: Breakdown
+    surface: Surface
+    files: dict[str, str]
+    """Full text of the files the story delivered."""
+    older: tuple[OlderTest, ...] = ()
+    """Older test files to be rewritten with it."""
+    faulty: Faulty | None = None
+    """The suite it takes the place of."""
+
+
+class Written(Value):
+    """The tester's suite, or None when no reply within the budget was one."""
+
+    suite: TestSuite | None
+    findings: tuple[Finding, ...] = ()
+
+
+class FailureBrief(Value):
+    """What the tester is told when asked to analyse a failed run."""
+
+    suite: TestSuite
+    report: TestReport
+    files: dict[str, str]
+    task_files: dict[str, tuple[str, ...]]
+    """Task id → the files it may change."""
+    history: tuple[PastAttempt, ...] = ()
+    """All earlier attempts of the story."""
+    older: dict[str, str] = {}
+    """Texts of older test files that fail now: the story's own suite is green."""
+    environment: str = ""
+    """What the environment lacks, where the story's files may do without it."""
+
+
+class Analysed(Value):
+    """The tester's instructions; empty when no reply within the budget held any."""
+
+    instructions: tuple[FailureInstruction, ...] = ()
+    suite_fault: str = ""
+    """Why the suite itself is wrong, if the tester says so."""
+    environment: str = ""
+    """What the environment lacks, if the tester says so."""
+    findings: tuple[Finding, ...] = ()

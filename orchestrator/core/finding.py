@@ -1,0 +1,100 @@
+"""The one type every check returns: feedback renders it, routing looks at its severity, events carry it."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from orchestrator.core.value import Value
+
+
+class Severity(StrEnum):
+    """How much a finding weighs, in rising order."""
+
+    NONE = "none"
+    MINOR = "minor"
+    MAJOR = "major"
+    CRITICAL = "critical"
+
+    @property
+    def rank(self) -> int:
+        """0 for none up to 3 for critical."""
+        return list(Severity).index(self)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a finding of this severity makes what it speaks of invalid (major or worse)."""
+        return self.rank >= Severity.MAJOR.rank
+
+
+class Where(Value):
+    """The place a finding speaks of; every part is optional."""
+
+    file: str | None = None
+    """Path relative to the repository, or the name of an input file."""
+    line: int | None = None
+    """1-based."""
+    column: int | None = None
+    """1-based."""
+    story: str | None = None
+    task: str | None = None
+    field: str | None = None
+    """Path of a field inside an answer or a settings tree, e.g. `tasks[2].task_id`."""
+
+    def __str__(self) -> str:
+        place = self.file or ""
+        if self.line is not None:
+            place += f":{self.line}" if place else f"line {self.line}"
+            if self.column is not None:
+                place += f":{self.column}"
+        parts = [place, self.story or "", self.task or "", self.field or ""]
+        return " ".join(part for part in parts if part)
+
+
+class Finding(Value):
+    """What a check says: stable `code` (dotted, lower case), severity, message, place, and what to do about it.
+
+    Its class follows from how it is built. `major` and `critical` are proven: a parser, the file system, the installed
+    environment or a run says so, and they may refuse. `policy` is a question: nothing is wrong, but plan or settings do
+    not allow it. `minor` is a suspicion: advice, which never refuses.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    where: Where = Where()
+    fix: str = ""
+    ask: bool = False
+    """A question of policy: the architect (packages, files) or a person (CI, credentials, publishing) decides."""
+
+    def __str__(self) -> str:
+        place = str(self.where)
+        return f"[{self.severity}] {self.code}{f' ({place})' if place else ''}: {self.message}"
+
+
+def blocking(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Only the findings of major severity or worse, in order."""
+    return tuple(finding for finding in findings if finding.severity.blocks)
+
+
+def questions(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Only the questions of policy, in order."""
+    return tuple(finding for finding in findings if finding.ask)
+
+
+def policy(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
+    """A question: nothing is wrong, but the plan or the settings do not allow it. Never refuses by itself."""
+    return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix, ask=True)
+
+
+def minor(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
+    """A suspicion or a note: advice that never refuses."""
+    return Finding(code=code, severity=Severity.MINOR, message=message, where=where or Where(), fix=fix)
+
+
+def major(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
+    """A proven fault that makes its subject invalid."""
+    return Finding(code=code, severity=Severity.MAJOR, message=message, where=where or Where(), fix=fix)
+
+
+def critical(code: str, message: str, *, where: Where | None = None, fix: str = "") -> Finding:
+    """A proven fault that no retry budget may wave through."""
+    return Finding(code=code, severity=Severity.CRITICAL, message=message, where=where or Where(), fix=fix)

@@ -1,0 +1,393 @@
+"""What keys, tokens and passwords look like, and where they stand in a text.
+
+What must not leave the machine: keys, tokens and passwords are taken out of texts that are shown or handed on.
+
+Secrets in what models read: each is replaced by a name that stands for it, and never comes back as its value.
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
+
+MASK = "MASKED_SECRET_"
+"""How the name begins that stands for a secret in prompts; see `domain.masking`."""
+
+
+class Found(NamedTuple):
+    """Where a secret stands in a text: the value alone, without its name and quotes."""
+
+    start: int
+    end: int
+    kind: str
+    """What it is, for people; nothing of the value."""
+
+
+_PLACEHOLDER = re.compile(
+    r"example|dummy|fake|sample|placeholder|change.?me|your|replace|insert|redacted|masked|hidden|xxx|\*\*\*|\.\.\."
+    r"|1234567|abcdef|qwerty|foobar|default|secret.?(key|token)|my.?(secret|token|password|key)|not.?a|00000|todo",
+    re.IGNORECASE,
+)
+_TEMPLATE = re.compile(r"[${}<>()\[\]|`]|%[(sd]|\\")
+"""A value that holds one of these is put in by something else, or is code."""
+_COMMON = re.compile(
+    r"(?:(?:passw(?:or)?d|passphrase|pass|pwd|secret|user(?:name)?|token|admin|root|guest|test(?:er|ing)?|tiger|scott"
+    r"|postgres(?:ql)?|mysql|mariadb|redis|rabbitmq|mongo(?:db)?|localhost|local|development|dev|demo|app|db|web|api|key"
+    r"|none|null|true|false|undefined)[_.-]?){1,4}[0-9]{0,4}!?",
+    re.IGNORECASE,
+)
+_ADDRESSES = re.compile(
+    r"(?:[A-Z]{1,12}_)*?(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|UNIQUE|GROUP|ORDER|ROUTING|INDEX)_KEYS?"
+)
+"""Keys that name a place in a table, a cache or a queue."""
+_RUN = re.compile(r"[A-Za-z0-9+/]{12,}")
+_NAMES_A_SECRET = re.compile(r"SECRET|TOKEN|PASS|PWD|API_?KEY|ACCESS|PRIVATE|CREDENTIAL")
+_NAMES_A_THING = re.compile(
+    r"(?i)(url|uri|file|path|name|ttl|timeout|length|size|count|type|alg|algorithm|id|host|port|expiry|expires|minutes"
+    r"|seconds|hours|days|dir|prefix|suffix|header|limit|env|var|field|column|label|scope|public_?key\w*"
+    r"|lifetime|duration|budget|hashers?|cookie|class|backend|provider|manager|issuer|audience|policy|store|service|mode"
+    r"|model|kind|version|format|pattern|roles?|strategy|region|domain|method|realm|bucket|max|min)$"
+)
+
+
+def _dense(value: str) -> bool:
+    """Whether letters and digits are mixed as only a generator mixes them."""
+    if _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return False
+    return any(_mixed(run) for run in _RUN.findall(value))
+
+
+def _mixed(run: str) -> bool:
+    digits, letters = sum(map(str.isdigit, run)), sum(map(str.isalpha, run))
+    turns = sum(one.isdigit() != two.isdigit() for one, two in pairwise(run))
+    return digits >= 2 and letters >= 2 and turns >= 3 and len(set(run)) >= 8
+
+
+def _varied(value: str) -> bool:
+    return any(map(str.isdigit, value)) and len(set(value)) >= 8
+
+
+def _mixed_token(value: str) -> bool:
+    return not _PLACEHOLDER.search(value) and _varied(value)
+
+
+def _provider_key(value: str) -> bool:
+    """No name of a style (`sk-folding-cube-loader-1`)."""
+    return _mixed_token(value) and (any(map(str.isupper, value)) or any(map(_mixed, _RUN.findall(value))))
+
+
+def _password(value: str) -> bool:
+    """A password in an address: no word that examples use."""
+    if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value) or len(value) < 6:
+        return False
+    return len(value) >= 12 or not (value.isalpha() and value.islower())
+
+
+def _set(name: str, value: str) -> bool:
+    """A value that a file of settings gives to a name like `API_KEY`; other keys than secret ones are plain words."""
+    if _ADDRESSES.fullmatch(name):
+        return False
+    if not _NAMES_A_SECRET.search(name) and not any(map(str.isdigit, value)):
+        return False
+    if _COMMON.fullmatch(value) or _PLACEHOLDER.search(value) or _TEMPLATE.search(value):
+        return False
+    return not value.startswith(("/", "./", "~", "@", "http://", "https://")) and len(set(value)) >= 4
+
+
+def _any(value: str) -> bool:
+    return True
+
+
+class _Shape(NamedTuple):
+    kind: str
+    marker: str
+    """A text without it holds none: looked for first, because that is fast."""
+    pattern: re.Pattern[str]
+    """The secret is its group `v`, or the whole match."""
+    plausible: Callable[[str], bool] = _any
+
+
+def _shape(kind: str, marker: str, pattern: str, plausible: Callable[[str], bool] = _any, flags: int = 0) -> _Shape:
+    return _Shape(kind, marker, re.compile(pattern, flags), plausible)
+
+
+_TOKENS = (
+    _shape("api key", "sk-", r"sk-[A-Za-z0-9_-]{20,}", _provider_key),
+    *(_shape("github token", f"gh{one}_", rf"gh{one}_[A-Za-z0-9]{{30,}}") for one in "pousr"),
+    _shape("github token", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
+    _shape("gitlab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    _shape("cloud key", "AKIA", r"AKIA[0-9A-Z]{16}(?![0-9A-Za-z])", _mixed_token),
+    _shape("cloud key", "ASIA", r"ASIA[0-9A-Z]{16}(?![0-9A-Za-z])", _mixed_token),
+    _shape("cloud key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
+    _shape("cloud key", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
+    _shape("cloud token", "ya29.", r"ya29\.[A-Za-z0-9_-]{30,}"),
+    _shape("cloud key", "AccountKey=", r"AccountKey=(?P<v>[A-Za-z0-9+/]{60,}={0,2})"),
+    *(_shape("chat token", f"xox{one}-", rf"xox{one}-[A-Za-z0-9-]{{15,}}", _varied) for one in "abeoprs"),
+    _shape("chat webhook", "/services/T", r"/services/(?P<v>T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,})"),
+    *(
+        _shape("payment key", f"{who}k_{where}_", rf"{who}k_{where}_[A-Za-z0-9]{{20,}}", _mixed_token)
+        for who in "sr"
+        for where in ("live", "test")
+    ),
+    _shape("webhook key", "whsec_", r"whsec_[A-Za-z0-9+/]{24,}", _mixed_token),
+    _shape("package registry token", "npm_", r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9_])", _mixed_token),
+    _shape("package registry token", "pypi-", r"pypi-[A-Za-z0-9_-]{60,}"),
+    _shape("model hub token", "hf_", r"hf_[A-Za-z0-9]{30,}", _mixed_token),
+    _shape("api key", "gsk_", r"gsk_[A-Za-z0-9]{40,}", _mixed_token),
+    _shape("mail key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{30,}"),
+    _shape("host token", "dop_v1_", r"dop_v1_[0-9a-f]{64}"),
+    _shape("vault token", "hvs.", r"hvs\.[A-Za-z0-9_-]{24,}"),
+    _shape("encryption key", "AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    _shape("signed token", "eyJ", r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}"),
+)
+_GAP = r"(?:[\s\"'+,;]|\\[rn])"
+_LINE = r"[A-Za-z0-9+/=]{40}"
+_HEADER = rf"[A-Z][A-Za-z-]*: (?:(?!PRIVATE KEY|{MASK}|{_LINE})[^\n\\]){{1,200}}(?:(?:\n|\\[rn]){_GAP}*|(?={_LINE}))"
+"""Ends with its line or where the key begins in it, nowhere else: whatever is masked, no other part is the key then."""
+_IN_PLACE = (
+    _shape(
+        "private key",
+        "PRIVATE KEY",
+        rf"BEGIN [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----{_GAP}*(?:{_HEADER}){{0,4}}"
+        rf"(?P<v>[A-Za-z0-9+/=]{{20,}}(?:{_GAP}+[A-Za-z0-9+/=]{{16,}})*(?:{_GAP}+[A-Za-z0-9/][A-Za-z0-9+/=]*)?)",
+    ),
+    _shape(
+        "password in an address",
+        "://",
+        r"://[^/\s:@\"'<>`]{0,200}:(?P<v>[^/\s\"'<>`,]{3,200})@(?=[A-Za-z0-9\[])",
+        _password,
+    ),
+    _shape("token in an address", "://", r"://(?P<v>[A-Za-z0-9_.-]{20,200})@(?=[A-Za-z0-9\[])", _dense),
+    _shape("bearer token", "earer", r"[Bb]earer\s+(?P<v>[A-Za-z0-9._~+/-]{20,2000}=*)", _dense),
+)
+_SETTING = re.compile(
+    r"^[+\- ]?[ \t]*(?:export[ \t]+)?(?P<name>[A-Z0-9_]{0,60}?(?:SECRET|TOKEN|PASSW(?:OR)?D|API_?KEY|[_]KEY|_PASS"
+    r"|_PWD|CREDENTIALS?)[A-Z0-9_]{0,60})=(?P<q>[\"']?)(?P<v>[^\s\"'#]{8,2000})(?P=q)[ \t]*\r?$",
+    re.MULTILINE,
+)
+_ASSIGNED = re.compile(
+    r"(?P<name>(?:secret|token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)[A-Za-z0-9_]{0,40})"
+    r"[\"']?[ \t]{0,8}(?::=|=>|[:=])[ \t]{0,8}[rbu]?(?P<q>[\"'])(?P<v>[^\"'\s]{16,400})(?P=q)",
+    re.IGNORECASE,
+)
+_BARE = re.compile(
+    r"^[+\- ]?[ \t]*(?:-[ \t]+)?(?:[\w./:-]{1,100}[_./:-])??"
+    r"(?P<name>(?:secret|(?:auth)?token|passw(?:or)?d|api_?-?key|access_?key|auth_?key|private_?key|credential)"
+    r"[A-Za-z0-9_-]{0,40})[ \t]{0,8}[:=][ \t]{0,8}(?P<v>[A-Za-z0-9+/_.~-]{16,400}={0,2})[ \t]*\r?$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""As settings have it that need no quotes (YAML, INI, `.npmrc`), and headers."""
+_NO_NAME = "<MASKED_VALUE>"
+"""As long as `MASK`, and in no name: what stands for a secret does not make one of the value beside it
+(`MASKED_SECRET_1: value`)."""
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
+
+
+def secrets_in(text: str) -> tuple[Found, ...]:
+    """The secrets in `text`, in order and apart from each other; made for few false alarms. Linear in its length."""
+    found = sorted((*_tokens(text), *_in_place(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
+    apart: list[Found] = []
+    for one in found:
+        if text.startswith(MASK, one.start):
+            continue
+        if not apart or one.start >= apart[-1].end:
+            apart.append(one)
+        elif one.end > apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=one.end)
+    return tuple(apart)
+
+
+def _tokens(text: str) -> Iterator[Found]:
+    """Tokens that show by themselves what they are."""
+    for shape in _TOKENS:
+        if shape.marker not in text:
+            continue
+        for match in shape.pattern.finditer(text):
+            start, end = match.span("v") if "v" in shape.pattern.groupindex else match.span()
+            inside = match.start() and text[match.start() - 1] in _WORD and shape.marker[0].isalnum()
+            if not inside and shape.plausible(text[start:end]):
+                yield Found(start, end, shape.kind)
+
+
+def _in_place(text: str) -> Iterator[Found]:
+    """What is a secret by where it stands."""
+    for shape in _IN_PLACE:
+        if shape.marker in text:
+            for match in shape.pattern.finditer(text):
+                if shape.plausible(match["v"]):
+                    yield Found(*match.span("v"), shape.kind)
+
+
+def _assigned(text: str) -> Iterator[Found]:
+    """What a name says to be a secret."""
+    text = text.replace(MASK, _NO_NAME)
+    for match in _SETTING.finditer(text):
+        if not _NAMES_A_THING.search(match["name"]) and _set(match["name"], match["v"]):
+            yield Found(*match.span("v"), "secret of a setting")
+    for match in chain(_ASSIGNED.finditer(text), _BARE.finditer(text)):
+        if not _NAMES_A_THING.search(match["name"]) and _dense(match["v"]):
+            yield Found(*match.span("v"), "secret in code")
+
+
+REDACTED = "[redacted]"
+_SECRET = re.compile(
+    # Not the end of a word (`task-`, `disk-`), and no hyphenated words without a digit.
+    r"((?:(?<![A-Za-z0-9_-])sk-(?=[A-Za-z_-]*[0-9]|[A-Za-z]{20})|sk-ant-api)[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}"
+    r"|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|xox[abprs]-[A-Za-z0-9-]{10,}|npm_[A-Za-z0-9]{30,}"
+    r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+    r"|(?<=PRIVATE KEY-----)[A-Za-z0-9+/=\s\\]{40,}"
+    # No quote stands in an address, raw or escaped: what follows it belongs to the text around.
+    r"|(?i:bearer)\s+[A-Za-z0-9._~+/-]{16,}=*|://[^/\s:@\"<>]+:[^/\s@\"<>]+@)"
+)
+"""Wider than what is masked in prompts: here a false alarm costs a word of a message."""
+SHORTEST_KNOWN = 8
+"""Characters from which on a known secret is looked for: shorter ones are words."""
+_SECRET_NAME = re.compile(r"(?i)(api_?key|secret|token|passw(or)?d|passphrase|credential|private_?key|_(key|auth)$)")
+_NO_SECRET = re.compile(r"(?i)(^ssh_|_(file|path|dir|url|uri|id|name|ttl|type|host|port)$|public)")
+
+
+def redact(text: str, known: Iterable[str] = ()) -> str:
+    """`text` without what looks like a key, a token or a password in an address, and without the `known` secrets."""
+    for secret in known:
+        if len(secret) >= SHORTEST_KNOWN:
+            text = text.replace(secret, REDACTED)
+    text = _SECRET.sub(REDACTED, text)
+    pieces, at = [], 0
+    for one in secrets_in(text):
+        if not text.startswith(REDACTED, one.start):
+            pieces += [text[at : one.start], REDACTED]
+            at = one.end
+    return "".join((*pieces, text[at:]))
+
+
+def redacted(value: Any, known: Iterable[str] = ()) -> Any:
+    """A JSON-able value with every text in it redacted, names of objects included."""
+    known = tuple(known)
+    if isinstance(value, str):
+        return redact(value, known)
+    if isinstance(value, list | tuple):
+        return [redacted(entry, known) for entry in value]
+    if isinstance(value, Mapping):
+        return {redact(str(name), known): redacted(entry, known) for name, entry in value.items()}
+    return value
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name holds a secret, as people name them."""
+    return bool(_SECRET_NAME.search(name)) and not _NO_SECRET.search(name)
+
+
+def secrets_of(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the variables that hold secrets, and the passwords in addresses; the longest first."""
+    held = {value.strip() for name, value in variables.items() if is_secret_name(name)}
+    for value in variables.values():
+        held |= {value[one.start : one.end] for one in secrets_in(value)}
+    return tuple(sorted(worth_hiding(held), key=lambda value: (-len(value), value)))
+
+
+def worth_hiding(values: Iterable[str]) -> Iterator[str]:
+    """Those of `values` that are no words: a password that is one would take the word out of every text."""
+    for value in values:
+        plain = value.isalpha() and (value.islower() or value.istitle())
+        if len(value) >= SHORTEST_KNOWN and not plain and not value.isdigit() and len(set(value)) >= 4:
+            yield value
+
+
+_TAG_DIGITS = 12
+_MASKS = re.compile(rf"{MASK}[0-9A-Za-z]*|(?i:masked\\?[_ -]secret\\?[_ -][0-9a-f]{{6,}})")
+"""The second way: as a careless author spells them."""
+_BETWEEN = re.compile(r"\\?[_ -]")
+_SPELLING = re.compile(r"[^A-Za-z0-9]+|(?<=\\)[rn]")
+"""Line breaks, quotes and marks of a diff, that a secret of several lines is written with in one place or another."""
+
+
+class Masked(NamedTuple):
+    """A text as a model may read it."""
+
+    text: str
+    secrets: tuple[Found, ...]
+    """Where the secrets stand in the text as it was."""
+
+
+class Restored(NamedTuple):
+    """A text that a model wrote, with the secrets it stands for."""
+
+    text: str
+    unknown: tuple[str, ...]
+    """Names of secrets that the file does not hold: the text must not be written."""
+
+
+@dataclass(frozen=True)
+class Masks:
+    """Names for secrets: the same for the same secret as long as `key` is the same, and of no use to guess it by.
+
+    `known` are secrets that are masked wherever they stand, whatever they look like.
+    """
+
+    key: bytes = field(default=b"", repr=False)
+    known: tuple[str, ...] = field(default=(), repr=False)
+
+    def masked(self, text: str) -> Masked:
+        """`text` with a name in place of each secret; masking it again changes nothing."""
+        found = secrets_in(text)
+        if found:
+            pieces, at = [], 0
+            for one in found:
+                pieces += [text[at : one.start], self.name(text[one.start : one.end])]
+                at = one.end
+            text = "".join((*pieces, text[at:]))
+        for secret in worth_hiding(self.known):
+            if secret in text:
+                text = text.replace(secret, self.name(secret))
+        return Masked(text, found)
+
+    def knowing(self, secrets: Iterable[str]) -> "Masks":
+        """The same with more secrets that are masked wherever they stand; words are left out."""
+        more = {*self.known, *worth_hiding(secrets)}
+        if len(more) == len(self.known):
+            return self
+        return replace(self, known=tuple(sorted(more, key=lambda secret: (-len(secret), secret))))
+
+    def name(self, secret: str) -> str:
+        """What stands for this secret."""
+        spelt = _SPELLING.sub("", secret).encode("utf-8", "surrogatepass")
+        return MASK + hmac.new(self.key, spelt, hashlib.sha256).hexdigest()[:_TAG_DIGITS]
+
+    def restored(self, text: str, before: str | None) -> Restored:
+        """`text` with the secrets of `before`, the file that it replaces, where it names them.
+
+        A name that stands in that file itself is its own text. One for which the file holds no secret, or several, is
+        unknown: a secret is put back where it was, and copied nowhere else.
+        """
+        if not masks_in(text):
+            return Restored(text, ())
+        own, values = frozenset(masks_in(before or "")), self._values(before or "")
+        unknown: list[str] = []
+
+        def put_back(match: re.Match[str]) -> str:
+            name = match[0]
+            if name in own:
+                return name
+            tag = _BETWEEN.sub("_", name.lower()).removeprefix(MASK.lower())
+            meant = values.get(MASK + tag, ())
+            if len(meant) != 1:
+                unknown.append(name)
+                return name
+            return next(iter(meant))
+
+        return Restored(_MASKS.sub(put_back, text), tuple(dict.fromkeys(unknown)))
+
+    def _values(self, text: str) -> Mapping[str, frozenset[str]]:
+        values: dict[str, set[str]] = {}
+        found = (text[one.start : one.end] for one in secrets_in(text))
+        for secret in (*found, *(known for known in worth_hiding(self.known) if known in text)):
+            values.setdefault(self.name(secret), set()).add(secret)
+        return {name: frozenset(secrets) for name, secrets in values.items()}
+
+
+def masks_in(text: str) -> tuple[str, ...]:
+    """The names of secrets that stand in `text`, each once, in order."""
+    return tuple(dict.fromkeys(_MASKS.findall(text)))

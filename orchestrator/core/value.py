@@ -1,0 +1,129 @@
+"""The base every domain value shares.
+
+Numbers of things in words, texts without their blanks, and texts that are safe on a terminal.
+
+Titles of tasks as people and models write them: one line, and what counts as the same one.
+
+Acceptance criteria as people write them in one cell → one text per criterion.
+"""
+
+import re
+import unicodedata
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Value(BaseModel):
+    """A frozen value: built by keyword, compared by content, safe to log, store and replay."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class AnswerValue(BaseModel):
+    """A value that a persona writes: unknown extra keys are tolerated (they stay in the kept reply)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+
+
+def counted(count: int, thing: str, things: str = "") -> str:
+    """`1 task`, `2 tasks`; `things` for a plural that is not made with an s."""
+    return f"{count} {thing if count == 1 else things or f'{thing}s'}"
+
+
+def squeezed(text: str) -> str:
+    """The text without any blanks: equal ones differ in their layout only."""
+    return "".join(text.split())
+
+
+def printable(text: str, *, keep: str = "\n\t") -> str:
+    """The text, as long as before, with a blank for each character that a terminal would take as an order."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() or letter in keep else " " for letter in text)
+
+
+MAX_TITLE = 300
+_BETWEEN = re.compile(r"(?:[^\w+#]|_|(?<![\w+#])[+#])+")
+"""What stands between words; `+` and `#` behind a word belong to it: C++ is not C#."""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without what no terminal and no file takes; storable as UTF-8."""
+    sound = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return " ".join(printable(sound, keep="").split())
+
+
+def same_title(title: str) -> str:
+    """What titles that mean the same have in common: letters and digits, without case, layout and punctuation.
+
+    A title of nothing but other signs is compared by these.
+    """
+    plain = unicodedata.normalize("NFKC", title).casefold()
+    return _BETWEEN.sub(" ", plain).strip() or " ".join(plain.split())
+
+
+_BREAK_TAG = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_MARK = r"(?:AC[ -]?)?\(?(\d{1,3})(?:\.\)|[.):])(?:\s+|(?=[^\s\d.]))"
+_AT_SEPARATOR = re.compile(rf"(?:\A|[;\n])[ \t]*(?:[-*\u2022][ \t]+)?{_MARK}", re.IGNORECASE)
+_IN_SENTENCE = re.compile(rf"(?:\A|\s){_MARK}", re.IGNORECASE)
+_BULLET = re.compile(r"\s*(?:[-*+\u2013\u2014]\s+|[\u2022\u25aa\u25e6\u25cf\u2023]\s*)(?:\[[ xX]?\]\s*)?")
+_INLINE_BULLET = re.compile("[\u2022\u25aa\u25e6\u25cf\u2023]")
+_GIVEN = re.compile(r"\s*given\b", re.IGNORECASE)
+_GIVEN_GOES_ON = re.compile(r"\s*(when|then|and|but|or)\b", re.IGNORECASE)
+
+
+def parse_criteria(text: str) -> tuple[str, ...]:
+    """Split a cell into criteria without their numbers or bullets, white space folded; () for a blank cell.
+
+    Understood: `1. …; 2. …` (also `1)`, `(1)`, `AC1:`, on one line or many), bullets, one per line, Given/When/Then
+    blocks, and `…; …`. No words are dropped, except a heading in front of number 1 that ends with a colon.
+    """
+    plain = _BREAK_TAG.sub("\n", text).replace("\r\n", "\n").replace("\r", "\n").strip()
+    pieces = _numbered(plain) or _by_line(plain)
+    folded = (" ".join(piece.split()).strip(" ;") for piece in pieces)
+    return tuple(piece for piece in folded if piece)
+
+
+def _numbered(text: str) -> list[str]:
+    """Pieces between number marks, [] when the text is not numbered."""
+    marks = list(_AT_SEPARATOR.finditer(text))
+    if len(marks) < 2:
+        marks = _rising(list(_IN_SENTENCE.finditer(text)))
+    if not marks:
+        return []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    before = text[: marks[0].start()].strip()
+    heading = [] if before.endswith(":") else [before]
+    return heading + [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
+
+
+def _rising(marks: list[re.Match[str]]) -> list[re.Match[str]]:
+    """Marks inside a line count only from its start or a colon, and as 1, 2, 3: `2. ` may also end a sentence."""
+    chain: list[re.Match[str]] = []
+    for mark in marks:
+        if int(mark[1]) == len(chain) + 1 and (chain or mark.string[: mark.start()].rstrip()[-1:] in {"", ":"}):
+            chain.append(mark)
+    return chain
+
+
+def _by_line(text: str) -> list[str]:
+    """Pieces of a text without numbers: bullets or lines, else parts between semicolons."""
+    if _INLINE_BULLET.search(text):
+        text = _INLINE_BULLET.sub("\n\u2022 ", text)
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) < 2:
+        return [_BULLET.sub("", part, count=1) if _BULLET.match(part) else part for part in text.split(";")]
+    bulleted = any(_BULLET.match(line) for line in lines)
+    given = any(_GIVEN.match(line) for line in lines)
+    pieces: list[str] = []
+    inside = False
+    for line in lines:
+        mark = _BULLET.match(line)
+        body = line[mark.end() :] if mark else line
+        continues = (bulleted and inside and not mark and line[0].isspace()) or (given and _GIVEN_GOES_ON.match(body))
+        if continues and pieces:
+            pieces[-1] += f" {body}"
+        else:
+            pieces.append(body)
+        inside = inside or mark is not None
+    return pieces

@@ -1,0 +1,193 @@
+"""The shapes personas are asked to answer in: source of contracts/*.schema.json and of the extraction contract.
+
+Looser than the values built from them: normalisation and the checks turn these into Breakdown, Delivery, TestSuite."""
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from orchestrator.core.breakdown import ArchitecturalConflict
+from orchestrator.core.value import AnswerValue
+
+
+def aliased(*others: str) -> Any:
+    """A required field that may also arrive under `others`; the schema says so as `x-aliases`."""
+    return Field(json_schema_extra={"x-aliases": list(others)})
+
+
+OR_PLAN = ConfigDict(json_schema_extra={"x-action-plan": True})
+"""Of an answer that may come as an action plan instead; the schema says so."""
+
+
+class WireTask(AnswerValue):
+    """A task as the architect writes it."""
+
+    task_id: str = aliased("taskId", "id")
+    description: str = aliased("title")
+    files_to_create: list[str]
+    command_to_run: str | None = None
+    dependencies: list[str] = Field(default_factory=list)
+    dependency_reason: str | None = ""
+
+
+class WirePackages(AnswerValue):
+    """Added packages as in package.json."""
+
+    dependencies: dict[str, str] | list[str] = Field(default_factory=dict)
+    devDependencies: dict[str, str] | list[str] = Field(default_factory=dict)
+
+
+class BreakdownAnswer(AnswerValue):
+    """The architect's answer to purpose `breakdown`."""
+
+    story_id: str
+    architectural_conflict: ArchitecturalConflict
+    tasks: list[WireTask]
+    task_count: int | None = None
+    dependencies: WirePackages | list[str] | dict[str, str] | None = None
+    acceptance_tests: list[Any] | None = None
+    tests_to_change: list[Any] | None = None
+    database_design: Any = None
+    api_design: Any = None
+    code_patterns: Any = None
+    conventions: Any = None
+    tech_stack: Any = None
+    todos: Any = None
+    technical_notes: Any = None
+
+
+class BreakdownMissingAnswer(AnswerValue):
+    """The architect's answer to purpose `breakdown_missing`: the tasks that were missing (known ones may repeat)."""
+
+    tasks: list[WireTask]
+    story_id: str | None = None
+    architectural_conflict: ArchitecturalConflict | None = None
+    task_count: int | None = None
+    dependencies: WirePackages | list[str] | dict[str, str] | None = None
+
+
+class AmendmentAnswer(AnswerValue):
+    """The architect's answer to purpose `amendment`: what of the things asked for is allowed; empty grants nothing."""
+
+    files: list[str]
+    dependencies: WirePackages | list[str] | dict[str, str] | None
+    reason: str
+    story_id: str | None = None
+
+
+class WirePlannedTask(AnswerValue):
+    """A task of a person's plan as the architect reads it."""
+
+    number: str | int | float = aliased("task_id", "id", "task")
+    title: str | None = None
+    files: list[str] = aliased("files_to_create", "paths")
+    command: str | None = None
+    depends_on: list[str | int | float] | None = None
+
+
+class PlanExtractAnswer(AnswerValue):
+    """The architect's answer to purpose `plan_extract`: what a person's plan says, nothing else."""
+
+    goal: str
+    tasks: list[WirePlannedTask]
+    packages: list[str] | None = None
+    dev_packages: list[str] | None = None
+
+
+class WireFile(AnswerValue):
+    """A delivered file."""
+
+    path: str = aliased("filename", "file")
+    content: str
+
+
+class DeliveryAnswer(AnswerValue):
+    """The developer's answer to purposes `delivery` and `continuation`."""
+
+    model_config = OR_PLAN
+
+    files: list[WireFile] | dict[str, Any] = aliased("created_files", "updated_files")
+    story_id: str | None = None
+    task_id: str | None = None
+    notes: Any = None
+
+
+class WireTestCase(AnswerValue):
+    """One test as the tester names it."""
+
+    name: str
+    criterion: str | None = ""
+
+
+class SuiteAnswer(AnswerValue):
+    """The tester's answer to purpose `suite`."""
+
+    model_config = OR_PLAN
+
+    test_file: str
+    test_content: str
+    test_cases: list[WireTestCase | str]
+    changed_tests: list[WireFile] | None = None
+    story_id: str | None = None
+
+
+class WireInstruction(AnswerValue):
+    """One instruction of a failure analysis."""
+
+    file: str
+    issue: str
+    fix: str
+    function: str | None = ""
+
+
+class WireReason(AnswerValue):
+    """Why the suite itself is wrong, or what the environment lacks."""
+
+    reason: str
+
+
+class AnalysisAnswer(AnswerValue):
+    """The tester's answer to purpose `analysis`."""
+
+    failure_analysis: list[WireInstruction]
+    suite_fault: WireReason | None = None
+    environment: WireReason | None = None
+    story_id: str | None = None
+
+
+class WireImprovement(AnswerValue):
+    """A task as an analysis writes it."""
+
+    title: str
+    description: str
+    priority: Literal["critical", "high", "medium", "low"]
+    file: str | None = None
+
+
+class StageAnswer(AnswerValue):
+    """The analyst's answer to purpose `stage`."""
+
+    summary: str
+    recommendations: list[str]
+    tasks: list[WireImprovement]
+
+
+class TriageAnswer(AnswerValue):
+    """The analyst's answer to purpose `triage`: ids of prompts, in the order they are to be asked."""
+
+    prompts: list[str]
+    reason: str | None = None
+
+
+WIRE_SCHEMAS: dict[str, type[AnswerValue]] = {
+    "breakdown": BreakdownAnswer,
+    "breakdown_missing": BreakdownMissingAnswer,
+    "amendment": AmendmentAnswer,
+    "plan_extract": PlanExtractAnswer,
+    "delivery": DeliveryAnswer,
+    "suite": SuiteAnswer,
+    "analysis": AnalysisAnswer,
+    "stage": StageAnswer,
+    "triage": TriageAnswer,
+}
+"""Stem of the file in contracts/ → the type it is generated from."""

@@ -1,0 +1,1 @@
+"""The daemon: watch backlogs, start sprints, reload, shut down."""

@@ -1,0 +1,191 @@
+"""What the daemon has before it: the backlogs it watches, its sprints that have not ended, the rows for new ones."""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.app.sprints import end_is_told, new_sprint, sprints_elsewhere
+from orchestrator.core.daemon import BacklogState
+from orchestrator.core.errors import ConfigError, SprintLocked, UserError
+from orchestrator.core.ports import Clock
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.story import BacklogContent
+from orchestrator.daemon.backlog_watcher import News, Watched, backlogs_at
+from orchestrator.git.repositories import SharedRepository
+from orchestrator.git.repository import Repository, expect_there, open_repository
+from orchestrator.settings import Environment, Settings
+from orchestrator.settings.options import RunOptions
+from orchestrator.storage.locks import SprintLock
+from orchestrator.storage.state_folder import StateFolder
+
+
+class Asked(Protocol):
+    """What the command line says."""
+
+    @property
+    def backlogs(self) -> tuple[Path, ...]:
+        """Files and folders."""
+        ...
+
+
+class Planner:
+    """Knows what is to be done; does none of it."""
+
+    def __init__(self, asked: Asked, environment: Environment, folder: StateFolder, clock: Clock) -> None:
+        self._asked, self._environment, self._folder, self._clock = asked, environment, folder, clock
+        self._watched: dict[Path, Watched] = {}
+        self._records: dict[str, tuple[tuple[int, int, int], SprintRecord]] = {}
+        self._finished: dict[str, SprintRecord] = {}
+        self.broken: dict[str, str] = {}
+        """Sprint → why its record cannot be read."""
+        self.executor_id = ""
+        self.known: list[SprintRecord] = []
+        """Every sprint of the state folder, oldest first, those that were reset as a whole left out."""
+        self.own: list[SprintRecord] = []
+        """Those of this daemon; what `run` began is left to it."""
+
+    @property
+    def watched(self) -> list[Watched]:
+        """The backlogs as they were looked at last."""
+        return [*self._watched.values()]
+
+    def look(self, settings: Settings) -> list[tuple[Watched, News]]:
+        """Look at every backlog and every record; what is new. Blocks."""
+        self._find(settings)
+        now = self._clock.now()
+        news = [(watched, found) for watched in self.watched if (found := watched.look(settings, now)) is not None]
+        self.known = [record for record in self._read_records() if not record.cleared]
+        self.own = [record for record in self.known if record.executor == self.executor_id]
+        return news
+
+    def _read_records(self) -> list[SprintRecord]:
+        """Every record, read again only where its file is another one."""
+        known, self._records, self.broken = self._records, {}, {}
+        for path in (self._folder.home / "sprints").glob("*/sprint.json"):
+            name = path.parent.name
+            before = known.get(name)
+            try:
+                told = path.stat()
+                stamp = (told.st_mtime_ns, told.st_size, told.st_ino)
+                record = before[1] if before is not None and before[0] == stamp else self._folder.record(name)
+            except FileNotFoundError:  # somebody has just removed it
+                continue
+            except (ConfigError, OSError) as error:
+                self.broken[name] = str(error)
+                continue
+            if record is not None:
+                self._records[name] = (stamp, record)
+        return sorted((record for _, record in self._records.values()), key=lambda record: record.started_at)
+
+    def states(self, why_waiting: Callable[[str], str]) -> tuple[BacklogState, ...]:
+        """How each backlog is; `why_waiting` says of a path why no sprint can begin with it."""
+        return tuple(
+            BacklogState(
+                name=watched.path.name,
+                path=str(watched.path),
+                read_at=watched.read_at,
+                stories=len(watched.content.stories) if watched.content is not None else 0,
+                waiting=tuple(story for group in watched.untaken(self.known).values() for story in group),
+                refused=watched.refused or why_waiting(str(watched.path)),
+                problems=watched.problems,
+            )
+            for watched in self.watched
+        )
+
+    def judge_anew(self) -> None:
+        """Other settings may read the backlogs otherwise."""
+        for watched in self.watched:
+            watched.look_anew()
+
+    def _find(self, settings: Settings) -> None:
+        named = [*self._asked.backlogs, *(self._environment.base_dir / name for name in settings.serve.backlogs)]
+        # A folder without backlogs is none, unless it stands where a backlog was.
+        stays = {place for place in named if place.absolute() in self._watched}
+        found = (backlogs_at(place) or stays & {place} for place in named)
+        paths = [path.absolute() for places in found for path in places]
+        if self._folder.submitted.is_dir():
+            paths += backlogs_at(self._folder.submitted)
+        self._watched = {path: self._watched.get(path) or Watched(path, self._folder) for path in dict.fromkeys(paths)}
+
+    def unfinished(self, ended: Mapping[str, SprintRecord], at_work: Collection[str]) -> list[SprintRecord]:
+        """Own sprints with work left that are not at work.
+
+        `ended` are known to have none, as long as their records are these. Blocks.
+        """
+        return [
+            record
+            for record in self.own
+            if record.sprint not in at_work and ended.get(record.sprint) != record and not self._is_finished(record)
+        ]
+
+    def _is_finished(self, record: SprintRecord) -> bool:
+        """Asked once for each record: whoever makes work of a finished sprint writes another one."""
+        if self._finished.get(record.sprint) == record:
+            return True
+        try:
+            done = end_is_told(self._environment, self._folder, record)
+        except ConfigError:  # beginning with it says why
+            return False
+        if done:
+            self._finished[record.sprint] = record
+        return done
+
+    def content(self, record: SprintRecord) -> BacklogContent | None:
+        """What the sprint's backlog says, or said when it was good last."""
+        path = Path(record.backlog)
+        return (self._watched.get(path) or Watched(path, self._folder)).content
+
+    async def new_sprint(self, watched: Watched, repository: SharedRepository) -> SprintRecord | None:
+        """A sprint over rows that none has taken, recorded; None when there are none.
+
+        Raises BacklogError, ConfigError, RepositoryError when none can begin with them.
+        """
+        # What a sprint wrote into its backlog, or took out of it, is read first.
+        # In a thread: a backlog of many thousand rows is counted at each look.
+        if not await asyncio.to_thread(lambda: watched.untaken(self.known) and watched.is_current):
+            return None
+        groups, content = watched.untaken(self.known), watched.content
+        if content is None:
+            return None
+        source = await repository.now()
+        await asyncio.to_thread(self._expect_there, source)
+        found = await open_repository(source)
+        trouble: UserError | None = None
+        for name, stories in groups.items():
+            options = RunOptions(backlog=watched.path, sprint=name or None, stories=stories)
+            try:
+                return await self._recorded(options, content, found)
+            except UserError as error:  # other rows must not wait for these
+                trouble = trouble or error
+        assert trouble is not None
+        raise trouble
+
+    def _expect_there(self, source: Path) -> None:
+        """A repository that earlier sprints began from is not made anew, empty, where it is gone."""
+        if any(record.base and Path(record.repo) == source.resolve() for record in self.known):
+            expect_there(source)
+
+    async def _recorded(self, options: RunOptions, content: BacklogContent, found: Repository) -> SprintRecord:
+        record = await asyncio.to_thread(self._record, options, content, found.path, found.base)
+        async with SprintLock(self._folder.lock(record.sprint)):
+            known = await asyncio.to_thread(self._folder.record, record.sprint)
+            if known is not None and not known.cleared:
+                raise SprintLocked(f"sprint {record.sprint} has just begun elsewhere", pid=0)
+            await asyncio.to_thread(self._folder.save, record)
+        self.known.append(record)
+        self.own.append(record)
+        return record
+
+    def _record(self, options: RunOptions, content: BacklogContent, repo: Path, base: str) -> SprintRecord:
+        known = self._folder.record(options.sprint) if options.sprint is not None else None
+        if known is not None and not known.cleared:
+            raise ConfigError(
+                f"the rows {', '.join(options.stories)} carry the Sprint_ID {options.sprint}, a sprint that has begun "
+                f"without them; give them another one, or none"
+            )
+        elsewhere = sprints_elsewhere(self._environment, self._folder)
+        record = new_sprint(
+            options, content, self._folder, repo=repo, base=base, clock=self._clock, elsewhere=elsewhere
+        )
+        return record.model_copy(update={"executor": self.executor_id})

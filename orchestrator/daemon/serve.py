@@ -1,0 +1,391 @@
+"""`serve`: the daemon. It watches backlogs, runs their sprints side by side, obeys orders, and ends cleanly.
+
+How the daemon is at this moment, for those who ask over HTTP.
+
+What a daemon does that has been told to end: it is given up where a database that is away would hold it for ever.
+
+Settings read anew while the daemon runs: what changes at once, what only with the next start.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from orchestrator import __version__
+from orchestrator.app.runtime import Works
+from orchestrator.core.daemon import DaemonState, DoctorRow, SprintState, Submitted
+from orchestrator.core.errors import ConfigError, UserError
+from orchestrator.core.event import Event, Level
+from orchestrator.core.sprint import Pruned, SprintRecord
+from orchestrator.daemon.analyses import Analyses
+from orchestrator.daemon.backlog_watcher import News
+from orchestrator.daemon.maintenance import Keeper, Thrift
+from orchestrator.daemon.planning import Planner
+from orchestrator.daemon.sprint_registry import NOT_NOW, Equipment, Fleet
+from orchestrator.daemon.startup import open_daemon, shared_repository
+from orchestrator.daemon.submitting import submit, withdraw
+from orchestrator.files.disk import short_of_disk
+from orchestrator.files.process import SystemClock
+from orchestrator.git.repositories import SharedRepository
+from orchestrator.maintenance.doctor import rows_of
+from orchestrator.personas.analyst import NAME
+from orchestrator.providers.routing import Replaced, RoutedProvider, open_providers
+from orchestrator.settings import Environment, Settings
+from orchestrator.settings.options import ServeOptions
+from orchestrator.storage.state_folder import StateFolder
+
+Phase = Literal["starting", "ready", "stopping"]
+
+
+def state_of(works: Works, fleet: Fleet, planner: Planner, *, started: datetime, phase: Phase) -> DaemonState:
+    """Blocks for nothing."""
+    sites = [served.site for served in fleet.served if served.site is not None]
+    return DaemonState(
+        version=__version__,
+        pid=os.getpid(),
+        started_at=started,
+        phase=phase,
+        executor_id=planner.executor_id,
+        backlogs=planner.states(fleet.why_waiting),
+        sprints=(*fleet.states(), *_waiting(fleet, planner)),
+        calls_in_flight=works.switchboard.at_work,
+        stories_at_work=works.slots.at_work,
+        stories_waiting=len(works.slots.waiting),
+        stories_queued=sum(site.queued for site in sites),
+    )
+
+
+async def readiness_of(works: Works, phase: Phase, disk: str) -> dict[str, str]:
+    """Component → what is wrong with it, "" when nothing is; `disk` is what was found about that."""
+    try:
+        await works.sink.find(["-"])
+        database = works.sink.waits
+    except ConfigError as error:
+        database = error.message
+    engine = "" if phase == "ready" else f"the daemon is {phase}"
+    return {"database": database, "engine": engine, "disk": disk}
+
+
+def _waiting(fleet: Fleet, planner: Planner) -> list[SprintState]:
+    """Sprints with work left that cannot be worked on now."""
+    return [
+        SprintState(sprint=record.sprint, backlog=record.backlog, phase="paused", reason=reason)
+        for record in planner.own
+        if record.sprint not in fleet.at_work and (reason := fleet.why_waiting(record.sprint))
+    ]
+
+
+LAST_S = 2.0
+"""Seconds that each last deed gets."""
+
+
+async def within(work: Coroutine[Any, Any, object], since: asyncio.Event | None = None) -> None:
+    """Do `work`, but give it up some seconds after `since` was set, or from now on. Raises what it raises."""
+    task = asyncio.ensure_future(work)
+    told = asyncio.ensure_future(since.wait() if since is not None else asyncio.sleep(0))
+    try:
+        await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task}, timeout=LAST_S)
+    finally:
+        for one in (told, task):
+            one.cancel()
+        await asyncio.gather(told, task, return_exceptions=True)
+    if not task.cancelled():
+        task.result()
+
+
+LATER = ("serve.host", "serve.port", "serve.watchdog_s", "sandbox.", "prompts.dir", "log.format")
+"""What is read once, when the daemon starts."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What differs between two readings of the settings, by dotted names."""
+
+    changed: tuple[str, ...]
+    later: tuple[str, ...]
+    """Those of `changed` that the next start brings."""
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        if not self.changed:
+            return "the settings are as they were"
+        now = [name for name in self.changed if name not in self.later]
+        told = f"the settings are read anew: {', '.join(now) or 'nothing'} from now on"
+        return f"{told}; with the next start: {', '.join(self.later)}" if self.later else told
+
+
+def change_between(before: Settings, after: Settings) -> Change:
+    """Names whose values differ."""
+    old, new = dict(_leaves(before.model_dump(mode="json"))), dict(_leaves(after.model_dump(mode="json")))
+    changed = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    return Change(tuple(changed), tuple(name for name in changed if name.startswith(LATER)))
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+class Daemon:
+    """Use as an async context manager; `run` then works until `stop`.
+
+    `listen` gets every event as it is recorded; `load` reads the settings anew (raises ConfigError);
+    `configure` is told of those that were taken over.
+    """
+
+    def __init__(
+        self,
+        options: ServeOptions,
+        settings: Settings,
+        environment: Environment,
+        *,
+        listen: Callable[[Event], None],
+        load: Callable[[], Settings],
+        configure: Callable[[Settings], None] = lambda _settings: None,
+    ) -> None:
+        self.settings, self.environment = settings, environment
+        self._options, self._listen = options, listen
+        self._clock = SystemClock()
+        self._folder = StateFolder(environment.home)
+        self._started = self._clock.now()
+        self._phase: Phase = "starting"
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._opened, self._reloading = asyncio.Event(), asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._stack = AsyncExitStack()
+        self._beginning: asyncio.Task[None] | None = None
+        self._fleet = Fleet(self._tell_waiting, self.wake)
+        self._load, self._configure = load, configure
+        self._replaced = Replaced()
+        self._thrift = Thrift()
+        self._planner = Planner(options, environment, self._folder, self._clock)
+        self.analyses = Analyses(self)
+        self._keeper = Keeper(environment, lambda: self.settings, lambda: self._fleet.at_work)
+
+    repository: SharedRepository
+    _provider: RoutedProvider
+    equipment: Equipment
+    works: Works
+
+    async def __aenter__(self) -> "Daemon":
+        """Raises UserError for what would fail at the first call, and when another daemon has this state folder."""
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close_providers)
+            opened = await open_daemon(stack, self._options, self.settings, self.environment, self._listen)
+            self.repository, self._provider, self.equipment = opened.repository, opened.provider, opened.equipment
+            self.works = opened.equipment.works
+            self._planner.executor_id = executor_id = opened.executor_id
+            stack.push_async_callback(self._fleet.end)
+            stack.push_async_callback(self.analyses.close)
+            self._stack = stack.pop_all()
+        self._phase = "ready"
+        self._opened.set()
+        await self.emit(
+            "daemon_ready", "the daemon is ready", version=__version__, pid=os.getpid(), executor_id=executor_id
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def run(self) -> None:
+        """Work until `stop`; then nothing new begins and what is at work gets its grace."""
+        self.analyses.resume()
+        keeping = asyncio.create_task(self._keeper.keep(self.emit), name="keeper")
+        try:
+            while not self._stopping.is_set():
+                await within(self._tick(), self._stopping)
+                await self._nap()
+        finally:
+            beside = [keeping] if self._beginning is None else [keeping, self._beginning]
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+        self._phase = "stopping"
+        grace = self.settings.shutdown.grace_s
+        at_work = self.works.switchboard.at_work
+        told = f"the daemon stops: {at_work} calls and commands may end within {grace} s"
+        await within(self.emit("daemon_stopping", told, grace_s=grace, at_work=at_work))
+        cut = await self.works.drain(grace, self._hurry)
+        await self.analyses.close()
+        # What sprints leave behind in order is waited for, unless they could tell nobody of it.
+        await (within(self._fleet.end()) if self.works.sink.waits else self._fleet.end())
+        await self.works.halt()
+        done = "the daemon has stopped" + (f"; {cut} cut, done again at the next start" if cut else "")
+        await within(self.emit("daemon_stopped", done, cut=cut))
+
+    def stop(self) -> None:
+        """End soon and cleanly; a second time: at once."""
+        if self._stopping.is_set():
+            self._hurry.set()
+        self._stopping.set()
+        self._wake.set()
+
+    @property
+    def hurried(self) -> bool:
+        """Whether it was told twice to end."""
+        return self._hurry.is_set()
+
+    def wake(self) -> None:
+        """Something changed: look now."""
+        self._wake.set()
+
+    async def _nap(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.serve.poll_s):
+                await self._wake.wait()
+        self._wake.clear()
+
+    async def _tick(self) -> None:
+        """Look at what there is, reap what ended, begin what can begin. Raises what a sprint failed of."""
+        await self._thrift.look(at_once=await self._fleet.reap())
+        for watched, news in await asyncio.to_thread(self._planner.look, self.settings):
+            await self._tell_news(watched.path, news)
+        await self._look_at_disk()
+        for sprint, why in self._planner.broken.items():
+            await self._fleet.waits(sprint, why)
+        for record in await asyncio.to_thread(self._planner.unfinished, self._fleet.ended, self._fleet.at_work):
+            if self._fleet.is_free(record.sprint):
+                await self._begin(record)
+        if not self.works.hold and (self._beginning is None or self._beginning.done()):
+            if self._beginning is not None:
+                self._beginning.result()
+            # Beside the ticks: a remote repository may keep it waiting.
+            self._beginning = asyncio.create_task(self._begin_new(), name="begin-new")
+
+    async def _begin_new(self) -> None:
+        busy = self._fleet.backlogs
+        busy |= {record.backlog for record in self._planner.own if self._fleet.why_waiting(record.sprint)}
+        for watched in self._planner.watched:
+            path = str(watched.path)
+            if path in busy or not self._fleet.is_free(path):
+                continue
+            try:
+                record = await self._planner.new_sprint(watched, self.repository)
+            except NOT_NOW as error:
+                await self._fleet.waits(path, error.message)
+                continue
+            self._fleet.goes(path)
+            if record is not None:
+                await self._begin(record)
+
+    async def _begin(self, record: SprintRecord) -> None:
+        content = await asyncio.to_thread(self._planner.content, record)
+        if content is None:
+            await self._fleet.waits(record.sprint, f"its backlog {record.backlog} is gone")
+        elif self._fleet.is_free(record.sprint):
+            self._fleet.begin(record, content, self.equipment, self.settings, self.repository)
+
+    async def _tell_waiting(self, what: str, reason: str) -> None:
+        await self.emit("sprint_waits", f"{what} cannot be worked on now: {reason}", level=Level.ERROR, what=what)
+
+    async def _tell_news(self, path: Path, news: News) -> None:
+        if news.refused:
+            problems = [finding.model_dump(mode="json") for finding in news.problems]
+            told = f"the backlog {path} is refused, what was good last goes on: {news.refused}"
+            await self.emit("backlog_refused", told, level=Level.ERROR, backlog=str(path), problems=problems)
+        else:
+            await self.emit("backlog_taken", f"the backlog {path} is taken over", backlog=str(path))
+
+    async def _look_at_disk(self) -> None:
+        hold = await self._short_of_disk()
+        if bool(hold) != bool(self.works.hold):  # how much is free differs at each look
+            self.works.hold = hold
+            self.works.switchboard.look_again()
+
+    async def _close_providers(self) -> None:
+        await self._replaced.close()
+        if self._opened.is_set():  # else whoever opened it closes it
+            await self._provider.close()
+
+    async def emit(self, name: str, message: str, *, level: Level = Level.INFO, **data: object) -> None:
+        """Record something that concerns the daemon and no sprint."""
+        now = self._clock.now()
+        await self.works.sink.emit(
+            Event(
+                id=f"{name}:{self._planner.executor_id}:{now.isoformat()}",
+                time=now,
+                level=level,
+                name=name,
+                message=message,
+                sprint="",
+                data=data,
+            )
+        )
+
+    def state(self) -> DaemonState:
+        """How it is now."""
+        return state_of(self.works, self._fleet, self._planner, started=self._started, phase=self._phase)
+
+    async def readiness(self) -> Mapping[str, str]:
+        """Component → what is wrong with it, "" when nothing is."""
+        return await readiness_of(self.works, self._phase, await self._short_of_disk())
+
+    async def _short_of_disk(self) -> str:
+        return await asyncio.to_thread(short_of_disk, self._folder.home, self.settings.serve.min_disk_mb)
+
+    async def submit(self, name: str, suffix: str, content: bytes) -> Submitted:
+        """Watch a backlog that was handed in. Raises BacklogError with its problems; nothing is kept then."""
+        done = await asyncio.to_thread(submit, self._folder, self.settings, name, suffix, content)
+        self.wake()
+        return done
+
+    async def withdraw(self, name: str) -> None:
+        """Watch a backlog no more that was handed in; its sprints go on. Raises ConfigError for an unknown one."""
+        await asyncio.to_thread(withdraw, self._folder, name)
+        self.wake()
+
+    async def prune(self, limits: Mapping[str, float | None], *, dry_run: bool) -> Pruned:
+        """Look at the past now, with these limits of `retention`. Raises ConfigError."""
+        return await self._keeper.prune(self.emit, limits, dry_run=dry_run)
+
+    async def examine(self, *, sandbox: bool) -> list[DoctorRow]:
+        """What `doctor` says where the daemon is."""
+        return await rows_of(self.settings, self.environment, sandbox=sandbox)
+
+    async def reload(self) -> str:
+        """Read the settings anew; what changed. Raises ConfigError: those before stay."""
+        async with self._reloading:  # of two, the one that was asked for last reads last
+            return await self._reload()
+
+    async def _reload(self) -> str:
+        await self._opened.wait()
+        try:
+            settings = await asyncio.to_thread(self._load)
+            repository = await asyncio.to_thread(shared_repository, settings, self.environment)
+            provider = await asyncio.to_thread(
+                open_providers, self._options, settings, self.environment, self._clock, also=NAME
+            )
+        except UserError as error:
+            told = f"the settings are refused, those before stay: {error.message}"
+            await self.emit("settings_refused", told, level=Level.ERROR)
+            raise
+        change = change_between(self.settings, settings)
+        self.repository = repository
+        self._take(settings, provider)
+        await self.emit("settings_taken", change.told, changed=list(change.changed), later=list(change.later))
+        self.wake()
+        return change.told
+
+    def _take(self, settings: Settings, provider: RoutedProvider) -> None:
+        replaced, self.settings, self._provider = self._provider, settings, provider
+        self.equipment = replace(self.equipment, provider_told=str(provider))
+        self.works.change(settings, provider)
+        self._replaced.add(replaced)
+        self._configure(settings)
+        self._fleet.change(settings)
+        self._planner.judge_anew()

@@ -1,0 +1,346 @@
+"""The sprints that the daemon has at work, those that cannot be worked on now, and those that have ended.
+
+One sprint of the daemon, from its lock to its report.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.app.runners import begun_events, project_runner
+from orchestrator.app.runtime import Works
+from orchestrator.app.secrets import known_secrets
+from orchestrator.app.sprint_reader import facts_told, save_report
+from orchestrator.app.sprint_runtime import Site
+from orchestrator.app.sprints import (
+    Chosen,
+    ending_id,
+    failed_before,
+    histories_of,
+    last_end,
+    require_rows,
+    sprint_events,
+)
+from orchestrator.backlogs.files import open_backlog
+from orchestrator.core.daemon import SprintState
+from orchestrator.core.errors import (
+    BacklogError,
+    BaseUnusable,
+    ConfigError,
+    RepositoryError,
+    SprintLocked,
+    WorkspaceError,
+)
+from orchestrator.core.event import Event, Level
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.story import BacklogContent
+from orchestrator.environments.base_commit import BaseCommit
+from orchestrator.git.repositories import SharedRepository
+from orchestrator.git.repository import expect_there, open_repository
+from orchestrator.git.workspace import GitWorkspace
+from orchestrator.prompts.render import PromptLibrary
+from orchestrator.reports.report import exit_code
+from orchestrator.sandbox.tier import Sandbox
+from orchestrator.settings import Environment, Settings
+from orchestrator.storage.locks import SprintLock
+
+
+@dataclass(frozen=True, kw_only=True)
+class Equipment:
+    """What the daemon gives to each of its sprints."""
+
+    works: Works
+    environment: Environment
+    library: PromptLibrary
+    sandbox: Sandbox
+    secrets: tuple[str, ...]
+    provider: str | None
+    """Who answers everybody, if somebody does."""
+    provider_told: str
+
+
+class ServedSprint:
+    """Drives one sprint until it has ended; `site` is there while it is at work."""
+
+    def __init__(self, record: SprintRecord, content: BacklogContent, equipment: Equipment, settings: Settings) -> None:
+        self.record, self._content = record, content
+        self._equipment, self.settings = equipment, settings
+        self._works, self._environment = equipment.works, equipment.environment
+        self.site: Site | None = None
+
+    def change(self, settings: Settings) -> None:
+        """What begins from now on goes by these."""
+        self.settings = settings
+        if self.site is not None:
+            self.site.change(settings)
+
+    async def drive(self, repository: SharedRepository) -> None:
+        """Until every story has its outcome or the sprint was reset. Raises SprintLocked, RepositoryError,
+        WorkspaceError, ConfigError before anything is done when it cannot be worked on now; BaseUnusable also when
+        nothing has changed since its base could not be run."""
+        folder, record = self._works.folder, self.record
+        async with SprintLock(folder.lock(record.sprint)) as lock:
+            source = Path(record.repo)
+            if record.sprint in self._works.refused or not await asyncio.to_thread(source.exists):
+                await repository.now()  # it may hold something better now; and the copy of a remote one is in no backup
+            if record.base:
+                await asyncio.to_thread(expect_there, source)
+            found = await open_repository(source)
+            workspace = GitWorkspace(
+                mirror=folder.mirror(source),
+                folder=folder.worktrees(record.sprint),
+                sprint=record.sprint,
+                base=record.base,
+                lock_fds=(lock.fd,),
+                object_format=found.object_format,
+            )
+            try:
+                await workspace.prepare(source)
+                if await self._moved(workspace, found.base):
+                    return
+                await repository.check_push(workspace, record)
+                secrets = await known_secrets(workspace, self._equipment.secrets, lambda _text: None)
+                self._works.sink.hide(secrets)
+                try:
+                    await self._work(workspace, secrets, lock.fd)
+                except BaseUnusable as error:
+                    self._works.refused[record.sprint] = (self._looked_at(found.base), error.message)
+                    raise
+                if not self.record.cleared:
+                    await self._conclude(workspace, secrets, repository)
+            finally:
+                self.site = None
+                workspace.close()
+
+    def _looked_at(self, head: str) -> object:
+        """What a sprint whose base cannot be run waits for another one of."""
+        return head, self._content, self.settings
+
+    async def _moved(self, workspace: GitWorkspace, head: str) -> bool:
+        """Whether the sprint starts from another commit, as its base could not be run and the repository has gone on.
+
+        The record is another one then, and the daemon begins with that. Raises BaseUnusable when nothing has changed.
+        """
+        record, refused = self.record, self._works.refused.get(self.record.sprint)
+        if refused is None:
+            return False
+        if head != record.base:
+            await workspace.remove_result()
+            moved = record.model_copy(update={"base": head})
+            await asyncio.to_thread(self._works.folder.save, moved)
+            del self._works.refused[record.sprint]
+            return True
+        looked_at, why = refused
+        if looked_at == self._looked_at(head):
+            raise BaseUnusable(why)
+        return False
+
+    async def _work(self, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> None:
+        folder, environment, record = self._works.folder, self._environment, self.record
+        histories = await asyncio.to_thread(histories_of, environment, folder, record)
+        chosen = Chosen(
+            record=record, continued=any(history.started for history in histories.values()), content=self._content
+        )
+        require_rows(chosen, histories)
+        failed = await asyncio.to_thread(failed_before, environment, folder, record, histories)
+        now, equipment = self._works.clock.now(), self._equipment
+        for event in begun_events(chosen, equipment.provider_told, equipment.sandbox.facts, now):
+            await self._works.sink.emit(event)
+        for warning in () if chosen.continued else record.warnings:
+            await self._warn(str(warning))
+        site = await asyncio.to_thread(self._site, chosen, workspace, secrets, lock_fd)
+        backlog = await asyncio.to_thread(open_backlog, Path(record.backlog), self.settings, folder)
+        async with site:
+            self.site = site
+            await site.drive(histories, backlog, self._warn, failed=failed, stays=True)
+            self.record = site.record
+
+    def _site(self, chosen: Chosen, workspace: GitWorkspace, secrets: tuple[str, ...], lock_fd: int) -> Site:
+        folder, record = self._works.folder, chosen.record
+        base = BaseCommit(folder.mirror(Path(record.repo)), record.base, Path(record.repo))
+        place = (folder.environments(record.sprint), self._equipment.sandbox)
+        slots = self._works.commands
+        runner = project_runner(self.settings, self._environment, *place, slots=slots, lock_fds=(lock_fd,), base=base)
+        return Site(
+            self._works,
+            chosen,
+            workspace,
+            settings=self.settings,
+            environment=self._environment,
+            library=self._equipment.library,
+            runner=runner,
+            secrets=secrets,
+            provider=self._equipment.provider,
+        )
+
+    async def _warn(self, text: str) -> None:
+        await self._emit("backlog_warning", text, level=Level.WARN)
+
+    async def _conclude(self, workspace: GitWorkspace, secrets: tuple[str, ...], repository: SharedRepository) -> None:
+        folder, record, environment = self._works.folder, self.record, self._environment
+        histories = await asyncio.to_thread(histories_of, environment, folder, record)
+        facts = facts_told(await asyncio.to_thread(sprint_events, environment, folder, record))
+        # In this order: a sprint with a report and this event is not looked at again.
+        unpushed = await repository.push(workspace, record)
+        report, path = await asyncio.to_thread(
+            save_report, folder, record, histories, self._content.stories, None, secrets, facts
+        )
+        counts = {name: count for name, count in report.totals.items() if isinstance(count, int)}
+        done = f"sprint {record.sprint} has ended: " + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
+        good = exit_code(report) == 0
+        level = Level.INFO if good and not unpushed else Level.WARN
+        told = done + (f"; not pushed: {unpushed}" if unpushed else "")
+        await self._emit(
+            "sprint_ended",
+            told,
+            which=ending_id(record.sprint, last_end(record, histories)),
+            level=level,
+            report=str(path),
+            good=good,
+            push_to=repository.branch(record.sprint),
+            unpushed=unpushed,
+        )
+
+    async def _emit(self, name: str, message: str, *, level: Level, which: str = "", **data: object) -> None:
+        """`which` is the event's id, of one that is told once; others are told each time."""
+        now = self._works.clock.now()
+        sprint = self.record.sprint
+        await self._works.sink.emit(
+            Event(
+                id=which or f"{sprint}:{name}:{now.isoformat()}",
+                time=now,
+                level=level,
+                name=name,
+                message=message,
+                sprint=sprint,
+                data=data,
+            )
+        )
+
+
+AGAIN_S = 30.0
+"""Seconds until a sprint that could not be worked on is tried again."""
+MOMENT_S = 1.0
+"""The same where somebody has the sprint's lock: whoever carries out an order there is done in a moment."""
+NOT_NOW = (SprintLocked, RepositoryError, WorkspaceError, ConfigError, BacklogError)
+"""What may pass by itself, or once somebody has seen to it."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """Something that could not be worked on."""
+
+    reason: str
+    until: float
+    """On the loop's clock."""
+    told: bool
+
+
+class Fleet:
+    """`tell(what, reason)` is called once for each reason for which something cannot be worked on."""
+
+    def __init__(self, tell: Callable[[str, str], Awaitable[None]], wake: Callable[[], None]) -> None:
+        self._tell, self._wake = tell, wake
+        self._tasks: dict[asyncio.Task[None], ServedSprint] = {}
+        self._waiting: dict[str, _Waiting] = {}
+        self.ended: dict[str, SprintRecord] = {}
+        """Sprint → its record when it had ended."""
+
+    @property
+    def served(self) -> list[ServedSprint]:
+        """The sprints at work."""
+        return [*self._tasks.values()]
+
+    @property
+    def at_work(self) -> frozenset[str]:
+        """Names of the sprints at work."""
+        return frozenset(served.record.sprint for served in self.served)
+
+    @property
+    def backlogs(self) -> frozenset[str]:
+        """Backlogs of sprints at work."""
+        return frozenset(served.record.backlog for served in self.served)
+
+    def states(self) -> tuple[SprintState, ...]:
+        """How each sprint is."""
+        return tuple(_state(served, self.why_waiting(served.record.sprint)) for served in self.served)
+
+    def is_free(self, sprint: str) -> bool:
+        """Whether a sprint is not at work and may be tried now."""
+        waiting = self._waiting.get(sprint)
+        return sprint not in self.at_work and (waiting is None or waiting.until <= asyncio.get_running_loop().time())
+
+    def why_waiting(self, what: str) -> str:
+        """Why a sprint or a backlog cannot be worked on now; "" when it can."""
+        waiting = self._waiting.get(what)
+        return waiting.reason if waiting is not None else ""
+
+    def begin(
+        self,
+        record: SprintRecord,
+        content: BacklogContent,
+        equipment: Equipment,
+        settings: Settings,
+        repository: SharedRepository,
+    ) -> None:
+        """Work on a sprint from now on."""
+        served = ServedSprint(record, content, equipment, settings)
+        task = asyncio.create_task(served.drive(repository), name=f"sprint-{record.sprint}")
+        task.add_done_callback(lambda _task: self._wake())
+        self._tasks[task] = served
+
+    async def reap(self) -> bool:
+        """See what became of sprints that are at work no more; whether there are any. Raises what one failed of that
+        nobody can see to."""
+        done = [task for task in self._tasks if task.done()]
+        for task in done:
+            served = self._tasks.pop(task)
+            try:
+                task.result()
+            except NOT_NOW as error:
+                await self.waits(served.record.sprint, error.message, for_a_moment=isinstance(error, SprintLocked))
+            else:
+                self.goes(served.record.sprint)
+                self.ended[served.record.sprint] = served.record
+        return bool(done)
+
+    async def waits(self, what: str, reason: str, *, for_a_moment: bool = False) -> None:
+        """It cannot be worked on for a while; said once until the reason is another one.
+
+        What may be over in a moment is said only when it is not.
+        """
+        before = self._waiting.get(what)
+        said = before is not None and before.told and before.reason == reason
+        tell = not said and (before is not None or not for_a_moment)
+        until = asyncio.get_running_loop().time() + (MOMENT_S if for_a_moment else AGAIN_S)
+        self._waiting[what] = _Waiting(reason, until, said or tell)
+        if tell:
+            await self._tell(what, reason)
+
+    def goes(self, what: str) -> None:
+        """It could be worked on."""
+        self._waiting.pop(what, None)
+
+    def change(self, settings: Settings) -> None:
+        """What begins from now on goes by these; what could not be worked on is tried again."""
+        self._waiting.clear()
+        for served in self.served:
+            served.change(settings)
+
+    async def end(self) -> None:
+        """Cut whatever is at work; it is gone on with at the next start."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+def _state(served: ServedSprint, waited: str) -> SprintState:
+    """`waited` is why it could not be worked on before: that stays until it has its site."""
+    reason = served.site.held if served.site is not None else waited
+    return SprintState(
+        sprint=served.record.sprint,
+        backlog=served.record.backlog,
+        phase="paused" if reason else "running",
+        reason=reason,
+    )

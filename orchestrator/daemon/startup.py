@@ -1,0 +1,109 @@
+"""What a daemon opens before it does anything: each thing that may fail fails here, and closes what was opened."""
+
+import asyncio
+import tempfile
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.app.runners import sandbox_for
+from orchestrator.app.runtime import Works
+from orchestrator.app.sprints import event_url
+from orchestrator.app.team import prompt_library
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event, Level
+from orchestrator.core.secrets import secrets_of
+from orchestrator.core.suite import Tier
+from orchestrator.daemon.sprint_registry import Equipment
+from orchestrator.files.process import SystemClock, be_thrifty, end_at_once
+from orchestrator.git.repositories import SharedRepository
+from orchestrator.personas.analyst import NAME
+from orchestrator.providers.routing import RoutedProvider, open_providers
+from orchestrator.sandbox.command_runner import remove_old_scratch
+from orchestrator.sandbox.tier import Sandbox
+from orchestrator.settings import Environment, Settings, forget_secrets
+from orchestrator.settings.options import ServeOptions, default_repository
+from orchestrator.storage.locks import Lease, SprintLock
+from orchestrator.storage.state_folder import StateFolder
+
+DATABASE_COMES_S = 60.0
+"""How long a daemon waits at its start for a Postgres that is beginning, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """Everything is open, nothing is begun."""
+
+    repository: SharedRepository
+    provider: RoutedProvider
+    equipment: Equipment
+    executor_id: str
+
+
+async def open_daemon(
+    stack: AsyncExitStack,
+    options: ServeOptions,
+    settings: Settings,
+    environment: Environment,
+    listen: Callable[[Event], None],
+) -> Opened:
+    """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
+    be_thrifty()  # before the threads begin
+    folder = StateFolder(environment.home)
+    if warning := await asyncio.to_thread(folder.make):
+        listen(folder_event(warning))
+    await stack.enter_async_context(SprintLock(folder.daemon_lock, f"{folder.home} as its daemon"))
+    repository = await asyncio.to_thread(shared_repository, settings, environment)
+    provider = await asyncio.to_thread(open_providers, options, settings, environment, SystemClock(), also=NAME)
+    stack.push_async_callback(provider.close)
+    forget_secrets()
+    await asyncio.to_thread(remove_old_scratch, Path(tempfile.gettempdir()))
+    library = await asyncio.to_thread(prompt_library, settings, environment)
+    sandbox = await sandbox_for(settings, environment)
+    if options.no_auth:
+        _refuse_no_auth(settings, sandbox)
+    executor_id = await asyncio.to_thread(folder.executor_id)
+    url = event_url(environment, folder)
+    lease = Lease(url, executor_id, folder=str(folder.home), lost=end_at_once, patience_s=DATABASE_COMES_S)
+    await stack.enter_async_context(lease)
+    works = Works(settings, environment, provider, executor_id=executor_id, listen=listen)
+    secrets = secrets_of(environment.variables)
+    works.sink.hide(secrets)
+    await stack.enter_async_context(works)
+    equipment = Equipment(
+        works=works,
+        environment=environment,
+        library=library,
+        sandbox=sandbox,
+        secrets=secrets,
+        provider=options.provider,
+        provider_told=str(provider),
+    )
+    return Opened(repository=repository, provider=provider, equipment=equipment, executor_id=executor_id)
+
+
+def _refuse_no_auth(settings: Settings, sandbox: Sandbox) -> None:
+    """Raises ConfigError where a command of a sprint could give orders to a daemon that wants no token."""
+    plain = sandbox.facts.tier is Tier.PLAIN
+    if plain or settings.sandbox.loopback == "shared":
+        why = "the sandbox is plain" if plain else "sandbox.loopback is shared"
+        raise ConfigError(f"{why}, so commands of a sprint reach the daemon: serve without --no-auth")
+
+
+def folder_event(warning: str) -> Event:
+    """That the state folder was open to others; shown and stored nowhere: the log is not open yet."""
+    now = SystemClock().now()
+    return Event(
+        id=f"state_folder_closed:{now.isoformat()}",
+        time=now,
+        level=Level.WARN,
+        name="state_folder_closed",
+        message=warning,
+        sprint="",
+    )
+
+
+def shared_repository(settings: Settings, environment: Environment) -> SharedRepository:
+    """The repository of a daemon's sprints. Raises RepositoryError. Blocks."""
+    return SharedRepository(settings, environment, default_repository())

@@ -1,0 +1,236 @@
+"""Orders on their way from the log to the sprints of this process, and the count of what is at work.
+
+How many may be at it side by side, as settings have it that change while people wait in line.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from types import TracebackType
+from typing import Protocol
+
+from orchestrator.core.command import CONTROL_MARK
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.event import Event
+from orchestrator.core.sprint import PLAN_READING
+from orchestrator.engine.gates import POLL_S, GiveBack
+from orchestrator.sprint.state import Board
+
+
+class OrderLog(Protocol):
+    """Where orders are found."""
+
+    async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
+        """Events behind a sequence number whose id contains `mark`, in order. Raises ConfigError while it is away."""
+        ...
+
+
+class Ticket(Protocol):
+    """What a story shows before each step."""
+
+    def is_clear(self, *, paid: bool) -> bool:
+        """Whether the next step may begin now."""
+        ...
+
+    async def clear(self, *, paid: bool) -> None:
+        """Until it may; the story holds no slot meanwhile."""
+        ...
+
+    def at_work(self) -> AbstractAsyncContextManager[None]:
+        """Counts as work that the end of the process waits for."""
+        ...
+
+
+class Switchboard:
+    """The boards of this process's sprints. Use as an async context manager: one poller looks for orders."""
+
+    def __init__(self, log: OrderLog, give_back: GiveBack) -> None:
+        self._log, self._give_back = log, give_back
+        self._boards: dict[str, Board] = {}
+        self._followed = asyncio.Event()
+        self._after = 0
+        self._poller: asyncio.Task[None] | None = None
+        self._at_work = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+
+    async def __aenter__(self) -> "Switchboard":
+        self._poller = asyncio.create_task(self._poll(), name="order-poller")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.gather(self._poller, return_exceptions=True)
+
+    @contextmanager
+    def following(self, board: Board) -> Iterator[None]:
+        """The sprint's orders go to its board inside; those given before are the caller's to read into it."""
+        self._boards[board.sprint] = board
+        if self._closing:
+            board.close()
+        followed, self._followed = self._followed, asyncio.Event()
+        followed.set()
+        try:
+            yield
+        finally:
+            del self._boards[board.sprint]
+            board.look_again()
+
+    @property
+    def at_work(self) -> int:
+        """Calls and commands under way."""
+        return self._at_work
+
+    def ticket(self, workflow_id: str, sprint: str, story: str) -> Ticket:
+        """The ticket of one workflow."""
+        return _Ticket(self, workflow_id, sprint, story)
+
+    def why_not(self, sprint: str, story: str, *, paid: bool) -> str:
+        """Why the story may not take its next step; "" when it may."""
+        board = self._boards.get(sprint)
+        # A sprint that was let go of, as in the end of the process, has workflows that know nothing of it yet.
+        return board.why_not(story, paid=paid) if board is not None else f"nobody works on sprint {sprint} now"
+
+    async def wait(self, workflow_id: str, sprint: str, story: str, *, paid: bool) -> None:
+        """Until the story may take its next step, without a slot."""
+        while self.why_not(sprint, story, paid=paid):
+            board = self._boards.get(sprint)
+            # Reading a person's plan takes no slot, nor does a stage of an analysis.
+            has_slot = PLAN_READING not in workflow_id and (board is None or board.takes_slots)
+            async with self._give_back(workflow_id) if has_slot else nullcontext():
+                while self.why_not(sprint, story, paid=paid):
+                    board = self._boards.get(sprint)
+                    await (board.moved(board.version) if board is not None else self._followed.wait())
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """Count one more inside."""
+        self._at_work += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._at_work -= 1
+            if not self._at_work:
+                self._idle.set()
+
+    async def drain(self, grace_s: float) -> int:
+        """Let nothing begin any more, and wait for what is at work; how much of it was still there in the end."""
+        self._closing = True
+        for board in self._boards.values():
+            board.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                await self._idle.wait()
+        return self._at_work
+
+    def look_again(self) -> None:
+        """What boards ask about from outside, as budgets, may have changed."""
+        for board in self._boards.values():
+            board.look_again()
+
+    async def look(self) -> None:
+        """Hand out the orders that were given since the last look. Raises ConfigError while the log is away."""
+        found = await self._log.since(self._after, mark=CONTROL_MARK)
+        for seq, event in found:
+            self._after = seq
+            board = self._boards.get(event.sprint)
+            if board is not None:
+                board.read([(seq, event)])
+
+    async def _poll(self) -> None:
+        while True:
+            with suppress(ConfigError):  # the log is away for a while; whoever needs it now says so
+                await self.look()
+            await asyncio.sleep(POLL_S)
+
+
+class _Ticket:
+    """A workflow's place at the switchboard."""
+
+    def __init__(self, switchboard: Switchboard, workflow_id: str, sprint: str, story: str) -> None:
+        self._switchboard, self._workflow_id = switchboard, workflow_id
+        self._sprint, self._story = sprint, story
+
+    def is_clear(self, *, paid: bool) -> bool:
+        """See Ticket."""
+        return not self._switchboard.why_not(self._sprint, self._story, paid=paid)
+
+    async def clear(self, *, paid: bool) -> None:
+        """See Ticket."""
+        await self._switchboard.wait(self._workflow_id, self._sprint, self._story, paid=paid)
+
+    def at_work(self) -> AbstractAsyncContextManager[None]:
+        """See Ticket."""
+        return self._switchboard.working()
+
+
+class OpenTicket:
+    """For work that nobody gives orders about."""
+
+    def is_clear(self, *, paid: bool) -> bool:
+        """Always."""
+        return True
+
+    async def clear(self, *, paid: bool) -> None:
+        """At once."""
+
+    @asynccontextmanager
+    async def at_work(self) -> AsyncIterator[None]:
+        """Nothing is counted."""
+        yield
+
+
+Tickets = Callable[[str, str, str], Ticket]
+"""(workflow id, sprint, story) → its ticket."""
+
+
+def open_tickets(_workflow_id: str, _sprint: str, _story: str) -> Ticket:
+    """Nobody is held up."""
+    return OpenTicket()
+
+
+class Lanes:
+    """`async with lanes:` is at most `at_once` times entered at any moment, in the order of asking."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._inside = 0
+        self._line: deque[asyncio.Future[None]] = deque()
+
+    def resize(self, at_once: int) -> None:
+        """Another number from now on: whoever is inside stays, also where they are too many now."""
+        self._at_once = at_once
+        self._let_in()
+
+    async def __aenter__(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._line.append(turn)
+        self._let_in()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it was let in, and will not come
+                self._leave()
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self._inside -= 1
+        self._let_in()
+
+    def _let_in(self) -> None:
+        while self._line and self._inside < self._at_once:
+            turn = self._line.popleft()
+            if not turn.cancelled():
+                self._inside += 1
+                turn.set_result(None)

@@ -1,0 +1,1 @@
+"""Environments of projects: interpreters, packages, layers, fetches."""

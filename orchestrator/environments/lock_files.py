@@ -1,0 +1,122 @@
+"""Lock files made again from the manifests beside them, by the tool that each belongs to, in the step that fetches."""
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from posixpath import basename, dirname
+
+from orchestrator.core.delivery import FileChange, LockFiles
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.paths import LOCKS
+from orchestrator.core.ports import CommandRunner
+from orchestrator.core.suite import Access
+from orchestrator.environments.node import npm_environment
+from orchestrator.environments.node_layers import INSTALLS, write_files
+from orchestrator.environments.node_requirements import gather
+from orchestrator.environments.python_installer import Installer, uv_program
+from orchestrator.files.safe_files import read_text
+from orchestrator.sandbox.command_runner import scratch_folder
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
+
+_COMMANDS = {
+    "npm-shrinkwrap.json": (*INSTALLS["npm"], "--package-lock-only"),
+    "package-lock.json": (*INSTALLS["npm"], "--package-lock-only"),
+    "pnpm-lock.yaml": (*INSTALLS["pnpm"], "--lockfile-only"),
+    "yarn.lock": INSTALLS["yarn"],
+    # Nothing of a package is built to learn what it needs.
+    "uv.lock": ("uv", "lock", "--no-build", "--no-progress", "--python", sys.executable),
+    "poetry.lock": ("poetry", "lock", "--no-interaction"),
+    "pdm.lock": ("pdm", "lock", "--update-reuse"),
+    "Pipfile.lock": ("pipenv", "lock"),
+}
+_USUAL = {"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org"}
+_HOST = re.compile(r"https?://(?:[^\s/@\"']*@)?([^\s/\"'),]+)")
+_TOLD = 500
+
+
+class LockMaker:
+    """`variables` are the machine's, from which registries and tools' settings are taken."""
+
+    def __init__(
+        self, runner: CommandRunner, settings: CommandSettings, variables: Mapping[str, str], rules: SandboxSettings
+    ) -> None:
+        self._runner, self._timeout_s = runner, settings.install_timeout_s
+        self._variables, self._registry = variables, rules.registries.npm
+        self._handed_on = {name: variables[name] for name in settings.install_env if name in variables}
+        self._installer = Installer(variables, self._handed_on, rules.registries.pip)
+        self._path = variables.get("PATH", os.defpath)
+
+    async def follow(self, texts: Mapping[str, str], locks: tuple[str, ...]) -> LockFiles:
+        """`locks` as the manifests among `texts` want them; what cannot be made is told. Never raises for texts."""
+        made, told = list[FileChange](), list[str]()
+        for lock in locks:
+            text = await self._make(lock, texts)
+            if isinstance(text, FileChange):
+                made += [text] if text.content != texts.get(lock) else []
+            else:
+                told.append(f"`{lock}` was left as it is: {text}")
+        return LockFiles(files=tuple(made), told=tuple(told))
+
+    async def _make(self, lock: str, texts: Mapping[str, str]) -> FileChange | str:
+        """The file, or why it cannot be made."""
+        name, folder = basename(lock), dirname(lock)
+        program, *words = _COMMANDS[name]
+        found = await asyncio.to_thread(self._found, program)
+        if found is None:
+            return f"{program} is not installed here"
+        if name == "yarn.lock" and "__metadata:" in texts.get(lock, ""):
+            return "it is of a newer yarn than this can run"
+        prefix = f"{folder}/" if folder else ""
+        below = {path.removeprefix(prefix): text for path, text in texts.items() if path.startswith(prefix)}
+        async with scratch_folder() as home:
+            await asyncio.to_thread(_lay_out, home, below, name)
+            try:
+                env = await asyncio.to_thread(self._environment, name)
+            except ConfigError as error:
+                return str(error)
+            told = await self._runner.run(
+                [found, *words], cwd=home, env=env, timeout_s=self._timeout_s, access=Access(fetch=True)
+            )
+            if not told.ok:
+                return f"`{program} {words[0]}` failed: {told.output[-_TOLD:].strip()}"
+            text = await asyncio.to_thread(read_text, home, name)
+        if text is None:
+            return f"`{program} {words[0]}` made none"
+        elsewhere = {*_HOST.findall(text)} - {*_HOST.findall(texts.get(lock, ""))} - _USUAL
+        hosts = {host for host in elsewhere if _is_registry(host, env)}
+        return (
+            f"this machine's registry {', '.join(sorted(hosts))} would stand in it"
+            if hosts
+            else FileChange(path=lock, content=text)
+        )
+
+    def _found(self, program: str) -> str | None:
+        """Not what corepack would only fetch. Blocks."""
+        uv = uv_program() if program == "uv" else None
+        found = uv or shutil.which(program, path=self._path)
+        return None if found is None or "/corepack/" in os.path.realpath(found) else found
+
+    def _environment(self, name: str) -> dict[str, str]:
+        """Blocks; raises ConfigError."""
+        if LOCKS[name] == {"package.json"}:
+            return npm_environment(self._variables, self._handed_on, self._registry)
+        return self._installer.environment()
+
+
+def _is_registry(host: str, env: Mapping[str, str]) -> bool:
+    """Funding pages of packages stand in lock files too."""
+    return any(host in value for key, value in env.items() if "REGISTRY" in key.upper() or "INDEX" in key.upper())
+
+
+def _lay_out(home: Path, texts: Mapping[str, str], lock: str) -> None:
+    """All that the tool reads, and of `.npmrc` what does not lead elsewhere. Blocks."""
+    write_files(home, {path: text for path, text in texts.items() if basename(path) != ".npmrc"})
+    if LOCKS[lock] == {"package.json"} and ".npmrc" in texts:
+        write_files(home, {".npmrc": texts[".npmrc"]})
+        settings = gather(home).files.get(".npmrc", "")
+        write_files(home, {".npmrc": settings})

@@ -1,0 +1,264 @@
+"""What a Node project asks its package manager to install: copies of what that reads, and what is left out. Blocks."""
+
+import functools
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+import yaml
+
+from orchestrator.code.data import load_yaml
+from orchestrator.core.value import Value
+from orchestrator.files.safe_files import read_text, root_files
+
+MANIFEST = "package.json"
+GROUPS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+_WORKSPACE = "pnpm-workspace.yaml"
+_LOCKS = {
+    "npm-shrinkwrap.json": "npm",
+    "package-lock.json": "npm",
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+}
+"""Of each manager, in npm's order of precedence."""
+_NEW_YARN = "__metadata:"
+"""In lock files of yarn 2 and newer, which nobody else reads."""
+_KEPT = frozenset({"engine-strict", "legacy-peer-deps", "strict-peer-deps"})
+_KEPT_OF_PNPM = (
+    *("auto-install-peers", "dedupe-", "hoist", "link-workspace-packages", "node-linker", "public-hoist-"),
+    *("resolve-peers-", "shamefully-hoist", "strict-peer-"),
+)
+_ELSEWHERE = re.compile(r"^(@[^:]+:)?registry$|^//|_auth", re.IGNORECASE)
+"""Settings that say where packages come from: people name registries in sandbox.registries or their own .npmrc."""
+_USUAL = re.compile(r"registry\s*=\s*https://registry\.npmjs\.org/?")
+_NO_SETTINGS = ("registr", "dir", "scope", "proxy", "cafile", "script", "hook", "config", "pnpmfile", "buil")
+"""In keys of pnpm-workspace.yaml that say where packages come from or go, or what is run."""
+_LOCAL = re.compile(r"^(?:(?:file|link|portal):|(?=\.\.?/))(?P<path>.*)$")
+_PLAIN = re.compile(r"^(npm:(?P<name>@?[^@\s:]+)(@[^:/]*)?|workspace:[\w.^~*-]*|catalog:[\w.-]*|[^:/@#\\]*)$")
+_NOT_FOR_INSTALLING = {"scripts", "packageManager", "devEngines", "allowScripts"}
+"""The project's own scripts are not run, and a manager does not fetch another version of itself."""
+_MOST = 500
+"""Projects of one workspace."""
+
+
+class NodeRequirements(Value):
+    """What to install. `refusals` are sentences; when there is any, nothing may be installed."""
+
+    wanted: bool = False
+    """Whether any package is asked for at all."""
+    names: tuple[str, ...] = ()
+    """Of the packages that the manifests ask for."""
+    manager: str = "npm"
+    """That the project is installed with: npm, pnpm or yarn."""
+    files: dict[str, str] = {}
+    """What the manager reads, by path: manifests, lock file, settings."""
+    members: tuple[str, ...] = ()
+    """Folders of the other projects of its workspace."""
+    left_out: tuple[str, ...] = ()
+    """Sentences on what is not installed because it does not come from a registry."""
+    refusals: tuple[str, ...] = ()
+
+
+def gather(root: Path, managers: frozenset[str] = frozenset({"npm"})) -> NodeRequirements:
+    """Read the manifests, the lock file and the settings of the project at `root`, for one of the managers there are.
+
+    Where the project's own is not among them, npm chooses the versions. Addresses, repositories and folders outside
+    are left out.
+    """
+    names, read = root_files(root), functools.partial(read_text, root)
+    if MANIFEST not in names:
+        return NodeRequirements()
+    try:
+        manifest = _manifest(read(MANIFEST))
+    except ValueError as error:
+        return NodeRequirements(wanted=True, refusals=(f"{MANIFEST}: {error}",))
+    lock = next((name for name in _LOCKS if name in names), "")
+    stated = re.search(r'"packageManager"\s*:\s*"(npm|pnpm|yarn)\b', read(MANIFEST) or "")
+    own = stated[1] if stated is not None else _LOCKS.get(lock, "npm")
+    told, manager = list[str](), own if own in managers else "npm"
+    text = read(lock) if _LOCKS.get(lock) in {manager, "yarn" if manager == "npm" else ""} else None
+    if lock and (not text or (manager != own and _NEW_YARN in text)):
+        text = None
+        told.append(f"{lock}: its versions were left aside, for {own} is not installed here")
+    elif own != manager:
+        told.append(f"{own} is not installed here: npm installed the packages")
+    workspace = _workspace(read(_WORKSPACE)) if _WORKSPACE in names else {}
+    folders = _members(root, manifest, workspace)
+    manifests, waiting = {"": manifest}, ["", *folders]
+    while waiting and len(manifests) <= _MOST:
+        folder = waiting.pop(0)
+        try:
+            found = manifests[folder] if folder in manifests else _manifest(read(f"{folder}/{MANIFEST}"))
+        except ValueError as error:
+            told.append(f"{folder}/{MANIFEST} was left out: {error}")
+            continue
+        manifests[folder] = found
+        waiting += _normalise(root, folder, found, manager, told, workspace)
+    members = tuple(folder for folder in manifests if folder)
+    if members and manager != "pnpm":
+        manifest["workspaces"] = [*members]
+    files = {f"{folder}/{MANIFEST}" if folder else MANIFEST: json.dumps(one) for folder, one in manifests.items()}
+    files |= {lock: text} if text else {}
+    files |= {f"{folder}/{path}": "" for folder in members for path in _programs(manifests[folder])}
+    if manager == "pnpm":
+        files |= _of_pnpm(root, manifest, workspace, members)
+    settings = _settings(read(".npmrc") or "" if ".npmrc" in names else "", manager, told)
+    files |= {".npmrc": settings} if settings else {}
+    packages = dict.fromkeys(name for one in manifests.values() for name in _names(one))
+    return NodeRequirements(
+        wanted=bool(packages),
+        names=tuple(packages),
+        manager=manager,
+        files=files,
+        members=members,
+        left_out=tuple(dict.fromkeys(told)),
+    )
+
+
+def _manifest(text: str | None) -> dict[str, Any]:
+    """Raises ValueError with what is wrong."""
+    if text is None:
+        raise ValueError("it cannot be read")
+    try:
+        value = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it cannot be understood ({str(error)[:200]})") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    for group in GROUPS:
+        if not isinstance(value.setdefault(group, {}), dict):
+            raise ValueError(f"`{group}` is no object")
+    return {key: held for key, held in value.items() if key not in _NOT_FOR_INSTALLING and held != {}}
+
+
+def _workspace(text: str | None) -> dict[str, Any]:
+    try:
+        found = load_yaml(text or "")
+    except ValueError:  # pnpm would say so; what it says of members and versions is not there
+        found = None
+    return {str(key): held for key, held in found.items()} if isinstance(found, dict) else {}
+
+
+def _members(root: Path, manifest: Mapping[str, Any], workspace: Mapping[str, Any]) -> list[str]:
+    """Folders of the workspace; patterns are those of npm and pnpm: `packages/*`, `apps/**`, `!old`."""
+    listed = manifest.get("workspaces") or workspace.get("packages") or []
+    listed = listed.get("packages") if isinstance(listed, dict) else listed
+    patterns = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+    wanted = [_pattern(one) for one in patterns if not one.startswith("!")]
+    unwanted = [_pattern(one[1:]) for one in patterns if one.startswith("!")]
+    found = list[str]()
+    for folder, inner, names in os.walk(root) if wanted else ():
+        inner[:] = sorted(name for name in inner if name != "node_modules" and not name.startswith("."))
+        place = os.path.relpath(folder, root)
+        if MANIFEST in names and place != "." and any(one.fullmatch(place) for one in wanted):
+            found += [] if any(one.fullmatch(place) for one in unwanted) else [place]
+    return found[:_MOST]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    words = {"**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
+    plain = normpath(text.removeprefix("./"))
+    parts = re.split(r"(\*\*|[*?{},])", plain)
+    with_words = "".join(words.get(part, re.escape(part)) for part in parts)
+    try:
+        return re.compile(with_words.replace("/.*", "(?:/.*)?"))
+    except re.error:
+        return re.compile(re.escape(plain))
+
+
+def _normalise(
+    root: Path, folder: str, manifest: dict[str, Any], manager: str, told: list[str], workspace: Mapping[str, Any]
+) -> Iterator[str]:
+    """Take out what comes from no registry, and give the folders of projects inside the repository that are named."""
+    where = f"{folder}/{MANIFEST}" if folder else MANIFEST
+    for group in GROUPS:
+        for name, spec in list(manifest.get(group, {}).items()):
+            text = spec.strip() if isinstance(spec, str) else ""
+            if text.startswith(("workspace:", "catalog:")) and manager != "pnpm":
+                text = manifest[group][name] = _without_protocol(name, text, workspace)
+            local = _LOCAL.match(text)
+            inside = _inside(root, folder, local["path"]) if local else None
+            if inside is not None and local is not None:
+                manifest[group][name] = f"{'file' if manager == 'npm' else 'link'}:{local['path']}"
+                yield inside
+            elif not isinstance(spec, str) or not _PLAIN.match(text):
+                del manifest[group][name]
+                told.append(f"{where}: `{name[:100]}: {str(spec)[:200]}` was left out: it comes from no registry")
+    for key in ("overrides", "resolutions"):
+        if key in manifest:
+            manifest[key] = _plain_only(manifest[key])
+
+
+def _without_protocol(name: str, spec: str, workspace: Mapping[str, Any]) -> str:
+    """What npm and the old yarn understand in its place."""
+    kind, _, rest = spec.partition(":")
+    if kind == "workspace":
+        return "*"
+    held = workspace.get("catalogs", {}).get(rest, {}) if rest not in {"", "default"} else workspace.get("catalog", {})
+    return str(held.get(name, "*")) if isinstance(held, dict) else "*"
+
+
+def _inside(root: Path, folder: str, path: str) -> str | None:
+    """The folder of another project of the repository."""
+    try:
+        place = normpath(f"{folder}/{path}" if folder else path)
+        within = (root / place).resolve().is_relative_to(root.resolve()) and not place.startswith(("..", "/"))
+        return place if within and place != "." and MANIFEST in root_files(root / place) else None
+    except (ValueError, OSError, RuntimeError):  # a NUL, links in a circle
+        return None
+
+
+def _plain_only(value: object, depth: int = 20) -> object:
+    """Overrides without those that lead elsewhere; `$name` points at a dependency, which is looked at itself."""
+    if isinstance(value, dict) and depth:
+        inner = {str(key): _plain_only(held, depth - 1) for key, held in value.items()}
+        return {key: held for key, held in inner.items() if held is not None}
+    return value if isinstance(value, str) and (value.startswith("$") or _PLAIN.match(value.strip())) else None
+
+
+def _names(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The packages themselves, where a name of the manifest's own stands for another; none of the repository's own."""
+    for group in GROUPS:
+        for name, spec in manifest.get(group, {}).items():
+            renamed = _PLAIN.match(spec.strip())
+            if not _LOCAL.match(spec.strip()) and not spec.startswith("workspace:"):
+                yield renamed["name"] if renamed is not None and renamed["name"] else str(name)
+
+
+def _programs(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Paths of a member's programs, which are linked where there is a file."""
+    held = manifest.get("bin")
+    for path in held.values() if isinstance(held, dict) else (held,):
+        place = normpath(path) if isinstance(path, str) else ".."
+        if not place.startswith(("/", "..")) and "\0" not in place and place != MANIFEST:
+            yield place
+
+
+def _of_pnpm(
+    root: Path, manifest: Mapping[str, Any], workspace: Mapping[str, Any], members: tuple[str, ...]
+) -> dict[str, str]:
+    """Its own file, and the patches that it applies."""
+    kept = {key: held for key, held in workspace.items() if not any(word in key.lower() for word in _NO_SETTINGS)}
+    own = manifest.get("pnpm")
+    patches = [kept.get("patchedDependencies"), own.get("patchedDependencies") if isinstance(own, dict) else None]
+    paths = {path for held in patches if isinstance(held, dict) for path in held.values() if isinstance(path, str)}
+    texts = {path: text for path in paths if (text := read_text(root, path)) is not None}
+    if members or kept:
+        texts[_WORKSPACE] = yaml.safe_dump({**kept, "packages": [*members]})
+    return texts
+
+
+def _settings(text: str, manager: str, told: list[str]) -> str:
+    """Lines of the project's .npmrc that change what is installed."""
+    lines = []
+    for line in map(str.strip, text.splitlines()):
+        key = line.partition("=")[0].strip()
+        if _ELSEWHERE.search(key) and not line.startswith(("#", ";")) and not _USUAL.fullmatch(line):
+            told.append(f".npmrc: `{key[:100]}` was left out: sandbox.registries or your own .npmrc name registries")
+        elif key in _KEPT or (manager == "pnpm" and key.startswith(_KEPT_OF_PNPM)):
+            lines.append(f"{line}\n")
+    return "".join(lines)

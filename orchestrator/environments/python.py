@@ -1,0 +1,360 @@
+"""Python environments: one per key for projects with dependencies, our own interpreter for those without."""
+
+import asyncio
+import errno
+import functools
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+from posixpath import normpath
+from typing import Any, NamedTuple
+
+from packaging.utils import canonicalize_name
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.ports import CommandRunner
+from orchestrator.core.suite import NO_ROOM, Access, NewPackages
+from orchestrator.core.value import Value
+from orchestrator.environments.base_commit import BaseCommit, BaseFacts, InstallScripts
+from orchestrator.environments.interpreters import (
+    Interpreter,
+    chosen_interpreter,
+    fitting_interpreter,
+    our_interpreter,
+    refused_packages,
+)
+from orchestrator.environments.python_installer import Installer, is_joined, join, mark_joined, packages_of
+from orchestrator.environments.python_layers import NotInstalled, PythonLayers, not_built, notes_on
+from orchestrator.environments.python_manifests import locked_versions
+from orchestrator.environments.python_project import BuildSystem, Built, PythonProject, build_system
+from orchestrator.environments.python_requirements import (
+    FOLDERS,
+    Chosen,
+    Member,
+    Requirements,
+    gather,
+    left_out,
+    requirement_line,
+)
+from orchestrator.files.disk import raise_if_full
+from orchestrator.files.safe_files import read_text, root_files
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
+
+_DEEPEST = 5
+"""How often manifests are read again with what builds told: a workspace's members may name others there."""
+_KEY = re.compile(r"^[A-Za-z0-9_-][A-Za-z0-9._-]*$")
+_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py")
+_NONSENSE = (ValueError, TypeError, AttributeError, LookupError, NotImplementedError, RuntimeError, OSError)
+"""What manifests raise that say nonsense: no text where one must be, a path with a NUL, links in a circle."""
+
+
+class LocalProject(NamedTuple):
+    """A project that is installed from its folder."""
+
+    folder: str
+    """From the repository's root, "" for itself."""
+    extras: tuple[str, ...]
+    """That are asked for."""
+    system: BuildSystem | None
+    """None: it is no package, only what it needs is installed."""
+
+
+class EnvironmentResult(Value):
+    """Which interpreter runs a project's code, or why there is none."""
+
+    python: Path | None
+    """None exactly when `problem` is set."""
+    own: bool = False
+    """True when it is the interpreter of this process, whose packages nothing may change."""
+    problem: str | None = None
+    """Why the dependencies could not be installed, for people and personas."""
+    output: str = ""
+    """What the installer printed."""
+    failed: str = ""
+    """Packages that could not be built, and why."""
+    note: str = ""
+    """What is not as its people would have it, and why: the project itself, packages left out, a lock left aside."""
+    layer: Path | None = None
+    """Folder of the packages, named by their key; None where there are none."""
+    access: Access = Access()
+    """What the interpreter needs beyond what every command may read."""
+
+
+class PythonEnvironments:
+    """Makes and keeps environments in `folder`/<key>; their packages lie in `layers`, for all that ask for the same.
+
+    `variables` is where pip's settings and the allowed install variables come from. What is asked for must be allowed
+    by `rules`, and is fetched from the registry they name. What tox, nox, hatch and pipelines install for tests counts
+    as they are at `base`: a contract closes manifests, not these files, and a story may write them. `own` is what
+    people say about the project.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        layers: Path,
+        runner: CommandRunner,
+        settings: CommandSettings,
+        variables: Mapping[str, str],
+        rules: SandboxSettings | None = None,
+        base: BaseCommit | None = None,
+        own: EnvironmentSettings | None = None,
+    ) -> None:
+        rules = rules or SandboxSettings()
+        own = own or EnvironmentSettings()
+        self._base, self._chosen = base, Chosen(own.extras, own.groups)
+        self._python, self._path = own.python, variables.get("PATH", os.defpath)
+        self._packages, self._may_build = rules.packages, own.install_scripts
+        self._folder = folder.absolute()
+        handed_on = {name: variables[name] for name in settings.install_env if name in variables}
+        self._runner = runner
+        self._installer = Installer(variables, handed_on, rules.registries.pip)
+        self._layers = PythonLayers(layers.absolute(), runner, self._installer, settings.install_timeout_s)
+        self._project = PythonProject(
+            runner, self._layers, rules.packages, settings.install_timeout_s, variables=own.env
+        )
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def ensure(self, root: Path, key: str, part: str = "") -> EnvironmentResult:
+        """The environment for the project at `root`, joined anew when its manifests ask for something else.
+
+        `part` is the folder below `root` whose manifests count; "" for its own. Never raises for what the project
+        holds; one call per key at a time, others wait. ValueError: `key` is no plain name.
+        """
+        if not _KEY.match(key):
+            raise ValueError(f"{key!r} cannot name an environment")
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        place = self._folder / key / f"part..{part.replace('/', '..')}" if part else self._folder / key
+        async with self._locks.setdefault(str(place), asyncio.Lock()):
+            try:
+                return await self._ensure(root, part, place, facts)
+            except ConfigError as error:
+                return EnvironmentResult(python=None, problem=str(error))
+            except OSError as error:
+                if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
+                    raise
+                where = error.filename or self._folder
+                return EnvironmentResult(python=None, problem=f"{NO_ROOM} `{where}`: {error.strerror}.")
+
+    async def check_new(self, root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """Whether these packages (name → version) can be had beside those of the project at `root`."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, new = await self._with(root, facts, packages)
+        if wanted.refusals or (packages and not new):
+            return NewPackages()
+        if refusals := tuple(refused_packages(new, self._packages)):
+            return NewPackages(refusal="; ".join(refusals))
+        try:
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            asked = wanted.model_copy(update={"locked": (), "python": python})
+            base = asked.model_copy(update={"lines": asked.lines[: len(asked.lines) - len(new)]})
+            return await self._layers.check_new(base, asked, self._scripts(facts))
+        except ConfigError as error:
+            return NewPackages(refusal=str(error))
+
+    async def site(self, root: Path, packages: Mapping[str, str]) -> Path | None:
+        """Returns the folder in which the project's packages and these lie, None where they cannot be installed."""
+        facts = BaseFacts() if self._base is None else await self._base.facts()
+        wanted, _ = await self._with(root, facts, packages)
+        if wanted.refusals or not wanted.lines or any(refused_packages(_names(wanted.lines), self._packages)):
+            return None
+        try:
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            layer = await self._layers.ensure(wanted.model_copy(update={"python": python}), self._scripts(facts))
+        except (ConfigError, OSError):  # the run of the tests meets the same, and tells it
+            return None
+        return None if isinstance(layer, NotInstalled) else await asyncio.to_thread(packages_of, layer)
+
+    async def _with(self, root: Path, facts: BaseFacts, packages: Mapping[str, str]) -> tuple[Requirements, list[str]]:
+        """What the project at `root` asks for with these packages, and those of them that it does not ask for yet."""
+        wanted, _ = await asyncio.to_thread(gather_all, root, "", facts.setups, self._chosen)
+        there = {canonicalize_name(name) for name in _names(wanted.lines)}
+        new = [name for name in packages if canonicalize_name(name) not in there | sys.stdlib_module_names]
+        lines = (*wanted.lines, *(requirement_line(name, packages[name]) for name in new))
+        return wanted.model_copy(update={"lines": lines}), new
+
+    async def _ensure(self, root: Path, part: str, place: Path, facts: BaseFacts) -> EnvironmentResult:
+        scripts, told = self._scripts(facts), dict[str, tuple[str, ...]]()
+        for _ in range(_DEEPEST):
+            setups = facts.below(part)
+            wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen, told)
+            if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
+                return _refused(refusals)
+            python = await asyncio.to_thread(self._other_python, wanted.requires_python)
+            wanted = wanted.model_copy(update={"python": python})
+            build, layer = self._built(root, place, projects, facts.version, python), None
+            systems = [one.system for one in projects if one.system is not None]
+            if not any(one.dynamic for one in systems) and (wanted.lines or wanted.python or systems):
+                built, layer = await _both(build, self._layers.ensure(wanted, scripts))  # at once: none needs the other
+                break
+            built, known = await build, told
+            told = {folder: one.requires for folder, one in built.items() if one.requires}
+            if told == known:
+                break
+        wheels = [one.wheel for one in built.values() if one.wheel is not None]
+        if not wanted.lines and not wheels and python is None:
+            return EnvironmentResult(python=Path(sys.executable), own=True, note=_note(wanted, built))
+        if layer is None:
+            own = tuple(dict.fromkeys([*wanted.without, *(wheel.name.partition("-")[0] for wheel in wheels)]))
+            layer = await self._layers.ensure(wanted.model_copy(update={"without": own}), scripts)
+        if isinstance(layer, NotInstalled):
+            return EnvironmentResult(python=None, problem=layer.problem, output=layer.output)
+        venv = place / "venv"
+        access = Access(readable=(venv, layer, *map(Path, python.readable if python is not None else ())))
+        problem = await self._installed(place, venv, layer, built, access)
+        note = await asyncio.to_thread(_note, wanted, built, layer)
+        note = "\n".join(filter(None, (problem, note)))
+        failed = await asyncio.to_thread(not_built, layer)
+        return EnvironmentResult(python=venv / "bin" / "python", layer=layer, access=access, failed=failed, note=note)
+
+    def _scripts(self, facts: BaseFacts) -> InstallScripts:
+        return InstallScripts(self._may_build, facts.packages)
+
+    def _other_python(self, requires: str) -> Interpreter | None:
+        """What people ask for, else what the project allows; None for ours. Blocks; raises ConfigError."""
+        if self._python:
+            found = chosen_interpreter(self._python, self._path)
+        else:
+            found = fitting_interpreter(requires, self._path) or our_interpreter()
+        return None if found.ours else found
+
+    async def _built(
+        self, root: Path, place: Path, projects: Sequence[LocalProject], version: str, python: Interpreter | None
+    ) -> dict[str, Built]:
+        """By folder. One after the other: a build makes files in the tree."""
+        found = {}
+        for number, one in enumerate(projects):
+            if one.system is not None:
+                folder = place / (f"build-{number}" if number else "build")
+                built = self._project.built(
+                    root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
+                )
+                found[one.folder] = await built
+        return found
+
+    async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:
+        """The environment with the layer's packages and the projects, made when it is another one; what is missing."""
+        tag = " ".join(one.tag for one in built.values())
+        wheels = [str(one.wheel) for one in built.values() if one.wheel is not None]
+        if not await asyncio.to_thread(is_joined, venv, layer, tag):
+            await asyncio.to_thread(join, venv, layer)
+            if wheels:
+                argv = self._installer.install(venv / "bin" / "python", "--no-deps", *wheels, offline=True)
+                installed = await self._runner.run(argv, cwd=place, env=self._installer.alone(), access=access)
+                if not installed.ok:
+                    await asyncio.to_thread(raise_if_full, installed.output, place)
+                    return f"the project itself could not be installed: {installed.output[-2000:]}"
+            await asyncio.to_thread(mark_joined, venv, layer, tag)
+        return ""
+
+
+async def _both(
+    build: Awaitable[dict[str, Built]], packages: Awaitable[Path | NotInstalled]
+) -> tuple[dict[str, Built], Path | NotInstalled]:
+    """What both give, at once. Where one raises, the other is not left at work."""
+    built, layer = await asyncio.gather(build, packages, return_exceptions=True)
+    if isinstance(built, BaseException):
+        raise built
+    if isinstance(layer, BaseException):
+        raise layer
+    return built, layer
+
+
+def _note(wanted: Requirements, built: Mapping[str, Built], layer: Path | None = None) -> str:
+    """Blocks."""
+    told = [f"the project itself could not be built: {one.problem}" for one in built.values() if one.problem]
+    if wanted.python is not None:
+        told.append(f"run with {wanted.python.program}, as the project or environment.python asks")
+    elif not our_interpreter().fits(wanted.requires_python):
+        told.append(f"run with Python {our_interpreter().number}, though the project is for {wanted.requires_python}")
+    told += notes_on(layer) if layer is not None else []
+    return "\n".join([*told, *wanted.left_out])
+
+
+def _refused(refusals: Sequence[str]) -> EnvironmentResult:
+    return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
+
+
+def _names(lines: Sequence[str]) -> tuple[str, ...]:
+    """What is asked for; behind a name come extras, a version, a marker, hashes. Options name nothing."""
+    return tuple(re.split(r"[^A-Za-z0-9._-]", line.strip(), maxsplit=1)[0] for line in lines if line[:1] != "-")
+
+
+def gather_all(
+    root: Path, folder: str, setups: Mapping[str, str], chosen: Chosen, built: Mapping[str, Sequence[str]] = {}
+) -> tuple[Requirements, list[LocalProject]]:
+    """What the project in `folder` of the repository at `root` needs; it and all projects that it is installed with.
+
+    Of those only what they need at run time counts. Without a lock file of its own the repository's counts. `built` is
+    what builds told that their projects need, by folder.
+    """
+    wanted = _read(root / folder, setups, chosen, built.get(folder, ()))
+    found, missing, waiting = {folder: wanted}, list[str](), [(folder, one) for one in wanted.members]
+    while waiting:
+        base, member = waiting.pop(0)
+        place = _place(root, base, member)
+        if place is None:
+            missing.append(left_out(member.told))
+        elif place not in found:
+            files = [name for name in root_files(root / place) if name in _MANIFESTS]
+            read, only = functools.partial(read_text, root / place), Chosen(member.extras, ())
+            found[place] = gather(files, read, {}, only, built.get(place, ()))
+            waiting += [(place, one) for one in found[place].members]
+    projects = [LocalProject(place, one.extras, build_system(root / place)) for place, one in found.items()]
+    all_of, packages = list(found.values()), {one.folder for one in projects if one.system is not None}
+    update = {
+        "lines": tuple(dict.fromkeys(line for one in all_of for line in one.lines)),
+        "refusals": tuple(line for one in all_of for line in one.refusals),
+        "left_out": tuple(dict.fromkeys([*(line for one in all_of for line in one.left_out), *missing])),
+        "without": tuple(name for place, one in found.items() if place in packages for name in one.without),
+        "locked": wanted.locked or (locked_versions(functools.partial(read_text, root)) if folder else ()),
+    }
+    return wanted.model_copy(update=update), projects
+
+
+def _read(root: Path, setups: Mapping[str, str], chosen: Chosen, built: Sequence[str]) -> Requirements:
+    below = [f"{folder}/{name}" for folder in FOLDERS for name in root_files(root / folder)]
+    return gather([*root_files(root), *below], functools.partial(read_text, root), setups, chosen, built)
+
+
+def _place(root: Path, base: str, member: Member) -> str | None:
+    """The folder of a project of the repository, "" for its root; None where there is no such project."""
+    with suppress(*_NONSENSE):
+        named = normpath(f"{base}/{member.folder}" if base else member.folder)
+        for place in (named,) if member.folder else _workspace(root, base):
+            if not (root / place).resolve().is_relative_to(root.resolve()):
+                continue
+            if (member.folder or _name(root / place) == member.name) and any(
+                name in _MANIFESTS for name in root_files(root / place)
+            ):
+                return "" if place == "." else place
+    return None
+
+
+def _workspace(root: Path, base: str) -> Iterator[str]:
+    """Folders of the nearest workspace (https://docs.astral.sh/uv/concepts/projects/workspaces/) around a project."""
+    for parent in (PurePosixPath(base), *PurePosixPath(base).parents):
+        workspace = _pyproject(root / parent).get("tool", {}).get("uv", {}).get("workspace")
+        if workspace is not None:
+            yield str(parent)
+            for pattern in map(normpath, workspace.get("members", ())):
+                # `**` would be looked for in packages too, and through links.
+                found = () if pattern.startswith(("/", "..")) or "**" in pattern else (root / parent).glob(pattern)
+                yield from (path.relative_to(root).as_posix() for path in sorted(found) if path.is_dir())
+            return
+
+
+def _name(folder: Path) -> str:
+    return canonicalize_name(str(_pyproject(folder).get("project", {}).get("name", "")))
+
+
+def _pyproject(folder: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(folder, "pyproject.toml") or "")
+    except ValueError:
+        return {}

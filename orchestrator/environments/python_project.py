@@ -1,0 +1,317 @@
+"""A project itself, built by its own backend as an editable wheel for one worktree (PEP 517, PEP 660).
+
+What tests of real projects need of it: its metadata (`importlib.metadata.version("itself")`), its entry points, and the
+files that only its backend writes, such as a `_version.py`. The build sees the sources and has no network."""
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import shutil
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from email.parser import Parser
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.core.ports import CommandRunner
+from orchestrator.core.suite import Access, CommandResult
+from orchestrator.core.value import Value
+from orchestrator.environments.interpreters import Interpreter, refused_packages
+from orchestrator.environments.project import file_states, put_back
+from orchestrator.environments.python_installer import join
+from orchestrator.environments.python_layers import NotInstalled, PythonLayers
+from orchestrator.environments.python_manifests import for_development, for_tests, is_tool
+from orchestrator.environments.python_requirements import Requirements
+from orchestrator.files.disk import raise_if_full
+from orchestrator.files.safe_files import MAX_BYTES, read_text, root_files
+from orchestrator.sandbox.command_runner import remove_tree, scratch_folder
+
+_SCRIPT = Path(__file__).with_name("build_backend.py")
+_NO_VERSION = "0.0.0"
+_VERSIONS = (
+    *("SETUPTOOLS_SCM_PRETEND_VERSION", "PDM_BUILD_SCM_VERSION", "UV_DYNAMIC_VERSIONING_BYPASS"),
+    *("POETRY_DYNAMIC_VERSIONING_BYPASS", "PBR_VERSION"),
+)
+"""Variables that give a version to projects which take theirs from git's tags: a worktree has none."""
+_GIT = "[safe]\n\tdirectory = *\n"
+"""setuptools-scm asks git for files, and ends the build where git refuses a folder of another user's: a build may run
+as a user of its own. It hands no GIT_… on."""
+_INPUTS = ("pyproject.toml", "setup.py", "setup.cfg", "MANIFEST.in", "hatch_build.py", "build.py", "meson.build")
+_COMPILED = (".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".pyx", ".pxd", ".rs", ".f", ".f90")
+_KNOWN_BY_BACKEND = frozenset({"dependencies", "optional-dependencies"})
+_BUILT = "built.json"
+_ASKED = {"hatchling.build": ("editables~=0.3",)}
+"""What a backend is known to ask for besides: it is fetched with the rest, which spares a layer and a process."""
+_ROUNDS = 3
+"""How often a backend is asked; what it requires besides is fetched in between."""
+_NONSENSE = (zipfile.BadZipFile, ValueError, LookupError, NotImplementedError, zlib.error, EOFError, RuntimeError)
+"""What reading a wheel raises that is none: a build may leave anything."""
+_CAUSES = (
+    (
+        r"Could not resolve host|[Nn]ame resolution|Network is unreachable|failed to download from",
+        "its build fetches something, and a build has no network: have environment.setup fetch it into the tree",
+    ),
+    (r"fatal error: ([\w./+-]+): No such file", "this machine has no `{}`, which it is compiled with: install it"),
+    (
+        r"command '([^']+)' failed: No such file|No such file or directory: '([\w.+-]+)'|linker `([\w.+-]+)` not found"
+        r"|([\w.+-]+): (?:command )?not found|Unknown compiler\(s\): \[\['([\w.+-]+)'",
+        "this machine has no `{}`, which its build calls: install it",
+    ),
+)
+"""What those say that compile, and what people do about it."""
+_TOLD = 2000
+"""Characters kept of what a build printed at its end."""
+
+
+class BuildSystem(Value):
+    """How a project says that it is built."""
+
+    requires: tuple[str, ...]
+    backend: str
+    path: tuple[str, ...] = ()
+    dynamic: bool = False
+    """Whether only the backend knows what the project depends on."""
+
+
+class Built(Value):
+    """The project's editable wheel."""
+
+    wheel: Path | None = None
+    """None: there is none, and `problem` says why."""
+    requires: tuple[str, ...] = ()
+    """What only the backend knew that the project needs."""
+    tag: str = ""
+    """Changes with the wheel."""
+    problem: str = ""
+
+
+def build_system(root: Path) -> BuildSystem | None:
+    """How the project at `root` is built; None for one that is not said to be a package. Blocks."""
+    names = root_files(root)
+    text = read_text(root, "pyproject.toml") if "pyproject.toml" in names else None
+    try:
+        data = tomllib.loads(text or "")
+        table, project = data.get("build-system"), data.get("project", {})
+        if table is not None:
+            backend = table.get("build-backend", "setuptools.build_meta:__legacy__")
+            return BuildSystem(
+                requires=(*table.get("requires", ()), *_ASKED.get(backend, ())),
+                backend=backend,
+                path=tuple(table.get("backend-path", ())),
+                dynamic=not project or not _KNOWN_BY_BACKEND.isdisjoint(project.get("dynamic", ())),
+            )
+    except (ValueError, TypeError, AttributeError):  # the requirements' reader tells what is wrong
+        return None
+    if "setup.py" in names:
+        return BuildSystem(requires=("setuptools",), backend="setuptools.build_meta:__legacy__", dynamic=True)
+    return None
+
+
+class PythonProject:
+    """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
+
+    def __init__(
+        self,
+        runner: CommandRunner,
+        layers: PythonLayers,
+        allowed: Sequence[str],
+        timeout_s: float,
+        variables: Mapping[str, str],
+    ) -> None:
+        """`allowed`: packages that may be asked for, as `refused_packages` takes them; `variables` are those that
+        `runner` gives to builds."""
+        self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
+        self._variables = json.dumps(dict(variables), sort_keys=True)
+
+    async def built(
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        *,
+        version: str = "",
+        extras: Sequence[str] = (),
+        python: Interpreter | None = None,
+    ) -> Built:
+        """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
+
+        `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
+        ones for tests, `python` is the interpreter that it is for, None being ours.
+        """
+        version = version or _NO_VERSION
+        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
+        found = await asyncio.to_thread(_kept, folder, tag)
+        if found is None:
+            found = await self._build(root, folder, system, tag, version, extras, python)
+        await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
+        return found
+
+    async def _build(
+        self,
+        root: Path,
+        folder: Path,
+        system: BuildSystem,
+        tag: str,
+        version: str,
+        extras: Sequence[str],
+        python: Interpreter | None,
+    ) -> Built:
+        await asyncio.to_thread(_begin, folder)
+        before = await asyncio.to_thread(file_states, root)
+        async with scratch_folder() as scratch:
+            for _ in range(_ROUNDS):
+                refused = _refused(system.requires, self._allowed)
+                wanted = Requirements(lines=system.requires, python=python, runner=False)
+                layer = refused or await self._layers.ensure(wanted)
+                if isinstance(layer, NotInstalled):
+                    return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
+                await asyncio.to_thread(join, folder / "venv", layer)
+                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, python)
+                if not asked.ok:
+                    await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
+                answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
+                if not isinstance(answer, list):
+                    break
+                requires = dict.fromkeys([*system.requires, *(str(line) for line in answer)])
+                system = system.model_copy(update={"requires": tuple(requires)})
+            if isinstance(answer, str):
+                asks = extras if system.dynamic else None
+                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, asks, python)
+            else:
+                told = f"{_cause(asked.output)}{asked.output[-_TOLD:]}"
+                built = Built(tag=tag, problem=told or "what builds it asks for more and more")
+        await asyncio.to_thread(_keep, built, folder, root, before)
+        return built
+
+    async def _ask(
+        self,
+        root: Path,
+        venv: Path,
+        layer: Path,
+        system: BuildSystem,
+        scratch: Path,
+        version: str,
+        python: Interpreter | None,
+    ) -> CommandResult:
+        readable = map(Path, python.readable if python is not None else ())
+        told = (json.dumps(system.path), json.dumps(system.requires))
+        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
+        await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
+        return await self._runner.run(
+            [*argv, str(scratch)],
+            cwd=root,
+            env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
+            timeout_s=self._timeout_s,
+            scratch=scratch,
+            access=Access(readable=(_SCRIPT, venv, layer, *readable)),
+        )
+
+
+def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | None:
+    try:
+        needed = [Requirement(line) for line in requires]
+    except InvalidRequirement as error:
+        return NotInstalled(problem=f"what builds the project cannot be understood: {error}")
+    named = [f"`{one}` names a URL" for one in needed if one.url is not None]
+    refusals = [*named, *refused_packages([one.name for one in needed], allowed)]
+    return NotInstalled(problem="; ".join(refusals)) if refusals else None
+
+
+def _tag(root: Path, system: BuildSystem, asked: str) -> str:
+    """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
+    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
+    for path in sorted(file_states(root)):
+        name = path.rpartition("/")[2]
+        if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
+            found.update(f"\0{path}\0{'' if name == '__init__.py' else read_text(root, path)}".encode())
+    return found.hexdigest()
+
+
+def _cause(output: str) -> str:
+    """One sentence on what this machine does not have, and a line break; "" where the output does not tell."""
+    for pattern, sentence in _CAUSES:
+        if found := re.search(pattern, output):
+            return sentence.format(next(filter(None, found.groups()), "")) + "\n"
+    return ""
+
+
+def _begin(folder: Path) -> None:
+    (folder / _BUILT).unlink(missing_ok=True)  # first: what is half removed is not kept
+    remove_tree(folder)
+    (folder / "generated").mkdir(parents=True)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _answer(scratch: Path) -> object:
+    """A wheel's name, or a list of what is required besides; None for none. A build may have left anything here."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(read_text(scratch, "answer.json") or "")
+    return None
+
+
+def _taken(
+    scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None, python: Interpreter | None
+) -> Built:
+    """`extras` None: what the project needs is known without its wheel."""
+    source = scratch / os.path.basename(name)
+    if not source.is_file() or source.is_symlink():
+        return Built(tag=tag, problem=f"the build left no {name}")
+    wheel = Path(shutil.copyfile(source, folder / source.name))
+    try:
+        requires = () if extras is None else _required(wheel, extras, python)
+    except _NONSENSE as error:
+        return Built(tag=tag, problem=f"the build made a wheel whose metadata cannot be read: {error!r}")
+    return Built(wheel=wheel, tag=tag, requires=requires)
+
+
+def _required(wheel: Path, extras: Sequence[str], python: Interpreter | None) -> tuple[str, ...]:
+    """What the wheel's metadata asks for, with these extras and those for tests and development."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        with archive.open(names[0]) as file:
+            told = Parser().parsestr(file.read(MAX_BYTES).decode("utf-8", "replace"))
+    offered = [str(canonicalize_name(one)) for one in told.get_all("Provides-Extra") or []]
+    chosen = [*for_tests(offered), *(one for one in offered if one in extras)]
+    development, own = for_development(offered), canonicalize_name(told.get("Name", ""))
+    found = []
+    for needed in map(Requirement, told.get_all("Requires-Dist") or []):
+        kept = _holds(needed, ["", *chosen], python)
+        kept = kept or (_holds(needed, development, python) and not is_tool(needed.name))
+        if kept and needed.url is None and canonicalize_name(needed.name) != own:
+            needed.marker = None
+            found.append(str(needed))
+    return tuple(found)
+
+
+def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter | None) -> bool:
+    asked = python.markers if python is not None else {}
+    return needed.marker is None or any(needed.marker.evaluate({**asked, "extra": one}) for one in extras)
+
+
+def _keep(built: Built, folder: Path, root: Path, before: dict[str, tuple[int, ...]]) -> None:
+    if built.wheel is not None:
+        for path, state in file_states(root).items():
+            source, target = root / path, folder / "generated" / path
+            # One that was there may be what a killed build has left, which this one has finished.
+            if before.get(path) != state and source.is_file() and not source.is_symlink():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(source, target)
+    (folder / _BUILT).write_text(built.model_dump_json(), encoding="utf-8")
+
+
+def _kept(folder: Path, tag: str) -> Built | None:
+    with suppress(OSError, ValueError):
+        built = Built.model_validate_json((folder / _BUILT).read_text(encoding="utf-8"))
+        return built if built.tag == tag else None
+    return None

@@ -1,0 +1,1 @@
+"""Files in trees that are not trusted, atomic replacement, disk."""

@@ -1,0 +1,205 @@
+"""Replace a file's content so that a crash leaves either the old file whole or the new one.
+
+Temporary files and folders that name the process which made them, so that a later one knows what a kill has left.
+
+Modes of the state folder and its files: for their owner alone, whatever the umask.
+"""
+
+import contextlib
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.files.users import is_private, is_slot
+
+
+def named(prefix: str) -> str:
+    """The beginning of a temporary name of ours; `leftovers` finds it by the same `prefix` when we have died."""
+    return f"{prefix}{os.getpid()}-"
+
+
+def leftovers(folder: Path, prefix: str) -> Iterator[Path]:
+    """Entries of `folder` that begin with `named(prefix)` of a process that has ended, as far as they are ours."""
+    pattern = re.compile(re.escape(prefix) + r"(\d+)-")
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = pattern.match(entry.name)
+            if found is not None and not is_alive(int(found[1])) and _is_ours(entry):
+                yield Path(entry.path)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process of this id runs; one that has ended and was not collected does not."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def _is_ours(entry: "os.DirEntry[str]") -> bool:
+    """A folder that was lent to a command's user, when the process that lent it died, is ours as well."""
+    try:
+        owner = entry.stat(follow_symlinks=False).st_uid
+    except OSError:
+        return False
+    return owner == os.getuid() or (os.getuid() == 0 and is_slot(owner))
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[:1] == ["Z"]
+
+
+_ANY_WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def is_read_only(path: Path) -> bool:
+    """Whether `path` must not be replaced: its mode or its folder's has no write bit, or we may not write there.
+
+    The mode counts even where it would not hinder us (an administrator's process): who removed the bits meant it.
+    """
+    target = Path(os.path.realpath(path))
+    for place in (target, target.parent):
+        with contextlib.suppress(FileNotFoundError):
+            if not place.stat().st_mode & _ANY_WRITE or not os.access(place, os.W_OK):
+                return True
+    return False
+
+
+def stage(path: Path, data: bytes) -> Path:
+    """Write `data` to a new file beside `path`, synced, with the mode and owner of `path` if it exists.
+
+    What killed processes left there of the same is removed. Raises OSError; nothing is left behind then.
+    """
+    prefix = f".{path.name[:100]}."
+    for left in leftovers(path.parent, prefix):
+        with contextlib.suppress(OSError):
+            left.unlink()
+    handle, name = tempfile.mkstemp(prefix=named(prefix), suffix=".tmp", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            _copy_rights(path, file.fileno())
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return beside
+
+
+def _copy_rights(path: Path, descriptor: int) -> None:
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return
+    with contextlib.suppress(PermissionError):  # another owner's file stays readable through its mode
+        os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+def commit(beside: Path, path: Path) -> None:
+    """Put a staged file in the place of `path` and make the change durable. Raises OSError, the staged file is gone."""
+    try:
+        os.replace(beside, path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the content is synced
+            os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def replace_content(path: Path, data: bytes) -> None:
+    """Stage and commit in one go, following links. Raises OSError, and leaves the old content then."""
+    target = Path(os.path.realpath(path))
+    commit(stage(target, data), target)
+
+
+_TREES = ("analyses", "backlogs", "daemon", "edits", "replies", "reports", "sidecars")
+"""Where files of ours lie. The rest is guarded by the folder's own mode: suites see the modes of worktrees and
+environments, and commands read mirrors."""
+
+
+def private(path: str, flags: int) -> int:
+    """An `opener` for `open`: a file that it creates is its owner's alone."""
+    return os.open(path, flags, 0o600)
+
+
+def create_private(database: str | None) -> None:
+    """Make the file of an SQLite database, if there is none, before anything has it open. Blocks.
+
+    SQLite would give it what the umask leaves; files beside it (`-wal`, `-shm`) get the modes of this one. A file that
+    is there is not opened: closing it would take this process's locks on it away, and with them the log that others
+    write to (https://www.sqlite.org/howtocorrupt.html, 2.2).
+    """
+    if database:
+        with suppress(OSError):  # it is there; or SQLite itself tells why it cannot be opened
+            os.close(os.open(database, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+_OURS = frozenset(
+    {".gitignore", "engine.sqlite", "events.sqlite", "mask.key", "sprints", "daemon", "sidecars", "analyses", "replies"}
+)
+_NOBODYS = frozenset({"lost+found"})
+
+
+def narrow(home: Path) -> str | None:
+    """Close the state folder and its files to others; the warning to show when something was open, else None.
+
+    Raises ConfigError when the folder cannot be closed, or when it is open and holds what others put there.
+    """
+    if is_private(home.stat()):
+        opened = [path.name for path in home.iterdir() if _is_narrowed(path)]
+        return f"{', '.join(opened)} in {home} could be opened by other users; now only by you" if opened else None
+    mode = stat.S_IMODE(home.stat().st_mode)
+    names = {path.name for path in home.iterdir()} - _NOBODYS
+    if names and not names & _OURS:
+        raise ConfigError(
+            f"{home} is no state folder, and not empty: other users may need what lies there, so it is not closed to "
+            "them; name an empty or a new folder with ORCHESTRATOR_HOME"
+        )
+    with suppress(OSError):
+        home.chmod(mode & ~0o077)
+    if not is_private(home.stat()):
+        raise ConfigError(
+            f"the state folder {home} is open to other users (mode {mode:04o}), and its mode cannot be changed: "
+            "name a folder of your own with ORCHESTRATOR_HOME"
+        )
+    # After the folder: now nobody else can put something in a file's place.
+    for path in _files(home):
+        _is_narrowed(path)
+    return f"the state folder {home} was open to other users (mode {mode:04o}); now only to you"
+
+
+def _files(home: Path) -> Iterator[Path]:
+    yield from home.iterdir()
+    yield from (home / "sprints").glob("*/*")
+    for tree in _TREES:
+        for folder, _, names in os.walk(home / tree):
+            yield from (Path(folder, name) for name in names)
+
+
+def _is_narrowed(path: Path) -> bool:
+    """Whether it was a file that others could open, and is no more."""
+    with suppress(OSError):  # gone meanwhile, or another user's: the folder is closed
+        found = path.lstat()
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
+            path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""How much room files take on the disk.
+
+How much room is left.
+"""
+
+import errno
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+
+def disk_use(*places: Path) -> int:
+    """Bytes that everything at and below these places takes, in whole blocks; a file with two names counts once.
+
+    No link is followed; what vanishes meanwhile or cannot be looked into counts as nothing. Blocks.
+    """
+    seen: set[tuple[int, int]] = set()
+    return sum(_taken(entry, seen) for place in places for entry in _below(place))
+
+
+def _below(place: Path) -> Iterator[str]:
+    """Without recursion: commands may have left trees thousands of folders deep."""
+    waiting = [str(place)]
+    while waiting:
+        folder = waiting.pop()
+        yield folder
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                else:
+                    yield entry.path
+
+
+def _taken(path: str, seen: set[tuple[int, int]]) -> int:
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return 0
+    if found.st_nlink > 1:
+        if (found.st_dev, found.st_ino) in seen:
+            return 0
+        seen.add((found.st_dev, found.st_ino))
+    return found.st_blocks * 512
+
+
+_NO_ROOM = re.compile(r"No space left on device|Disk quota exceeded|\bos error (?:28|122)\b")
+"""The system's words for ENOSPC and EDQUOT, which programs print."""
+
+
+def short_of_disk(place: Path, least_mb: int) -> str:
+    """Why nothing more is to be written at `place`; "" while it may be."""
+    if os.statvfs(place).f_flag & os.ST_RDONLY:
+        return "the disk where the state folder is takes nothing: it is read-only"
+    free = shutil.disk_usage(place).free // 2**20
+    return f"{free} MB are free where the state folder is, serve.min_disk_mb is {least_mb}" if free < least_mb else ""
+
+
+FULL_MB = 8
+"""With less a disk counts as full, a small one with less than a twentieth: nobody can say what would still fit."""
+
+
+def is_full(*places: Path) -> bool:
+    """Whether one of these folders is on a disk where nothing can be written any more. Blocks."""
+    disks = [shutil.disk_usage(place) for place in places]
+    return any(disk.free < min(FULL_MB * 2**20, disk.total // 20) for disk in disks)
+
+
+def raise_if_full(output: str, *places: Path) -> None:
+    """Raises OSError with the place that has the least room when a program says in its output that there was none.
+
+    Blocks.
+    """
+    if _NO_ROOM.search(output):
+        place = min(places, key=lambda one: shutil.disk_usage(one).free)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place))

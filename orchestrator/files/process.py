@@ -1,0 +1,136 @@
+"""Ends the process when its event loop stands still: a platform looks at a service's health only when it starts.
+
+The one clock.
+
+The C library's allocator in a process of many threads that stays for months.
+
+glibc gives each of many threads an arena of its own, up to eight per processor, and none gives back what it once held:
+fifty stories at once made a daemon half as large again as what it holds (mallopt(3), malloc_trim(3)).
+"""
+
+import asyncio
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import sys
+import threading
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+
+STUCK = 70
+"""Exit code (EX_SOFTWARE)."""
+TICKS = 10
+"""Looks within the time that a loop may stand still."""
+ALONE = 2
+"""Times that time, on a processor: after so much the kernel ends a process in which not even the watchdog could look,
+as code that never lets go of the interpreter (a regular expression, for one) leaves nobody else a turn."""
+
+
+class Watchdog:
+    """Use as an async context manager on the loop that is watched; `limit_s` 0 watches nothing.
+
+    Looks are counted, not seconds, and what the kernel counts is time on a processor: a process that was stopped and
+    goes on has not stood still. For the main thread's loop, once in a process.
+    """
+
+    def __init__(self, limit_s: float) -> None:
+        self._alone_s = limit_s * ALONE
+        self._tick_s = limit_s / TICKS
+        self._beats = 0
+        self._ended = threading.Event()
+        self._heart: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    async def __aenter__(self) -> "Watchdog":
+        if self._tick_s > 0:
+            # Ends the process as the signal by itself would, after the stacks of all threads.
+            faulthandler.register(signal.SIGVTALRM, file=sys.__stderr__ or 2, chain=True)
+            self._heart = asyncio.create_task(self._beat(), name="watchdog-heart")
+            self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
+            self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        if self._heart is not None:
+            self._heart.cancel()
+            await asyncio.gather(self._heart, return_exceptions=True)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            faulthandler.unregister(signal.SIGVTALRM)
+        if self._thread is not None:
+            await asyncio.to_thread(self._thread.join)
+
+    async def _beat(self) -> None:
+        while True:
+            self._beats += 1
+            signal.setitimer(signal.ITIMER_VIRTUAL, self._alone_s)
+            await asyncio.sleep(self._tick_s / 2)
+
+    def _watch(self) -> None:
+        seen, missed = self._beats, 0
+        while not self._ended.wait(self._tick_s):
+            missed = missed + 1 if self._beats == seen else 0
+            seen = self._beats
+            if missed >= TICKS:
+                self._bark()
+
+    def _bark(self) -> None:
+        with suppress(OSError, ValueError):
+            faulthandler.dump_traceback(sys.stderr)
+        end_at_once(f"the event loop has stood still for {self._tick_s * TICKS:.0f} s")
+
+
+def end_at_once(why: str) -> None:
+    """End this process with a last log line and exit code 70: it must do nothing more, or cannot."""
+    line = {"timestamp": datetime.now(UTC).isoformat().replace("+00:00", "Z"), "level": "error"}
+    told = json.dumps({**line, "message": f"{why}: the process ends itself", "event": "process_ended"})
+    with suppress(OSError):
+        os.write(1, f"{told}\n".encode())
+    os._exit(STUCK)
+
+
+class SystemClock:
+    """`ports.Clock` on the machine's time."""
+
+    def now(self) -> datetime:
+        """Aware UTC."""
+        return datetime.now(UTC)
+
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
+"""malloc.h of glibc."""
+ARENAS = 2
+APART = 64 * 1024
+"""Bytes from which a block is mapped by itself, and unmapped when it is freed: prompts, steps' results, file lists."""
+
+
+def _glibc() -> ctypes.CDLL | None:
+    """None with another C library: musl and those of other systems have no arenas."""
+    if not sys.platform.startswith("linux"):
+        return None
+    library = ctypes.CDLL(None)
+    return library if hasattr(library, "gnu_get_libc_version") else None
+
+
+def be_thrifty() -> bool:
+    """From now on no further arena beyond ARENAS, and large blocks by themselves; whether the C library can do so.
+
+    Named thresholds stay as they are named: by itself glibc raises them with each large block that is freed, until all
+    lie between what is still held.
+    """
+    library = _glibc()
+    if library is None:
+        return False
+    named = ((_M_ARENA_MAX, ARENAS), (_M_MMAP_THRESHOLD, APART), (_M_TRIM_THRESHOLD, 2 * APART))
+    return all([library.mallopt(name, value) for name, value in named])
+
+
+def give_back() -> None:
+    """Free memory goes back to the system. Takes milliseconds per hundred megabytes; other threads go on."""
+    if (library := _glibc()) is not None:
+        library.malloc_trim(ctypes.c_size_t(0))

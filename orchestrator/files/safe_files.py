@@ -1,0 +1,442 @@
+"""Writing below a directory descriptor, never through a link: the tree may be full of traps.
+
+Everything here blocks: call it from a thread. Paths are relative, with `/` between their parts.
+
+Opening a folder below a descriptor without following a link, by the kernel's own rule where it has one.
+
+Reading small files of a hostile tree: regular files inside it only, never through a link, bounded.
+
+Removing what does not belong into a tree: constant descriptors, no recursion, no link followed.
+
+A command may have left trees thousands of folders deep, folders without permissions, links to the outside, special
+files. Everything here blocks: call it from a thread.
+"""
+
+import ctypes
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.paths import unsafe_reason
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags of a folder that must be one itself."""
+_OPENAT2 = 437
+_NO_MAGICLINKS, _NO_SYMLINKS, _BENEATH = 0x02, 0x04, 0x08
+_WALK_INSTEAD = frozenset({errno.ENOSYS, errno.EPERM, errno.EAGAIN, errno.EINVAL, errno.E2BIG, errno.ENAMETOOLONG})
+"""No such call (an old kernel, a filter of system calls), a race inside the kernel, a path too long for one call."""
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+
+
+def open_beneath(root_fd: int, folder: str) -> int:
+    """A descriptor of a folder that exists below the root, "" being the root. Raises OSError; the caller closes it."""
+    fd = openat2(root_fd, folder) if folder else None
+    return walk(root_fd, folder) if fd is None else fd
+
+
+def openat2(root_fd: int, folder: str) -> int | None:
+    """One call that resolves the whole path below the root without links; None where only `walk` can do it."""
+    if _LIBC is None:
+        return None
+    how = _How(flags=DIRECTORY, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    fd: int = _LIBC.syscall(
+        ctypes.c_long(_OPENAT2), ctypes.c_int(root_fd), ctypes.c_char_p(os.fsencode(folder)), ctypes.byref(how),
+        ctypes.c_size_t(ctypes.sizeof(how)),
+    )  # fmt: skip
+    if fd >= 0:
+        return fd
+    code = ctypes.get_errno()
+    if code in _WALK_INSTEAD:
+        return None
+    raise OSError(code, os.strerror(code), folder)
+
+
+def walk(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
+    """The same part by part, each opened in the one before it; with `made` missing folders are made and appended."""
+    fd = os.open(".", DIRECTORY, dir_fd=root_fd)
+    path = ""
+    for part in folder.split("/") if folder else ():
+        path = f"{path}/{part}" if path else part
+        try:
+            if made is not None:
+                _make(fd, part, path, made)
+            below = os.open(part, DIRECTORY, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def _make(fd: int, part: str, path: str, made: list[str]) -> None:
+    try:
+        os.mkdir(part, dir_fd=fd)
+    except FileExistsError:
+        return
+    made.append(path)
+
+
+_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_root(folder: Path) -> int:
+    """A descriptor of `folder`, which must be a directory and no link; the caller closes it. Raises WorkspaceError."""
+    try:
+        return os.open(folder, DIRECTORY)
+    except OSError as error:
+        raise WorkspaceError(f"opening the folder {folder.name}: {error.strerror}") from error
+
+
+def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> int:
+    """A descriptor of `folder` below the root, reached without following a link; "" is the root itself.
+
+    With `made` missing folders are created and appended to it. Raises OSError; the caller closes the descriptor.
+    """
+    try:
+        return open_beneath(root_fd, folder)
+    except FileNotFoundError:
+        if made is None:
+            raise
+    return walk(root_fd, folder, made=made)
+
+
+def _split(path: str) -> tuple[str, str]:
+    folder, _, name = path.rpartition("/")
+    return folder, name
+
+
+def _refused(doing: str, path: str, error: OSError) -> WorkspaceError:
+    if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EXDEV}:
+        return WorkspaceError(f"{doing} {path}: a link or a file stands where a folder or a plain file belongs")
+    return WorkspaceError(f"{doing} {path}: {error.strerror or error}")
+
+
+def _checked(path: str) -> str:
+    reason = unsafe_reason(path)
+    if reason is not None:
+        raise WorkspaceError(f"the path {path!r} is not safe: {reason}")
+    return path
+
+
+def _plain(path: str, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise WorkspaceError(f"{path} is no regular file")
+    if found.st_nlink != 1:
+        raise WorkspaceError(f"{path} has a second name somewhere (a hard link)")
+
+
+@dataclass(slots=True)
+class _Staged:
+    """One file on its way: a temporary beside its target, and the old content under a second temporary name."""
+
+    path: str
+    content: bytes | None
+    """None: the file is to go."""
+    new: str
+    old: str
+    placed: bool = False
+    kept: bool = False
+
+
+def write_all(root_fd: int, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
+    """Write all files and take those of `removed` away, or do nothing; missing folders are made, emptied ones stay, a
+    later entry for the same path replaces an earlier one.
+
+    What is removed must be there. An existing target must be a regular file with a single name; its permissions are
+    kept, as far as they are no more than permissions and let us read and write it. Raises WorkspaceError for unsafe
+    paths, links, folders and special files in the way, and any failure of the file system, after putting back what was
+    there.
+    """
+    token = secrets.token_hex(6)
+    wanted: dict[str, bytes | None] = {**dict(changes), **dict.fromkeys(removed)}
+    staged = [
+        _Staged(_checked(path), content, f".{token}-{number}.new", f".{token}-{number}.old")
+        for number, (path, content) in enumerate(wanted.items())
+    ]
+    made: list[str] = []
+    current = ""
+    try:
+        for item in staged:
+            current = item.path
+            _stage(root_fd, item, made)
+        for item in staged:
+            current = item.path
+            _place(root_fd, item)
+    except OSError as error:
+        _roll_back(root_fd, staged, made)
+        raise _refused("writing", current, error) from error
+    except BaseException:
+        _roll_back(root_fd, staged, made)
+        raise
+    for item in staged:
+        if item.kept:
+            _forget(root_fd, item, item.old)
+
+
+def write_below(folder: Path, changes: Sequence[tuple[str, bytes]], removed: Sequence[str] = ()) -> None:
+    """`write_all` below a folder that must be a directory and no link."""
+    root = open_root(folder)
+    try:
+        write_all(root, changes, removed)
+    finally:
+        os.close(root)
+
+
+def _existing(parent: int, item: _Staged) -> os.stat_result | None:
+    try:
+        found = os.stat(_split(item.path)[1], dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _plain(item.path, found)
+    return found
+
+
+def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
+    parent = open_folder(root_fd, _split(item.path)[0], made=None if item.content is None else made)
+    try:
+        found = _existing(parent, item)
+        if item.content is None:
+            if found is None:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), item.path)
+            return
+        fd = os.open(item.new, _NEW_FILE, 0o666, dir_fd=parent)
+        with os.fdopen(fd, "wb") as stream:
+            if found is not None:
+                os.fchmod(fd, found.st_mode & 0o777 | 0o600)
+            stream.write(item.content)
+    finally:
+        os.close(parent)
+
+
+def _place(root_fd: int, item: _Staged) -> None:
+    name = _split(item.path)[1]
+    parent = open_folder(root_fd, _split(item.path)[0])
+    try:
+        if _existing(parent, item) is not None:
+            os.rename(name, item.old, src_dir_fd=parent, dst_dir_fd=parent)
+            item.kept = True
+        if item.content is None:
+            return
+        os.rename(item.new, name, src_dir_fd=parent, dst_dir_fd=parent)
+        item.placed = True
+    finally:
+        os.close(parent)
+
+
+def _forget(root_fd: int, item: _Staged, name: str) -> None:
+    with suppress(OSError):
+        parent = open_folder(root_fd, _split(item.path)[0])
+        try:
+            os.unlink(name, dir_fd=parent)
+        finally:
+            os.close(parent)
+
+
+def _roll_back(root_fd: int, staged: Sequence[_Staged], made: Sequence[str]) -> None:
+    """Undo as far as the file system lets us; the error being raised is the one that counts."""
+    for item in reversed(staged):
+        if item.placed:
+            _forget(root_fd, item, _split(item.path)[1])
+        _forget(root_fd, item, item.new)
+        if item.kept:
+            with suppress(OSError):
+                parent = open_folder(root_fd, _split(item.path)[0])
+                try:
+                    os.rename(item.old, _split(item.path)[1], src_dir_fd=parent, dst_dir_fd=parent)
+                finally:
+                    os.close(parent)
+    for folder in reversed(made):
+        with suppress(OSError):
+            parent = open_folder(root_fd, _split(folder)[0])
+            try:
+                os.rmdir(_split(folder)[1], dir_fd=parent)
+            finally:
+                os.close(parent)
+
+
+MAX_BYTES = 2 * 1024 * 1024
+
+
+def root_files(root: Path) -> tuple[str, ...]:
+    """Names of the entries of the root folder that are no folders, sorted; empty when there is no such folder."""
+    try:
+        with os.scandir(root) as entries:
+            return tuple(sorted(entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)))
+    except OSError:
+        return ()
+
+
+def read_text(root: Path, path: str, most: int = MAX_BYTES) -> str | None:
+    """UTF-8 text of `path` below `root`, or None: absent, a link on the way, no regular file, too large, no text."""
+    folder = -1
+    try:
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+        *parents, name = path.split("/")
+        if ".." in parents:
+            return None
+        for part in parents:
+            below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        # O_NONBLOCK: opening a named pipe would wait for ever.
+        with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
+            content = file.read(most + 1)
+        return content.decode("utf-8") if len(content) <= most else None
+    except (OSError, ValueError):
+        return None
+    finally:
+        if folder >= 0:
+            os.close(folder)
+
+
+_GITLINK = 0o160000
+
+
+class Trash:
+    """A folder that takes what is thrown away; leaving the context removes it all. Same file system as its victims."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / secrets.token_hex(6)
+        self._names: list[str] = []
+        self._fd = -1
+
+    def __enter__(self) -> "Trash":
+        self._folder.mkdir(parents=True)
+        self._fd = open_root(self._folder)
+        return self
+
+    def take(self, parent_fd: int, name: str) -> None:
+        """Remove the entry `name` of an open folder, whatever it is. Raises WorkspaceError."""
+        try:
+            self._take(parent_fd, name)
+        except OSError as error:
+            raise WorkspaceError(f"removing {name}: {error.strerror}") from error
+
+    def _take(self, parent_fd: int, name: str) -> None:
+        found = os.stat(name, dir_fd=parent_fd, follow_symlinks=False)
+        if not stat.S_ISDIR(found.st_mode):
+            os.unlink(name, dir_fd=parent_fd)
+            return
+        make_usable(parent_fd, name, found)
+        unique = str(len(self._names))
+        os.rename(name, unique, src_dir_fd=parent_fd, dst_dir_fd=self._fd)
+        self._names.append(unique)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Every folder is emptied at depth one: folders in it are first moved up, beside it."""
+        try:
+            done = 0
+            while done < len(self._names):
+                name = self._names[done]
+                fd = open_folder(self._fd, name)
+                try:
+                    for entry in os.listdir(fd):
+                        self.take(fd, entry)
+                finally:
+                    os.close(fd)
+                os.rmdir(name, dir_fd=self._fd)
+                done += 1
+        except OSError as problem:
+            raise WorkspaceError(f"emptying the trash: {problem.strerror}") from problem
+        finally:
+            os.close(self._fd)
+        self._folder.rmdir()
+
+
+def make_usable(parent_fd: int, name: str, found: os.stat_result) -> None:
+    """Give the owner all rights on a folder that lacks some. `found` has shown that it is a folder and no link."""
+    if found.st_mode & 0o700 != 0o700:
+        os.chmod(name, stat.S_IMODE(found.st_mode) | 0o700, dir_fd=parent_fd)
+
+
+def discard(path: Path, trash: Path) -> None:
+    """Remove `path`, whatever it is; absent is fine. Raises WorkspaceError."""
+    if not os.path.lexists(path):
+        return
+    parent = open_root(path.parent)
+    try:
+        with Trash(trash) as bin_:
+            bin_.take(parent, path.name)
+    finally:
+        os.close(parent)
+
+
+def prune(folder: Path, kept: Collection[str]) -> None:
+    """Remove what a killed run left in a folder of worktrees: those that are not in `kept`, their state, its trash."""
+    trash = folder / ".trash"
+    for place in (folder, folder / ".state", trash):
+        for entry in list(place.iterdir()) if place.is_dir() else ():
+            if place == trash or entry.name not in kept:
+                discard(entry, trash)
+
+
+def sweep(root_fd: int, tracked: Mapping[str, int], trash: Path) -> None:
+    """Remove everything but the `tracked` paths (path → git mode), and `.git` at the root, which is the caller's.
+
+    Tracked paths of another kind than their mode says, or with a second name (hard link), are removed too: git then
+    writes them afresh. Tracked folders become usable by us. Raises WorkspaceError.
+    """
+    wanted = _by_folder(tracked)
+    pending = [""]
+    with Trash(trash) as bin_:
+        while pending:
+            folder = pending.pop()
+            try:
+                fd = open_folder(root_fd, folder)
+                try:
+                    pending += _sweep_folder(fd, folder, wanted[folder], bin_)
+                finally:
+                    os.close(fd)
+            except OSError as error:
+                raise WorkspaceError(f"cleaning {folder or 'the tree'}: {error.strerror}") from error
+
+
+def _by_folder(tracked: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    wanted: dict[str, dict[str, int]] = {"": {}}
+    for path, mode in tracked.items():
+        folder, _, name = path.rpartition("/")
+        wanted.setdefault(folder, {})[name] = stat.S_IFDIR if mode == _GITLINK else mode
+        if mode == _GITLINK:
+            wanted.setdefault(path, {})
+        while folder:
+            above, _, name = folder.rpartition("/")
+            wanted.setdefault(above, {})[name] = stat.S_IFDIR
+            folder = above
+    return wanted
+
+
+def _sweep_folder(fd: int, folder: str, wanted: Mapping[str, int], bin_: Trash) -> list[str]:
+    below = []
+    for name in os.listdir(fd):
+        if name == ".git" and not folder:
+            continue
+        found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+        if not _fits(wanted.get(name), found):
+            bin_.take(fd, name)
+        elif stat.S_ISDIR(found.st_mode):
+            make_usable(fd, name, found)
+            below.append(f"{folder}/{name}" if folder else name)
+    return below
+
+
+def _fits(mode: int | None, found: os.stat_result) -> bool:
+    if mode is None or stat.S_IFMT(mode) != stat.S_IFMT(found.st_mode):
+        return False
+    return stat.S_ISDIR(found.st_mode) or found.st_nlink == 1

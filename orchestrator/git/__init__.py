@@ -1,0 +1,1 @@
+"""Git: the command, the mirror, worktrees, merges, remotes."""

@@ -1,0 +1,130 @@
+"""One folder that holds the files of a commit, byte for byte, and can be made to do so again after anything."""
+
+import asyncio
+import json
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.files.safe_files import Trash, discard, make_usable, open_root, sweep
+from orchestrator.git.commits import tree_entries
+from orchestrator.git.mirror import Mirror
+
+_SCRATCH_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n[gc]\n\tauto = 0\n"
+_SHA256_CONFIG = (
+    "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[gc]\n\tauto = 0\n[extensions]\n\tobjectFormat = sha256\n"
+)
+
+
+_COMMANDS = "commands.json"
+
+
+def commands_for(root: Path) -> tuple[str, ...]:
+    """What is to be run in a checkout before anything else, for files that git ignores. Blocks."""
+    with suppress(OSError, ValueError):
+        return tuple(json.loads((root.parent / ".state" / root.name / _COMMANDS).read_text(encoding="utf-8")))
+    return ()
+
+
+class Checkout:
+    """The folder `parent/name`, written from the mirror.
+
+    Our index lies outside the folder, where commands have no business. The folder's `.git` file leads to a small
+    repository of its own that borrows the mirror's objects: a command may look around or even commit in it, and
+    nothing of that reaches the mirror. It is made anew with every `set_to`.
+    """
+
+    def __init__(self, mirror: Mirror, parent: Path, name: str) -> None:
+        self.root = parent / name
+        self._mirror = mirror
+        self._state = parent / ".state" / name
+        self._trash = parent / ".trash"
+
+    @property
+    def scratch(self) -> Path:
+        """A folder that building a commit for this checkout may use."""
+        return self._state / "staging"
+
+    async def set_to(self, commit: str, *, tree: str | None = None, commands: Sequence[str] = ()) -> None:
+        """Make the folder equal to `tree` (default: the commit's own): missing files come back, all else goes.
+
+        Raises WorkspaceError. The private repository's HEAD is `commit`. `commands` are those that `commands_for` tells
+        of the folder: they make what no commit has.
+        """
+        source = tree or commit
+        tracked = {path: entry.mode for path, entry in (await tree_entries(self._mirror, source)).items()}
+        await asyncio.to_thread(self._clear, tracked)
+        await self._mirror.git("read-tree", "--reset", "-u", source, index=self._state / "index", work_tree=self.root)
+        await asyncio.to_thread(self._link, commit)
+        await asyncio.to_thread((self._state / _COMMANDS).write_text, json.dumps([*commands]), "utf-8")
+
+    async def remove(self) -> None:
+        """Remove the folder and everything kept for it; absent is fine."""
+        for path in (self.root, self._state):
+            await asyncio.to_thread(discard, path, self._trash)
+
+    async def ignored(self, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that the folder's .gitignore files ignore and the commit does not have."""
+        above = os.fsencode(self.root) + b"/"  # git runs elsewhere
+        stdin = b"".join(above + os.fsencode(path) + b"\0" for path in paths)
+        index, fine = self._state / "index", (0, 1, 128)  # the last for a path behind a link, which nothing is said of
+        argv = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin")  # it takes no others; no path here has magic
+        told = await self._mirror.git(*argv, stdin=stdin, index=index, work_tree=self.root, ok=fine)
+        return tuple(os.fsdecode(path.removeprefix(above)) for path in told.stdout.split(b"\0") if path)
+
+    def _clear(self, tracked: dict[str, int]) -> None:
+        self._state.mkdir(parents=True, exist_ok=True)
+        (self._state / "index.lock").unlink(missing_ok=True)
+        parent = open_root(self.root.parent)
+        try:
+            self._ensure_root(parent)
+        except OSError as error:
+            raise WorkspaceError(f"making the folder {self.root.name}: {error.strerror}") from error
+        finally:
+            os.close(parent)
+        root = open_root(self.root)
+        try:
+            sweep(root, tracked, self._trash)
+        finally:
+            os.close(root)
+
+    def _ensure_root(self, parent: int) -> None:
+        name = self.root.name
+        if os.path.lexists(self.root):
+            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                make_usable(parent, name, found)
+                return
+            os.unlink(name, dir_fd=parent)
+        os.mkdir(name, dir_fd=parent)
+
+    def _link(self, commit: str) -> None:
+        """Make the private repository anew, and the `.git` file that leads to it."""
+        place = self._state / "git"
+        discard(place, self._trash)
+        for folder in ("objects/info", "refs/heads"):
+            (place / folder).mkdir(parents=True)
+        config = _SHA256_CONFIG if len(commit) == 64 else _SCRATCH_CONFIG
+        texts = {
+            "HEAD": f"{commit}\n",
+            "config": config,
+            "objects/info/alternates": f"{self._mirror.path / 'objects'}\n",
+        }
+        for name, text in texts.items():
+            (place / name).write_text(text, encoding="utf-8")
+        for name, origin in (("index", self._state / "index"), ("shallow", self._mirror.path / "shallow")):
+            if origin.exists():
+                (place / name).write_bytes(origin.read_bytes())
+        root = open_root(self.root)
+        try:
+            if os.path.lexists(self.root / ".git"):
+                with Trash(self._trash) as trash:
+                    trash.take(root, ".git")
+            fd = os.open(".git", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=root)
+            with os.fdopen(fd, "w", encoding="utf-8") as stream:
+                stream.write(f"gitdir: {place}\n")
+        finally:
+            os.close(root)

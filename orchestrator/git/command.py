@@ -1,0 +1,213 @@
+"""The only place that runs git: environment from nothing, every setting that could run a program switched off."""
+
+import asyncio
+import os
+import re
+import shlex
+import shutil
+import signal
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.errors import MESSAGE_CAP, WorkspaceError
+
+IDENTITY = ("Sprint Orchestrator", "orchestrator@localhost")
+"""Author and committer of every commit we make."""
+
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.sshCommand=false",
+    "core.alternateRefsCommand=true",
+    "core.autocrlf=false",
+    "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.pager=cat",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "log.showSignature=false",
+    "diff.external=",
+    "diff.ignoreSubmodules=all",
+    "merge.directoryRenames=false",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "push.recurseSubmodules=no",
+    "push.gpgSign=false",
+    "protocol.allow=never",
+    "protocol.version=2",
+    "safe.bareRepository=explicit",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "receive.autogc=false",
+)
+OLDEST = (2, 38)
+"""The first with `merge-tree --write-tree` and `safe.bareRepository`."""
+_PATIENCE_S = 2.0
+"""How long a cancelled git may take to remove its lock files before it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitOutput:
+    """How a git call ended: its exit code (one of those the caller allowed) and everything it printed on stdout."""
+
+    code: int
+    stdout: bytes
+
+    @property
+    def text(self) -> str:
+        """stdout as text without the final newline; bytes that are no UTF-8 are shown as escapes."""
+        return self.stdout.decode("utf-8", "backslashreplace").rstrip("\n")
+
+
+def _program() -> str:
+    found = shutil.which("git")
+    if found is None:
+        raise WorkspaceError("git is not installed, or not on PATH")
+    return found
+
+
+def _flags(settings: Sequence[str]) -> list[str]:
+    flags = ["--no-pager", "--literal-pathspecs", "--no-replace-objects"]
+    for setting in (*_SETTINGS, *settings):
+        flags += ["-c", setting]
+    return flags
+
+
+def _environment(program: str, protocols: str, locations: Mapping[str, Path | None]) -> dict[str, str]:
+    name, email = IDENTITY
+    environment = {
+        "PATH": f"{Path(program).parent}:/usr/local/bin:/usr/bin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_EDITOR": "true",
+        "GIT_SEQUENCE_EDITOR": "true",
+        "GIT_PAGER": "cat",
+        "GIT_ALLOW_PROTOCOL": protocols,
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_GRAFT_FILE": "/dev/null",
+        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_EMAIL": email,
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": email,
+    }
+    return environment | {key: str(path) for key, path in locations.items() if path is not None}
+
+
+def remote_command(program: str, settings: Sequence[str]) -> str:
+    """The shell words that run `upload-pack` or `receive-pack` for a fetch or push by path, as safely as our own calls.
+
+    git drops our settings when it starts the other side, which would then obey the other repository's configuration.
+    """
+    words = ["git", *_flags(settings), program]
+    return "GIT_ALLOW_PROTOCOL=none GIT_NO_LAZY_FETCH=1 " + shlex.join(words)
+
+
+async def require_git() -> None:
+    """Raises WorkspaceError when git is missing or too old for what we ask of it."""
+    said = (await run_git(["version"])).text
+    found = re.search(r"(\d+)\.(\d+)", said)
+    if found is None or (int(found[1]), int(found[2])) < OLDEST:
+        raise WorkspaceError(f"git {OLDEST[0]}.{OLDEST[1]} or newer is needed, this is: {said}")
+
+
+async def run_git(
+    args: Sequence[str],
+    *,
+    git_dir: Path | None = None,
+    common_dir: Path | None = None,
+    work_tree: Path | None = None,
+    index: Path | None = None,
+    cwd: Path | None = None,
+    stdin: bytes | None = None,
+    settings: Sequence[str] = (),
+    protocols: str = "none",
+    pass_fds: Sequence[int] = (),
+    variables: Mapping[str, str] | None = None,
+    ok: Collection[int] = (0,),
+) -> GitOutput:
+    """Run `git <args>` and return what it printed; raises WorkspaceError unless its exit code is in `ok`.
+
+    Without `git_dir` git discovers the repository from `cwd`: for the user's repository only. `stdin` None is an empty
+    input. `settings` are further `key=value` pairs, `variables` those of its environment. `pass_fds` stay open in git
+    and its children: a file lock of ours lives until they end even if we are killed. A cancelled call ends git first.
+    """
+    locations = {
+        "GIT_DIR": git_dir,
+        "GIT_COMMON_DIR": common_dir or git_dir,
+        "GIT_WORK_TREE": work_tree,
+        "GIT_INDEX_FILE": index,
+    }
+    program = await asyncio.to_thread(_program)
+    process = await _start(
+        [program, *_flags(settings), *args],
+        cwd=cwd or git_dir,
+        env=_environment(program, protocols, locations) | dict(variables or {}),
+        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+        pass_fds=tuple(pass_fds),
+    )
+    code, out, err = await _talk(process, stdin)
+    if code not in ok:
+        said = err.decode("utf-8", "replace").strip()[-MESSAGE_CAP:] or f"exit code {code}"
+        raise WorkspaceError(f"git {args[0]}: {said}")
+    return GitOutput(code, out)
+
+
+async def _start(
+    argv: Sequence[str], *, cwd: Path | None, env: Mapping[str, str], stdin: int, pass_fds: tuple[int, ...]
+) -> asyncio.subprocess.Process:
+    """In a session of its own: an interrupt typed at the terminal is for us to pass on, not for git to die of."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            pass_fds=pass_fds,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        # Cancelled half-way, asyncio would let go of git's children and wait until they have ended by themselves.
+        await asyncio.shield(asyncio.ensure_future(_end_started(starting)))
+        raise
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"git could not be started: {error}") from error
+
+
+async def _talk(process: asyncio.subprocess.Process, stdin: bytes | None) -> tuple[int, bytes, bytes]:
+    try:
+        out, err = await process.communicate(stdin)
+    except asyncio.CancelledError:
+        await asyncio.shield(asyncio.ensure_future(_end(process)))
+        raise
+    return await process.wait(), out, err
+
+
+async def _end_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+    with suppress(OSError, ValueError):  # it could not be started: nothing is left to end
+        await _end(await starting)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End git's whole session: asked first, because git then removes its lock files, killed when it does not listen."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                await process.wait()
+            return

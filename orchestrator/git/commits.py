@@ -1,0 +1,230 @@
+"""Commits of the mirror, read and built without any working tree: exactly the given bytes, no filter in between."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.delivery import COMMAND, CommitNote, DiffEntry, FileChange
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.secrets import redact
+from orchestrator.git.mirror import Mirror
+
+REGULAR = {0o100644, 0o100755, 0o100664}
+"""Modes of plain files (the last one occurs in old histories)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """One leaf of a tree."""
+
+    mode: int
+    oid: str
+    size: int
+    """Bytes; 0 for a submodule, and when sizes were not asked for."""
+
+
+def shown(path: str) -> str:
+    """A path as git gave it, as text that can be stored anywhere: bytes that are no UTF-8 become escapes."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def encoded(changes: Sequence[FileChange]) -> dict[str, bytes]:
+    """Contents by path, the last one counts. Raises WorkspaceError for text that UTF-8 cannot hold."""
+    contents: dict[str, bytes] = {}
+    for change in changes:
+        try:
+            contents[change.path] = change.content.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise WorkspaceError(f"{change.path} holds a character that is no valid Unicode: {error.reason}") from error
+    return contents
+
+
+async def tree_entries(mirror: Mirror, commit: str, *, sizes: bool = False) -> dict[str, TreeEntry]:
+    """All leaves of a commit's tree by path (file system encoding), in git's order; sizes only when asked for."""
+    output = await mirror.git("ls-tree", "-r", *(["-l"] if sizes else []), "-z", "--full-tree", commit)
+    entries = {}
+    for record in output.stdout.split(b"\0")[:-1]:
+        facts, _, path = record.partition(b"\t")
+        mode, _, oid, *size = facts.decode("ascii").split()
+        entries[os.fsdecode(path)] = TreeEntry(int(mode, 8), oid, int(size[0]) if size and size[0] != "-" else 0)
+    return entries
+
+
+async def blobs(mirror: Mirror, oids: Sequence[str]) -> list[bytes]:
+    """Contents of the blobs `oids`, in order. Raises WorkspaceError when one is missing."""
+    if not oids:
+        return []
+    output = await mirror.git("cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in oids).encode())
+    data, at, contents = output.stdout, 0, []
+    for oid in oids:
+        end = data.index(b"\n", at)
+        header = data[at:end].split()
+        if len(header) != 3:
+            raise WorkspaceError(f"git cat-file: object {oid} is missing from the mirror")
+        start = end + 1
+        at = start + int(header[2]) + 1
+        contents.append(data[start : at - 1])
+    return contents
+
+
+async def read_files(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, bytes]:
+    """Content of those `paths` of a commit that are regular files of at most `limit` bytes, in the order asked."""
+    if not paths:
+        return {}
+    entries = await tree_entries(mirror, commit, sizes=True)
+    wanted = {
+        path: entry.oid
+        for path in dict.fromkeys(paths)
+        if (entry := entries.get(path)) and entry.mode in REGULAR and entry.size <= limit
+    }
+    return dict(zip(wanted, await blobs(mirror, list(wanted.values())), strict=True))
+
+
+async def read_texts(mirror: Mirror, commit: str, paths: Sequence[str], *, limit: int) -> dict[str, str]:
+    """Like `read_files`, as text; what is no UTF-8 is left out."""
+    texts = {}
+    for path, content in (await read_files(mirror, commit, paths, limit=limit)).items():
+        with suppress(UnicodeDecodeError):
+            texts[path] = content.decode("utf-8")
+    return texts
+
+
+async def find_step(mirror: Mirror, base: str, head: str, step: str) -> str | None:
+    """The commit between `base` and `head` (first parents) whose last paragraph has the trailer of `step`."""
+    for commit, message in await log(mirror, base, head, "--first-parent"):
+        if trailer_of(message, "Step") == step:
+            return commit
+    return None
+
+
+async def log(mirror: Mirror, base: str, head: str, *options: str) -> list[tuple[str, str]]:
+    """(commit, message) of what `head` has and `base` has not, newest first."""
+    if base == head:
+        return []
+    output = await mirror.git("log", "-z", *options, "--format=%H%n%B", f"{base}..{head}")
+    records = (record.partition("\n") for record in output.text.split("\0") if record)
+    return [(commit, message) for commit, _, message in records]
+
+
+async def recorded_commands(mirror: Mirror, base: str, *heads: str) -> list[str]:
+    """Commands that the trailers of commits record which any of `heads` has and `base` has not, oldest first."""
+    if all(head == base for head in heads):
+        return []
+    output = await mirror.git("log", "--reverse", "--topo-order", "--format=%B", *heads, f"^{base}")
+    found = [line.removeprefix(COMMAND) for line in output.text.splitlines() if line.startswith(COMMAND)]
+    return [json.loads(command) for command in dict.fromkeys(found)]
+
+
+def trailer_of(message: str, name: str) -> str:
+    """What the last paragraph of a message says for our trailer of this name; "" when it says nothing."""
+    start = f"Orchestrator-{name}: "
+    lines = message.strip().rpartition("\n\n")[2].splitlines()
+    return next((line.removeprefix(start) for line in lines if line.startswith(start)), "")
+
+
+async def build_tree(
+    mirror: Mirror, head: str, changes: Sequence[FileChange], removed: Sequence[str], scratch: Path
+) -> str:
+    """Write the tree of `head` with `changes` applied and without those of `removed`, and return its id.
+
+    `scratch` is a folder for our use alone. Raises WorkspaceError when a change would replace a link, a submodule or a
+    folder, or lie below a file, or when what is to go is no regular file of the branch.
+    """
+    contents, gone = encoded(changes), frozenset(removed)
+    if not contents and not gone:
+        return (await mirror.git("rev-parse", f"{head}^{{tree}}")).text
+    entries = await tree_entries(mirror, head)
+    modes = _modes(entries, contents)
+    absent = next((path for path in removed if path not in entries or entries[path].mode not in REGULAR), None)
+    if absent is not None:
+        raise WorkspaceError(f"{absent} cannot be removed: it is no regular file of the branch")
+    try:
+        oids = await _store(mirror, contents, scratch)
+        kept = {path: entry for path, entry in entries.items() if path not in contents and path not in gone}
+        lines = [f"{entry.mode:o} {entry.oid}\t{path}" for path, entry in kept.items()]
+        lines += [f"{modes[path]:o} {oid}\t{path}" for path, oid in oids.items()]
+        stdin = b"".join(os.fsencode(line) + b"\0" for line in lines)
+        await mirror.git("update-index", "-z", "--index-info", stdin=stdin, index=scratch / "index")
+        return (await mirror.git("write-tree", index=scratch / "index")).text
+    finally:
+        await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
+
+
+def _modes(entries: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, int]:
+    """Modes for the new contents; refuses what git's index would drop or replace without a word."""
+    paths = list(paths)
+    leaves = entries.keys() | set(paths)
+    folders = {folder for path in leaves for folder in _above(path)}
+    modes = {}
+    for path in paths:
+        old = entries.get(path)
+        if old is not None and old.mode not in REGULAR:
+            raise WorkspaceError(f"{path} is a link or a submodule on the branch, no regular file")
+        if path in folders:
+            raise WorkspaceError(f"{path} is a folder on the branch, no file")
+        blocked = next((folder for folder in _above(path) if folder in leaves), None)
+        if blocked is not None:
+            raise WorkspaceError(f"{path} cannot be written: {blocked} is no folder on the branch")
+        modes[path] = 0o100755 if old is not None and old.mode == 0o100755 else 0o100644
+    return modes
+
+
+def _above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts))]
+
+
+async def _store(mirror: Mirror, contents: Mapping[str, bytes], scratch: Path) -> dict[str, str]:
+    def lay_out() -> bytes:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        names = [scratch / str(number) for number in range(len(contents))]
+        for name, content in zip(names, contents.values(), strict=True):
+            name.write_bytes(content)
+        return b"".join(os.fsencode(name) + b"\n" for name in names)
+
+    names = await asyncio.to_thread(lay_out)
+    output = await mirror.git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names)
+    return dict(zip(contents, output.text.splitlines(), strict=True))
+
+
+async def commit_tree(mirror: Mirror, tree: str, parents: Sequence[str], message: str) -> str:
+    """Write a commit object and return its id; no branch moves."""
+    flags = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
+    return (await mirror.git("commit-tree", tree, *flags, "-F", "-", stdin=message.encode("utf-8", "replace"))).text
+
+
+def message_of(note: CommitNote) -> str:
+    """The note's message with its subject on one line, so that nothing in it can pass for a trailer, and no secret."""
+    subject = redact(" ".join("".join(char if char.isprintable() else " " for char in note.subject).split()))
+    return note.model_copy(update={"subject": subject or f"Work on {note.story}"}).message
+
+
+async def raw_diff(mirror: Mirror, base: str, head: str) -> tuple[DiffEntry, ...]:
+    """Every path that differs between two commits, in git's order; renames count as two entries."""
+    output = await mirror.git("diff-tree", "-r", "--raw", "-z", "--no-renames", "--no-ext-diff", base, head, "--")
+    fields = iter(output.stdout.split(b"\0")[:-1])
+    entries = []
+    for facts, path in zip(fields, fields, strict=True):
+        old_mode, new_mode, _, _, status = facts.decode("ascii").lstrip(":").split()
+        text = shown(os.fsdecode(path))
+        entries.append(DiffEntry(path=text, status=status[0], old_mode=old_mode, new_mode=new_mode))
+    return tuple(entries)
+
+
+async def patch(mirror: Mirror, base: str, head: str, *, limit: int) -> str:
+    """The same difference as a patch, at most its first `limit` characters; what is no UTF-8 in it is replaced."""
+    options = ("-r", "--patch", "--no-renames", "--no-ext-diff", "--no-textconv")
+    output = await mirror.git("diff-tree", *options, base, head, "--")
+    return output.stdout.decode("utf-8", "replace")[:limit]
+
+
+async def diff_stat(mirror: Mirror, base: str, head: str) -> str:
+    """The same difference as a table for people; empty when there is none."""
+    options = ("-r", "--stat=120", "--no-renames", "--no-ext-diff", "--no-textconv")
+    return (await mirror.git("diff-tree", *options, base, head, "--")).text

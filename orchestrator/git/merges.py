@@ -1,0 +1,209 @@
+"""Bringing two branches of the mirror together without any working tree.
+
+A change as the text that reviewers read: a unified git diff of single files, the same for every git.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from orchestrator.core.delivery import CommitNote, Conflict, FileChange, MergedStory, Sides
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.git import commits
+from orchestrator.git.commits import REGULAR, shown
+from orchestrator.git.mirror import RESULT, Mirror, Ref, SprintRefs
+
+DIFF_LIMIT = 100_000
+"""Characters of a side's patch that are told."""
+_BASE, _OURS, _THEIRS = 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a merge comes to. In conflict, the tree's files hold both versions between markers."""
+
+    tree: str
+    stages: Mapping[str, Mapping[int, tuple[int, str]]]
+    """Path in conflict → stage (1 base, 2 ours, 3 theirs) → mode and blob."""
+
+    @property
+    def conflicts(self) -> tuple[str, ...]:
+        """Paths in conflict, in git's order."""
+        return tuple(self.stages)
+
+
+async def merge_trees(mirror: Mirror, ours: str, theirs: str) -> Merged:
+    """Merge two commits; nothing moves."""
+    output = await mirror.git("merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs, ok=(0, 1))
+    tree, *records = (part for part in output.stdout.split(b"\0") if part)
+    stages: dict[str, dict[int, tuple[int, str]]] = {}
+    for record in records if output.code == 1 else ():
+        facts, _, path = record.partition(b"\t")
+        mode, oid, stage = facts.decode("ascii").split()
+        stages.setdefault(shown(os.fsdecode(path)), {})[int(stage)] = (int(mode, 8), oid)
+    if output.code == 1 and not stages:
+        raise WorkspaceError("git merge-tree: a conflict without a path")
+    return Merged(tree=tree.decode("ascii").strip(), stages=stages)
+
+
+async def sides(mirror: Mirror, onto: str, head: str, *, limit: int) -> Sides:
+    """What there is to know about bringing a story's `head` together with `onto`, a commit of the result branch."""
+    start = (await mirror.git("merge-base", onto, head)).text
+    merged = await merge_trees(mirror, onto, head)
+    conflicts, unreadable = await _conflicts(mirror, merged, limit)
+    clean = not merged.conflicts
+    return Sides(
+        onto=onto,
+        head=head,
+        tree=merged.tree,
+        conflicts=conflicts,
+        unreadable=unreadable,
+        merged=_stories(await commits.log(mirror, start, onto, "--topo-order", "--reverse")),
+        result_diff=await commits.patch(mirror, start, onto, limit=DIFF_LIMIT) if clean else "",
+        story_diff=await commits.patch(mirror, start, head, limit=DIFF_LIMIT) if clean else "",
+    )
+
+
+async def _conflicts(mirror: Mirror, merged: Merged, limit: int) -> tuple[tuple[Conflict, ...], tuple[str, ...]]:
+    """Those that are two texts of one file, and the paths of all others."""
+    told = {path: await _texts(mirror, stages, limit) for path, stages in merged.stages.items()}
+    found = tuple(
+        Conflict(path=path, base=texts.get(_BASE), result=texts[_OURS], story=texts[_THEIRS])
+        for path, texts in told.items()
+        if texts is not None
+    )
+    return found, tuple(path for path, texts in told.items() if texts is None)
+
+
+async def _texts(mirror: Mirror, stages: Mapping[int, tuple[int, str]], limit: int) -> dict[int, str] | None:
+    """Text of each stage; None when one is no such text, or when a side has the file no more or elsewhere."""
+    if not {_OURS, _THEIRS} <= stages.keys() or any(mode not in REGULAR for mode, _ in stages.values()):
+        return None
+    contents = await commits.blobs(mirror, [oid for _, oid in stages.values()])
+    if any(len(content) > limit for content in contents):
+        return None
+    try:
+        return {stage: content.decode("utf-8") for stage, content in zip(stages, contents, strict=True)}
+    except UnicodeDecodeError:
+        return None
+
+
+def _stories(log: Sequence[tuple[str, str]]) -> tuple[MergedStory, ...]:
+    subjects: dict[str, list[str]] = {}
+    for _, message in log:
+        subjects.setdefault(commits.trailer_of(message, "Story"), []).append(message.partition("\n")[0])
+    return tuple(MergedStory(story=story, subjects=tuple(told)) for story, told in subjects.items())
+
+
+async def take_in(
+    mirror: Mirror,
+    ends: tuple[Ref, Ref],
+    onto: str,
+    changes: Sequence[FileChange],
+    note: CommitNote,
+    *,
+    scratch: Path,
+) -> str:
+    """The commit that brings `onto` and `changes` into a story's branch, which moves there; see the port."""
+    base, head = ends
+    earlier = await commits.find_step(mirror, base.commit, head.commit, note.step)
+    if earlier is not None:
+        return earlier
+    has_it = (await mirror.git("merge-base", "--is-ancestor", onto, head.commit, ok=(0, 1))).code == 0
+    if has_it:
+        source, parents = head.commit, [head.commit]
+    else:
+        merged = await merge_trees(mirror, onto, head.commit)
+        _refuse_open(merged.conflicts, {change.path for change in changes})
+        source, parents = merged.tree, [head.commit, onto]
+    tree = await commits.build_tree(mirror, source, changes, (), scratch)
+    if has_it and tree == head.tree:
+        return head.commit
+    made = await commits.commit_tree(mirror, tree, parents, commits.message_of(note))
+    await mirror.update(f"update {head.name} {made} {head.commit}")
+    return made
+
+
+def _refuse_open(conflicts: Collection[str], resolved: Collection[str]) -> None:
+    left = sorted(set(conflicts) - set(resolved))
+    if left:
+        raise WorkspaceError(f"the branches cannot be brought together: {', '.join(left)} in conflict")
+
+
+async def merged_by(mirror: Mirror, refs: SprintRefs, workflow_id: str) -> str | None:
+    """The merge on a sprint's result branch that a step of this workflow made; the mirror need not be prepared."""
+    if not await asyncio.to_thread(mirror.path.exists):
+        return None
+    names = (refs.ref("base", RESULT), refs.ref("heads", RESULT))
+    ends = await mirror.refs(*names)
+    if len(ends) < len(names):
+        return None
+    base, head = (ends[name].commit for name in names)
+    made, own = await commits.log(mirror, base, head, "--first-parent"), f"{workflow_id}/"
+    return next((commit for commit, text in made if commits.trailer_of(text, "Step").startswith(own)), None)
+
+
+_INDEX = re.compile(r"^index [0-9a-f]+\.\.[0-9a-f]+(?: [0-7]+)?\n", re.MULTILINE)
+_OPTIONS = (
+    *("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative"),
+    *("--src-prefix=a/", "--dst-prefix=b/", "--unified=3", "--inter-hunk-context=0", "--diff-algorithm=myers"),
+)
+_CONTEXT = 3
+_LOOKED_AT = 8000
+"""Bytes of a file in which git looks for a NUL before it takes it for text."""
+
+
+async def patch(mirror: Mirror, since: str, head: str, paths: Sequence[str]) -> str:
+    """The difference of `paths` between two commits; bytes that are no UTF-8 are shown as escapes.
+
+    Lines that begin with `index` are left out. No attribute of the tree hides a file. Raises WorkspaceError for an
+    unknown commit.
+    """
+    if not paths or since == head:
+        return ""
+    output = await mirror.git("diff-tree", *_OPTIONS, since, head, "--", *dict.fromkeys(paths))
+    return _INDEX.sub("", output.stdout.decode("utf-8", "backslashreplace"))
+
+
+def text_patch(path: str, old: str | None, new: str | None) -> str:
+    """The same for one file of which both texts are known (None: absent); its hunks may be cut otherwise than git's."""
+    if old == new:
+        return ""
+    head = [f"diff --git a/{path} b/{path}"]
+    head += ["new file mode 100644"] if old is None else ["deleted file mode 100644"] if new is None else []
+    before, after = "/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"
+    if any(b"\0" in (text or "").encode()[:_LOOKED_AT] for text in (old, new)):
+        head.append(f"Binary files {before} and {after} differ")
+    elif old or new:
+        tab = "\t" if " " in path else ""
+        head += [f"--- {before}{tab if old is not None else ''}", f"+++ {after}{tab if new is not None else ''}"]
+        head += _hunks(_lines(old or ""), _lines(new or ""))
+    return "".join(f"{line}\n" for line in head)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git counts them: ended by line feeds alone; a last one without has its mark below."""
+    lines = text.split("\n")
+    return lines[:-1] if not lines[-1] else [*lines[:-1], f"{lines[-1]}\n\\ No newline at end of file"]
+
+
+def _hunks(old: list[str], new: list[str]) -> Iterator[str]:
+    for group in SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+        yield f"@@ -{_span(old_start, old_end)} +{_span(new_start, new_end)} @@"
+        for kind, i1, i2, j1, j2 in group:
+            if kind == "equal":
+                yield from (f" {line}" for line in old[i1:i2])
+                continue
+            yield from (f"-{line}" for line in old[i1:i2])
+            yield from (f"+{line}" for line in new[j1:j2])
+
+
+def _span(start: int, end: int) -> str:
+    """Lines as a hunk's head counts them: from 1, and the line before where there are none."""
+    count = end - start
+    return f"{start + 1}" if count == 1 else f"{start + 1 if count else start},{count}"

@@ -1,0 +1,372 @@
+"""The orchestrator's own bare repository: made by hand with a configuration we wrote, shared by all sprints.
+
+A mirror as it is at one moment: its refs then, and whatever objects it has by the time they are copied.
+
+Names of the branches of one sprint in the mirror, and where they stand.
+
+What a mirror no longer needs: branches of pruned sprints, and the objects that nothing leads to any more.
+"""
+
+import asyncio
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.errors import RepositoryError, WorkspaceError
+from orchestrator.core.story import id_problem
+from orchestrator.git.command import GitOutput, remote_command, run_git
+
+_CONFIG = """[core]
+\trepositoryformatversion = {version}
+\tbare = true
+\tfilemode = true
+\tlogAllRefUpdates = false
+\tfilesRefLockTimeout = 5000
+\tpackedRefsTimeout = 10000
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+"""
+_SHA256 = "[extensions]\n\tobjectFormat = sha256\n"
+_ATTRIBUTES = """# Contents are kept byte for byte: no attribute of a tree has any effect here.
+* !text !eol !crlf !ident !filter !working-tree-encoding !merge !diff !conflict-marker-size !whitespace !delta
+"""
+_NOT_OURS = ("hooks", "commondir", "gitdir", "config.worktree", "info/grafts", "objects/info/alternates")
+"""What our repository never has, and git would obey: programs, other places of objects and of refs."""
+_ORPHANS_S = 2.0
+"""How long the git children of a killed process may still hold locks before start-up stops waiting for them."""
+_OTHER_SIDE = ("safe.directory=*", "uploadpack.allowAnySHA1InWant=true", "transfer.hideRefs=")
+_RECEIVING = ("receive.denyCurrentBranch=refuse", "receive.denyNonFastForwards=true", "receive.denyDeletes=true")
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A ref with the commit it names and that commit's tree."""
+
+    name: str
+    commit: str
+    tree: str
+
+
+class Mirror:
+    """The bare repository at `path`. Call `prepare` before anything else and `close` at the end."""
+
+    def __init__(self, path: Path, *, object_format: str = "sha1", lock_fds: Sequence[int] = ()) -> None:
+        self.path = path
+        self._format = object_format
+        self._lock_fds = tuple(lock_fds)
+        self._shared_fd = -1
+        self._refs = asyncio.Lock()
+
+    async def prepare(self) -> None:
+        """Make the repository if it is missing and clear away what a killed process left in it.
+
+        Lock files are removed only while no other living process (or git child of a dead one) uses the mirror.
+        Raises WorkspaceError when it was made for another object format.
+        """
+        await asyncio.to_thread(self._prepare)
+
+    def close(self) -> None:
+        """Let other processes know that this one has done with the mirror."""
+        if self._shared_fd >= 0:
+            os.close(self._shared_fd)
+            self._shared_fd = -1
+
+    def _prepare(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._shared_fd < 0:
+            lock = self.path.with_name(self.path.name + ".flock")
+            self._shared_fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        if self._alone():
+            remove_locks(self.path)
+            self._make()
+        fcntl.flock(self._shared_fd, fcntl.LOCK_SH)
+        self._make()
+        self._mend()
+
+    def _alone(self) -> bool:
+        """Whether we now hold the mirror exclusively; waits a little for orphaned git processes if they left locks."""
+        deadline = time.monotonic() + _ORPHANS_S
+        while True:
+            with suppress(BlockingIOError):
+                fcntl.flock(self._shared_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            made = (self.path / "config").exists()
+            if time.monotonic() > deadline or (made and not any(_leftovers(self.path))):
+                return False
+            time.sleep(0.05)
+
+    @property
+    def _config(self) -> str:
+        sha256 = self._format == "sha256"
+        return _CONFIG.format(version=int(sha256)) + (_SHA256 if sha256 else "")
+
+    def _make(self) -> None:
+        config = self.path / "config"
+        if config.exists():
+            if (_SHA256 in config.read_text(encoding="utf-8", errors="replace")) != (self._format == "sha256"):
+                raise WorkspaceError(f"the mirror {self.path} was made for another object format than {self._format}")
+            return
+        for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info"):
+            (self.path / folder).mkdir(parents=True, exist_ok=True)
+        (self.path / "HEAD").write_text("ref: refs/heads/main\n", encoding="ascii")
+        _settle(config, self._config)
+
+    async def mend(self) -> None:
+        """Put our configuration back should somebody have changed it, and take away what leads git elsewhere."""
+        await asyncio.to_thread(self._mend)
+
+    def _mend(self) -> None:
+        for name, text in (("config", self._config), ("info/attributes", _ATTRIBUTES)):
+            path = self.path / name
+            with suppress(FileNotFoundError):
+                if not path.is_symlink() and path.read_bytes() == text.encode():
+                    continue
+            _settle(path, text)
+        for name in _NOT_OURS:
+            _remove(self.path / name)
+
+    async def git(
+        self,
+        *args: str,
+        stdin: bytes | None = None,
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        ok: Collection[int] = (0,),
+        protocols: str = "none",
+        settings: Sequence[str] = (),
+        variables: Mapping[str, str] | None = None,
+    ) -> GitOutput:
+        """Run git on the mirror (see `run_git`)."""
+        fds = (*self._lock_fds, *((self._shared_fd,) if self._shared_fd >= 0 else ()))
+        return await run_git(
+            args,
+            git_dir=self.path,
+            work_tree=work_tree,
+            index=index,
+            stdin=stdin,
+            ok=ok,
+            protocols=protocols,
+            settings=settings,
+            variables=variables,
+            pass_fds=fds,
+        )
+
+    async def refs(self, *names: str) -> dict[str, Ref]:
+        """Those of the full ref `names` (or all below names ending with `/`) that exist, by name."""
+        output = await self.git("for-each-ref", "--format=%(refname) %(objectname) %(tree)", *names)
+        found = (Ref(*line.split(" ")) for line in output.text.splitlines())
+        return {ref.name: ref for ref in found}
+
+    async def update(self, *commands: str) -> None:
+        """Apply `git update-ref --stdin` commands, all or none, in order.
+
+        Raises WorkspaceError when an old value differs: somebody else moved the ref.
+        """
+        lines = "\n".join(["start", *commands, "prepare", "commit", ""])
+        async with self._refs:
+            await self.git("update-ref", "--stdin", stdin=lines.encode())
+
+    async def fetch(self, source: Path, commit: str, ref: str) -> None:
+        """Copy `commit` with its history from the repository at `source` (absolute) to `ref`. Raises RepositoryError.
+
+        Neither hooks nor configuration of that repository take part; a shallow one stays shallow.
+        """
+        other = remote_command("upload-pack", _OTHER_SIDE)
+        options = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--update-shallow", "--quiet")
+        where = (f"--upload-pack={other}", "--", str(source), f"{commit}:{ref}")
+        try:
+            await self.git("fetch", *options, *where, protocols="file")
+        except WorkspaceError as error:
+            raise RepositoryError(f"commit {commit[:12]} could not be copied from {source}: {error.message}") from error
+
+    async def push(self, target: Path, commit: str, branch: str, *, expected: str) -> None:
+        """Set `branch` of the repository at `target` (absolute) to `commit` if it still is at `expected` ("": absent).
+
+        Raises WorkspaceError when it moved, is checked out there, or would not be fast-forwarded.
+        """
+        ref = f"refs/heads/{branch}"
+        other = remote_command("receive-pack", (*_OTHER_SIDE, *_RECEIVING))
+        options = ("--no-verify", "--porcelain", f"--force-with-lease={ref}:{expected}", f"--receive-pack={other}")
+        await self.git("push", *options, "--", str(target), f"{commit}:{ref}", protocols="file")
+
+
+def _settle(path: Path, text: str) -> None:
+    """Write beside and rename: a reader, or we after a kill, never see half a file."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}.new")
+    path.parent.mkdir(exist_ok=True)
+    beside.write_text(text, encoding="utf-8")
+    os.replace(beside, path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _leftovers(folder: Path) -> Iterator[Path]:
+    """Lock files (no ref can have such a name), half-received objects, half-written files of ours."""
+    for where, _, names in os.walk(folder):
+        yield from (Path(where, name) for name in names if name.endswith(".lock"))
+    yield from (folder / "objects").rglob("tmp_*")
+    yield from folder.glob("config.*.new")
+    yield from folder.glob("info/attributes.*.new")
+
+
+def remove_locks(folder: Path) -> None:
+    """Remove every lock and temporary file of git below `folder`; the caller knows that nobody is using them."""
+    for path in list(_leftovers(folder)):
+        _remove(path)
+
+
+_HEAD = "# pack-refs with: sorted \n"
+
+
+@asynccontextmanager
+async def undisturbed(mirrors: list[Path]) -> AsyncIterator[None]:
+    """Until the end of the context nobody removes objects of these mirrors."""
+    fds = await asyncio.to_thread(lambda: [_shared(path) for path in mirrors])
+    try:
+        yield
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def _shared(path: Path) -> int:
+    fd = os.open(path.with_name(f"{path.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_SH)
+    return fd
+
+
+async def refs_text(path: Path) -> str:
+    """All its refs, as a file `packed-refs` tells them. Raises WorkspaceError."""
+    listed = await Mirror(path).git("for-each-ref", "--format=%(objectname) %(refname)")
+    return _HEAD + (f"{listed.text}\n" if listed.text else "")
+
+
+def object_files(path: Path) -> Iterator[Path]:
+    """Files that belong into a copy besides refs and objects' own lock files: configuration, objects, whole packs.
+
+    Objects are only ever added while the mirror is `undisturbed`, so reading them after the refs misses none. Blocks.
+    """
+    for name in ("HEAD", "config", "shallow", "info/attributes"):
+        if (path / name).is_file():
+            yield path / name
+    for folder, _, names in os.walk(path / "objects"):
+        packs = {name.rpartition(".")[0] for name in names if name.endswith(".pack")}
+        for name in names:
+            stem, dot, kind = name.rpartition(".")
+            half = name.startswith(("tmp_", ".tmp")) or kind == "lock"
+            if not half and (f"{dot}{kind}" != ".idx" or stem in packs):
+                yield Path(folder, name)
+
+
+RESULT = "result"
+"""The branch that gathers the merged stories; no story is called so."""
+
+
+def checked_id(identifier: str) -> str:
+    """The id of a sprint or a story as part of a branch's name. Raises WorkspaceError when it cannot be one."""
+    problem = id_problem(identifier)
+    if problem is not None:
+        raise WorkspaceError(f"{identifier!r} cannot name a branch: {problem}")
+    return identifier
+
+
+class SprintRefs:
+    """Refs of one sprint: `heads` are its branches, `base` what each of them began at."""
+
+    def __init__(self, mirror: Mirror, sprint: str) -> None:
+        self._mirror, self._sprint = mirror, checked_id(sprint)
+
+    def branch(self, name: str) -> str:
+        """Name of a branch as people use it."""
+        return f"orchestrator/{self._sprint}/{name}"
+
+    def ref(self, kind: str, name: str) -> str:
+        """Full name of a ref; `name` may be "" for the folder of all."""
+        top = "refs/orchestrator/base" if kind == "base" else "refs/heads/orchestrator"
+        return f"{top}/{self._sprint}/{name}"
+
+    async def ends(self, name: str) -> tuple[Ref, Ref]:
+        """Base and head of a story's branch, or of the result branch. Raises WorkspaceError when there is none."""
+        if name != RESULT:
+            checked_id(name)
+        base_ref, head_ref = self.ref("base", name), self.ref("heads", name)
+        refs = await self._mirror.refs(base_ref, head_ref)
+        if len(refs) < 2:
+            raise WorkspaceError(f"{name} has no branch in sprint {self._sprint}")
+        return refs[base_ref], refs[head_ref]
+
+    async def own_part(self, story_id: str) -> tuple[str, str]:
+        """The two commits between which the story's own work lies: head, and the result as it last took it in.
+
+        Only taking in makes merge commits on a story's branch, so nothing has to be recorded beside them: a kill
+        leaves either both or none.
+        """
+        base, head = await self.ends(story_id)
+        if base.commit == head.commit:
+            return base.commit, head.commit
+        walk = ("-1", "--first-parent", "--merges", "--format=%P", f"{base.commit}..{head.commit}")
+        parents = (await self._mirror.git("log", *walk)).text.split()
+        return (parents[1] if parents else base.commit), head.commit
+
+    def clear_locks(self) -> None:
+        """Remove what killed git processes left; the caller holds the sprint's lock."""
+        for kind in ("base", "heads"):
+            remove_locks(Path(self._mirror.path / self.ref(kind, "")))
+
+
+async def drop_branches(path: Path, sprint: str, stories: Collection[str], lock_fds: Sequence[int]) -> None:
+    """Delete branch and recorded base of these stories of one sprint; missing ones are fine. Raises WorkspaceError."""
+    if not await asyncio.to_thread((path / "config").exists):
+        return
+    mirror = Mirror(path, lock_fds=lock_fds)
+    refs = SprintRefs(mirror, sprint)
+    names = [refs.ref(kind, story) for story in stories for kind in ("base", "heads")]
+    present = await mirror.refs(*names) if names else {}
+    if present:
+        await mirror.update(*(f"delete {name}" for name in present))
+
+
+async def tidy(path: Path, *, drop_unreachable: bool) -> bool:
+    """Pack the mirror's objects; False, and nothing done, while anybody works with it. Raises WorkspaceError.
+
+    `drop_unreachable` is for a mirror without an unfinished sprint: a merge that waits for a person may know a tree by
+    its hash alone.
+    """
+    if not await asyncio.to_thread((path / "config").exists):
+        return False
+    async with _alone(path) as fd:
+        if fd is None:
+            return False
+        await asyncio.to_thread(remove_locks, path)
+        mirror = Mirror(path, lock_fds=(fd,))
+        await mirror.git("repack", "-a", "-d", "-q", *(() if drop_unreachable else ("-k",)))
+        await mirror.git("prune-packed", "-q")
+        if drop_unreachable:
+            await mirror.git("prune", "--expire=now")
+    return True
+
+
+@asynccontextmanager
+async def _alone(path: Path) -> AsyncIterator[int | None]:
+    """The descriptor with which nobody else uses the mirror, for as long as git has it too; None: somebody does."""
+    fd = os.open(path.with_name(f"{path.name}.flock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        taken = False
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = True
+        yield fd if taken else None
+    finally:
+        os.close(fd)

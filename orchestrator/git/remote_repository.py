@@ -1,0 +1,263 @@
+"""Remote repositories: a bare copy in the state folder that follows one branch, and results that are pushed.
+
+The copy is ours alone: nothing is ever checked out of it, it has no hook, filter, submodule or configuration but what
+we wrote, and it can be made anew at any time. What is pushed is never forced."""
+
+import asyncio
+import re
+import shlex
+import shutil
+from collections import defaultdict
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_exponential
+
+from orchestrator.core.errors import RepositoryError, RepositoryUnreachable, WorkspaceError
+from orchestrator.git.command import GitOutput
+from orchestrator.git.mirror import Mirror, remove_locks
+from orchestrator.git.remote_access import RemoteAddress, let_in, trouble
+from orchestrator.settings.sections import RemoteSettings
+
+T = TypeVar("T")
+_MB = 1024 * 1024
+_LOOK_S = 1.0
+"""Seconds between two looks at how much a fetch has brought."""
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_DETACHED = "detached"
+"""Name here of a remote HEAD that is on no branch."""
+_PACKS = 50
+"""Packs from which on they are put together."""
+_FETCH = ("--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules", "--quiet")
+_PUSH = ("--porcelain", "--no-verify", "--no-follow-tags", "--no-recurse-submodules", "--no-signed", "--no-thin")
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What is followed on the other side."""
+
+    branch: str
+    ref: str
+    """What to ask for there."""
+    commit: str
+
+
+class RemoteRepositories:
+    """Copies of remote repositories in `folder`, let in by `variables`.
+
+    `keep_free_mb` is what a fetch leaves free on the disk. Every method raises RepositoryError, and its kind
+    RepositoryUnreachable once `settings.max_attempts` connections have failed; no message holds a secret.
+    """
+
+    def __init__(
+        self, folder: Path, variables: Mapping[str, str], settings: RemoteSettings, *, keep_free_mb: int = 0
+    ) -> None:
+        self.folder, self._variables = folder.absolute(), variables
+        self._settings, self._keep_free_mb = settings, keep_free_mb
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def path(self, address: RemoteAddress) -> Path:
+        """Where the copy is, or will be."""
+        return self.folder / f"{address.slug}.git"
+
+    async def refresh(self, address: RemoteAddress) -> Path:
+        """Clone, or fetch what is new: HEAD of the bare repository returned is what the followed branch is now.
+
+        A copy that is damaged is made anew. One that could not be brought up to date keeps its old state.
+        """
+        async with self._locks[address.slug]:
+            await asyncio.to_thread(self.folder.mkdir, parents=True, exist_ok=True)
+            head, path = await self._head(address), self.path(address)
+            new = not await asyncio.to_thread(path.exists)
+            try:
+                await self._follow(address, head)
+            except (RepositoryError, WorkspaceError) as error:
+                kept = not new and isinstance(error, RepositoryUnreachable | _TooMuch)
+                if kept:
+                    await asyncio.to_thread(remove_locks, path)  # and half a pack, which may have filled the disk
+                    raise
+                await asyncio.to_thread(shutil.rmtree, path, ignore_errors=True)
+                if new:
+                    raise
+                # The other side answered just now, so the fault lies here: a crash or a full disk broke the copy.
+                await self._follow(address, head)
+            return path
+
+    async def check_push(
+        self, address: RemoteAddress, mirror: Path, commit: str, branch: str, *, begun: bool = False
+    ) -> None:
+        """Raise RepositoryError unless `branch` of the remote repository could be created at `commit` of the
+        repository at `mirror`, or fast-forwarded to it, by us and now.
+
+        Where work has `begun`, the branch may also hold the commit already: it was pushed before, and somebody went on.
+        """
+        here = Mirror(mirror)
+        refused = await self._push(address, here, commit, branch, "--dry-run")
+        if refused and not (begun and await self._holds(address, here, commit, branch)):
+            raise _unpushed(address, branch, refused)
+
+    async def push(self, address: RemoteAddress, mirror: Path, commit: str, branch: str) -> None:
+        """Create or fast-forward `branch` of the remote repository to `commit` of the repository at `mirror`.
+
+        One that holds the commit already is fine. A branch that went its own way stays as it is, and RepositoryError
+        says what to do.
+        """
+        here = Mirror(mirror)
+        refused = await self._push(address, here, commit, branch)
+        if refused and not await self._holds(address, here, commit, branch):
+            raise _unpushed(address, branch, refused, shlex.join(_by_hand(address, mirror, commit, branch)))
+
+    async def _head(self, address: RemoteAddress) -> _Head:
+        wanted = f"refs/heads/{address.branch}" if address.branch else "HEAD"
+        lines = await self._listed(address, "--symref", wanted)
+        symbolic = next((what[5:] for what, name in lines if name == "HEAD" and what.startswith("ref: ")), "")
+        commit = next((what for what, name in lines if name == wanted and _OID.fullmatch(what)), "")
+        if not commit:
+            # Nothing at all is also what a page says that asks for a password: no reason to begin from an empty tree.
+            there = any(name.startswith("refs/heads/") for _, name in await self._listed(address, "--heads"))
+            what = f"there is no branch {address.branch}" if address.branch else "its HEAD is no branch that exists"
+            told = f"{what}; name one: {address.url}#BRANCH" if there else "there is no commit in it; push a first one"
+            raise RepositoryError(f"{address}: {told}")
+        if address.branch or symbolic.startswith("refs/heads/"):
+            branch = address.branch or symbolic.removeprefix("refs/heads/")
+            return _Head(branch, f"refs/heads/{branch}", commit)
+        return _Head(_DETACHED, "HEAD", commit)
+
+    async def _listed(self, address: RemoteAddress, *args: str) -> list[tuple[str, str]]:
+        """What `ls-remote` says, as (commit, name)."""
+        options = [arg for arg in args if arg.startswith("--")]
+        names = [arg for arg in args if not arg.startswith("--")]
+        said = await self._talk(address, Mirror(self.folder), ["ls-remote", *options], [address.url, *names])
+        found = (line.partition("\t") for line in said.text.splitlines())
+        return [(what, name) for what, _, name in found]
+
+    async def _follow(self, address: RemoteAddress, head: _Head) -> None:
+        format_ = "sha256" if len(head.commit) == 64 else "sha1"
+        copy = Mirror(self.path(address), object_format=format_)
+        try:
+            await copy.prepare()
+            ref = f"refs/heads/{head.branch}"
+            known = await copy.refs("refs/heads/")
+            if ref not in known or known[ref].commit != head.commit:
+                await self._talk(address, copy, ["fetch", *_FETCH], [address.url, f"+{head.ref}:{ref}"])
+            await copy.git("symbolic-ref", "HEAD", ref)
+            gone = [name for name in known if name != ref]
+            if gone:
+                await copy.update(*(f"delete {name}" for name in gone))
+            if len(await asyncio.to_thread(_packs, copy.path)) > _PACKS:
+                await copy.git("repack", "-a", "-d", "--keep-unreachable", "--quiet")
+        finally:
+            copy.close()
+
+    async def _push(self, address: RemoteAddress, here: Mirror, commit: str, branch: str, *more: str) -> str:
+        """Why the other side, or git for it, refused the branch; "" when it did not."""
+        target = f"refs/heads/{branch}"
+        fit = await here.git("check-ref-format", target, ok=(0, 1))
+        if fit.code or branch.startswith("-") or branch == "HEAD":
+            raise RepositoryError(f"{branch!r} is no name for a branch")
+        words = ["push", *_PUSH, *more]
+        said = await self._talk(address, here, words, [address.url, f"{commit}:{target}"], ok=(0, 1))
+        refused = [line.rpartition("\t")[2] for line in said.text.splitlines() if line.startswith("!")]
+        if said.code and not refused:
+            raise RepositoryError(f"{commit} could not be pushed to {address.url}")
+        return "".join(refused)
+
+    async def _holds(self, address: RemoteAddress, here: Mirror, commit: str, branch: str) -> bool:
+        """Whether the branch over there is at the commit or beyond it: somebody went on from what we pushed."""
+        try:
+            [(tip, _)] = await self._listed(address, f"refs/heads/{branch}")
+            await self._talk(address, here, ["fetch", *_FETCH], [address.url, f"refs/heads/{branch}"])
+            return (await here.git("merge-base", "--is-ancestor", commit, tip, ok=(0, 1, 128))).code == 0
+        except (RepositoryError, WorkspaceError, ValueError):
+            return False
+
+    async def _talk(
+        self,
+        address: RemoteAddress,
+        where: Mirror,
+        words: Sequence[str],
+        names: Sequence[str],
+        ok: Collection[int] = (0,),
+    ) -> GitOutput:
+        """`git <words> -- <names>` at `where`, tried again while the connection fails."""
+        policy = self._settings
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(RepositoryUnreachable),
+            stop=stop_after_attempt(policy.max_attempts),
+            wait=wait_exponential(multiplier=policy.wait_initial_s, max=60),
+            reraise=True,
+        )
+        return await retrying(self._once, address, where, words, names, ok)
+
+    async def _once(
+        self, address: RemoteAddress, where: Mirror, words: Sequence[str], names: Sequence[str], ok: Collection[int]
+    ) -> GitOutput:
+        program = "receive-pack" if words[0] == "push" else "upload-pack"
+        async with let_in(address, self.folder, self._variables) as access:
+            work = where.git(
+                *words,
+                *access.option(program),
+                "--",
+                *names,
+                ok=ok,
+                protocols=address.protocol,
+                settings=(*access.settings, "fetch.unpackLimit=1"),  # a pack can be watched growing
+                variables=access.variables,
+            )
+            try:
+                return await self._within(address, where.path if words[0] == "fetch" else None, work)
+            except WorkspaceError as error:
+                raise trouble(error.message, address, access) from None
+
+    async def _within(self, address: RemoteAddress, filled: Path | None, work: Awaitable[T]) -> T:
+        """What `work` comes to; ended when it takes too long, or fills the repository `filled` with too much."""
+        doing = asyncio.ensure_future(work)
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                while not (await asyncio.wait({doing}, timeout=_LOOK_S))[0]:
+                    if filled is not None:
+                        await asyncio.to_thread(self._require_room, address, filled)
+                return doing.result()
+        except TimeoutError:
+            limit = self._settings.timeout_s
+            raise _TooMuch(f"{address} took longer than remote.timeout_s ({limit:g} s)") from None
+        finally:
+            doing.cancel()
+            await asyncio.wait({doing})
+
+    def _require_room(self, address: RemoteAddress, repository: Path) -> None:
+        limit, free = self._settings.max_mb, self._keep_free_mb
+        if sum(map(_size, repository.glob("objects/pack/*"))) > limit * _MB:
+            raise _TooMuch(f"{address} is larger than remote.max_mb ({limit} MB)")
+        if shutil.disk_usage(repository).free < free * _MB:
+            raise _TooMuch(
+                f"{address}: getting it would leave less than serve.min_disk_mb ({free} MB) of the disk free"
+            )
+
+
+class _TooMuch(RepositoryError):
+    """A limit of ours ended it; a clone anew would meet it again."""
+
+
+def _packs(repository: Path) -> list[Path]:
+    return list(repository.glob("objects/pack/*.pack"))
+
+
+def _size(path: Path) -> int:
+    with suppress(OSError):
+        return path.lstat().st_size
+    return 0
+
+
+def _by_hand(address: RemoteAddress, mirror: Path, commit: str, branch: str) -> list[str]:
+    return ["git", f"--git-dir={mirror}", "push", address.url, f"{commit}:refs/heads/{branch}-2"]
+
+
+def _unpushed(address: RemoteAddress, branch: str, refused: str, command: str = "") -> RepositoryError:
+    why = "has gone its own way" if re.search(r"fetch first|non-fast-forward|stale", refused) else "was refused"
+    told = f"branch {branch} of {address.url} {why} {refused[refused.find('(') :] if '(' in refused else refused}"
+    return RepositoryError(told + (f"; get the result with: {command}" if command else "; name another branch"))

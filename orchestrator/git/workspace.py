@@ -1,0 +1,357 @@
+"""The git side of one sprint, on real git (port `Workspace`).
+
+The schema of a SQLite file that lies in a hostile tree: read in memory, never opened as a file, never written.
+"""
+
+import asyncio
+import secrets
+import shlex
+import sqlite3
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import TypeVar
+
+from orchestrator.core.delivery import Branch, CommitNote, DiffEntry, FileChange, MergeResult, Sides
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.files.safe_files import prune, write_below
+from orchestrator.git import commits, merges, repository
+from orchestrator.git.checkout import Checkout
+from orchestrator.git.command import require_git
+from orchestrator.git.commits import read_files
+from orchestrator.git.mirror import RESULT, Mirror, SprintRefs, checked_id
+
+MAX_DATABASE_BYTES = 64 * 1024 * 1024
+MAX_SCHEMA_CHARS = 200_000
+_MAGIC = b"SQLite format 3\0"
+_READ_WRITE_VERSIONS = slice(18, 20)
+
+
+def schema_sql(content: bytes) -> str:
+    """The CREATE statements of its tables, `;` behind each; "" for what is no readable database. Never raises."""
+    if not content.startswith(_MAGIC) or len(content) > MAX_DATABASE_BYTES:
+        return ""
+    image = bytearray(content)
+    # A file in WAL mode asks for its log beside it, which memory has not; its pages read the same without.
+    image[_READ_WRITE_VERSIONS] = b"\1\1"
+    try:
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(bytes(image))
+            connection.execute("PRAGMA trusted_schema = OFF")
+            rows = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                "ORDER BY name"
+            )
+            statements = [sql for (sql,) in rows if isinstance(sql, str)]
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
+        return ""
+    text = "".join(f"{sql};\n" for sql in statements)
+    return text if len(text) <= MAX_SCHEMA_CHARS else ""
+
+
+async def read_schemas(mirror: Mirror, commit: str, paths: Sequence[str]) -> dict[str, str]:
+    """`schema_sql` of those `paths` of a commit that are SQLite databases with a table in them."""
+    contents = await read_files(mirror, commit, paths, limit=MAX_DATABASE_BYTES)
+    found = {path: await asyncio.to_thread(schema_sql, content) for path, content in contents.items()}
+    return {path: sql for path, sql in found.items() if sql}
+
+
+T = TypeVar("T")
+READ_LIMIT = 1024 * 1024
+"""Bytes of a file beyond which `read` leaves it out."""
+
+
+class GitWorkspace:
+    """Branches in the mirror, worktrees in `folder` (one per story, for this sprint alone).
+
+    `base` is the commit the sprint starts from, "" for an empty tree; a sprint begun earlier keeps its own.
+    `lock_fds` are the caller's locked files: they stay locked until every git process of ours has ended. Two calls for
+    the same story wait for each other. Call `prepare` first and `close` last.
+    """
+
+    def __init__(
+        self,
+        *,
+        mirror: Path,
+        folder: Path,
+        sprint: str,
+        base: str,
+        lock_fds: tuple[int, ...] = (),
+        object_format: str = "sha1",
+    ) -> None:
+        self._mirror = Mirror(mirror.absolute(), object_format=object_format, lock_fds=lock_fds)
+        self._folder = folder.absolute()
+        self._sprint, self._refs = sprint, SprintRefs(self._mirror, sprint)
+        self._base = base
+        self._merging = asyncio.Lock()
+        self._stories: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    @property
+    def result_branch(self) -> str:
+        """Name of the branch that gathers the merged stories."""
+        return self._refs.branch(RESULT)
+
+    @property
+    def base(self) -> str:
+        """Commit the sprint started from, once `prepare` has run."""
+        return self._base
+
+    async def base_tree_id(self) -> str:
+        """Id of the tree of `base`: another commit with the same files has the same."""
+        return (await self._mirror.git("rev-parse", "--verify", f"{self._base}^{{tree}}")).text.strip()
+
+    @property
+    def fetch_command(self) -> str:
+        """What a person types in their repository to get the result."""
+        return shlex.join(["git", "fetch", str(self._mirror.path), self.result_branch])
+
+    async def prepare(self, source: Path | None = None) -> None:
+        """Make mirror and result branch ready, and clear away what a killed run of this sprint left.
+
+        `source` is the user's repository: needed the first time, unless the base is "". The caller holds the sprint's
+        lock. Idempotent. Raises RepositoryError (base cannot be copied), WorkspaceError.
+        """
+        await require_git()
+        await self._mirror.prepare()
+        base_ref, result_ref = self._refs.ref("base", RESULT), self._refs.ref("heads", RESULT)
+        await asyncio.to_thread(self._clear_locks)
+        refs = await self._mirror.refs(base_ref, result_ref)
+        if base_ref not in refs:
+            await self._record_base(source, base_ref)
+            refs = await self._mirror.refs(base_ref, result_ref)
+        self._base = refs[base_ref].commit
+        if result_ref not in refs:
+            await self._mirror.update(f"create {result_ref} {self._base}")
+        stories = await self._mirror.refs(self._refs.ref("heads", ""))
+        kept = {*(name.rpartition("/")[2] for name in stories), ".merge", ".state", ".trash"}
+        await asyncio.to_thread(prune, self._folder, kept)
+
+    async def _record_base(self, source: Path | None, base_ref: str) -> None:
+        if self._base:
+            if source is None:
+                raise WorkspaceError("the sprint's base commit is not in the mirror, and no repository was given")
+            await self._mirror.fetch(await asyncio.to_thread(source.absolute), self._base, base_ref)
+            return
+        empty = (await self._mirror.git("hash-object", "-w", "-t", "tree", "--stdin", stdin=b"")).text
+        start = await commits.commit_tree(self._mirror, empty, (), f"Start of sprint {self._sprint}\n")
+        await self._mirror.update(f"create {base_ref} {start}")
+
+    def close(self) -> None:
+        """Give up this process's hold on the mirror."""
+        self._mirror.close()
+
+    def root(self, story_id: str) -> Path:
+        """Folder of the story's worktree; whether it exists is `open`'s business."""
+        return self._folder / checked_id(story_id)
+
+    async def open(self, story_id: str) -> Branch:
+        """Create the story's branch at the result branch, and its worktree; or find both, mending what is half-made."""
+        name = checked_id(story_id)
+        base_ref, head_ref = self._refs.ref("base", name), self._refs.ref("heads", name)
+        async with self._stories[name]:
+            await self._mirror.mend()
+            result_ref = self._refs.ref("heads", RESULT)
+            refs = await self._mirror.refs(base_ref, head_ref, result_ref)
+            if result_ref not in refs:
+                raise WorkspaceError(f"sprint {self._sprint} has no result branch: prepare it first")
+            if head_ref in refs and base_ref not in refs:
+                # Only a removal that was cut short leaves this: end it, then start afresh.
+                await self._mirror.update(f"delete {head_ref}")
+                del refs[head_ref]
+            base = refs.get(base_ref, refs[result_ref]).commit
+            head = refs[head_ref].commit if head_ref in refs else base
+            missing = [(base_ref, base), (head_ref, head)]
+            creations = [f"create {ref} {commit}" for ref, commit in missing if ref not in refs]
+            if creations:
+                await self._mirror.update(*creations)
+            await self._lay_out(self._checkout(name), head)
+        return Branch(name=self._refs.branch(name), base=base, head=head)
+
+    async def head(self, story_id: str) -> str:
+        """The commit the story's branch stands at. Raises WorkspaceError when there is no such branch."""
+        return (await self._refs.ends(story_id))[1].commit
+
+    async def remove(self, story_id: str) -> None:
+        """Delete the story's branch, its recorded base and its worktree; a missing one is fine."""
+        name = checked_id(story_id)
+        async with self._stories[name]:
+            refs = await self._mirror.refs(self._refs.ref("base", name), self._refs.ref("heads", name))
+            # The base goes first, in a step of its own: `open` can then tell a removal cut short from a beginning.
+            for ref in (self._refs.ref("base", name), self._refs.ref("heads", name)):
+                if ref in refs:
+                    await self._mirror.update(f"delete {ref}")
+            await self._checkout(name).remove()
+
+    async def leave(self, story_id: str) -> None:
+        """Remove the story's worktree; see the port."""
+        async with self._stories[checked_id(story_id)]:
+            await self._checkout(story_id).remove()
+
+    async def remove_result(self) -> None:
+        """Delete the result branch and the sprint's recorded base, so that `prepare` begins anew."""
+        names = (self._refs.ref("heads", RESULT), self._refs.ref("base", RESULT))
+        present = await self._mirror.refs(*names)
+        await self._mirror.update(*(f"delete {name}" for name in names if name in present))
+
+    async def reset(self, story_id: str) -> None:
+        """Make the worktree equal to its branch, byte for byte, whatever was done to it."""
+        async with self._stories[story_id]:
+            await self._reset(story_id)
+
+    async def _reset(self, story_id: str) -> None:
+        await self._mirror.mend()
+        _, head = await self._refs.ends(story_id)
+        await self._lay_out(self._checkout(story_id), head.commit)
+
+    async def files(self, story_id: str) -> tuple[str, ...]:
+        """Paths of all tracked files of the branch, sorted; links are among them, submodules are not."""
+        return await self.files_at(self._refs.ref("heads", checked_id(story_id)))
+
+    async def read(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Text of those `paths` that are regular UTF-8 files of at most READ_LIMIT bytes on the branch."""
+        return await self.read_at(self._refs.ref("heads", checked_id(story_id)), paths)
+
+    async def read_base(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, at the commit that `diff` starts from."""
+        return await self.read_at((await self._refs.own_part(story_id))[0], paths)
+
+    async def files_at(self, tree: str) -> tuple[str, ...]:
+        """Like `files`, of a commit or of the tree of `sides`."""
+        entries = await commits.tree_entries(self._mirror, tree)
+        return tuple(sorted(commits.shown(path) for path, entry in entries.items() if entry.mode != 0o160000))
+
+    async def read_at(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        """Like `read`, from a commit or the tree of `sides`."""
+        return await commits.read_texts(self._mirror, tree, paths, limit=READ_LIMIT)
+
+    async def schemas(self, story_id: str, paths: Sequence[str]) -> dict[str, str]:
+        """SQL of the tables of those `paths` that are SQLite files on the branch."""
+        return await read_schemas(self._mirror, self._refs.ref("heads", checked_id(story_id)), paths)
+
+    async def write(self, story_id: str, changes: Sequence[FileChange], removed: Sequence[str] = ()) -> None:
+        """Reset the worktree, then do all or nothing in it; see the port. Raises WorkspaceError."""
+        contents = list(commits.encoded(changes).items())
+        async with self._stories[story_id]:
+            await self._reset(story_id)
+            await asyncio.to_thread(write_below, self.root(story_id), contents, removed)
+
+    async def ignored(self, story_id: str, paths: Sequence[str]) -> tuple[str, ...]:
+        """Those of `paths` that git ignores; see the port."""
+        return await self._checkout(story_id).ignored(paths) if paths else ()
+
+    async def commit(
+        self, story_id: str, changes: Sequence[FileChange], note: CommitNote, removed: Sequence[str] = ()
+    ) -> str:
+        """Commit exactly these contents; the worktree stays as it is. See the port for repeated steps."""
+        async with self._stories[story_id]:
+            await self._mirror.mend()
+            base, head = await self._refs.ends(story_id)
+            earlier = await commits.find_step(self._mirror, base.commit, head.commit, note.step)
+            if earlier is not None:
+                return earlier
+            scratch = self._checkout(story_id).scratch
+            tree = await commits.build_tree(self._mirror, head.commit, changes, removed, scratch)
+            if tree == head.tree and not note.commands:
+                return head.commit
+            made = await commits.commit_tree(self._mirror, tree, (head.commit,), commits.message_of(note))
+            await self._mirror.update(f"update {head.name} {made} {head.commit}")
+            return made
+
+    async def diff(self, story_id: str) -> tuple[DiffEntry, ...]:
+        """Raw diff of the story's own work; see the port."""
+        return await commits.raw_diff(self._mirror, *await self._refs.own_part(story_id))
+
+    async def patch(self, story_id: str, since: str, paths: Sequence[str]) -> str:
+        """What these `paths` became since then, as a unified diff; see the port."""
+        return await merges.patch(self._mirror, since, await self.head(story_id), paths)
+
+    async def diff_stat(self, story_id: str) -> str:
+        """The same as `git diff --stat` tells it, for people."""
+        return await commits.diff_stat(self._mirror, *await self._refs.own_part(story_id))
+
+    async def sides(self, story_id: str, onto: str) -> Sides:
+        """The branch and a commit of the result branch brought together as far as git can; nothing moves."""
+        _, head = await self._refs.ends(story_id)
+        return await merges.sides(self._mirror, onto, head.commit, limit=READ_LIMIT)
+
+    async def take_in(self, story_id: str, onto: str, changes: Sequence[FileChange], note: CommitNote) -> str:
+        """Merge a commit of the result branch into the story's branch; see the port."""
+        async with self._stories[story_id]:
+            await self._mirror.mend()
+            ends, scratch = await self._refs.ends(story_id), self._checkout(story_id).scratch
+            return await merges.take_in(self._mirror, ends, onto, changes, note, scratch=scratch)
+
+    async def merge(self, story_id: str, note: CommitNote, check: Callable[[Path], Awaitable[str]]) -> MergeResult:
+        """Merge the branch into the result branch; see the port. Nothing moves unless `check` returns ""."""
+        async with self._merging:
+            await self._mirror.mend()
+            _, head = await self._refs.ends(story_id)
+            start, result = await self._refs.ends(RESULT)
+            earlier = await commits.find_step(self._mirror, start.commit, result.commit, note.step)
+            if earlier is not None:
+                return MergeResult(merged=True, commit=earlier)
+            merged = await merges.merge_trees(self._mirror, result.commit, head.commit)
+            if merged.conflicts:
+                return MergeResult(merged=False, conflicts=merged.conflicts, onto=result.commit)
+            place = self._checkout(".merge")
+            commands = await commits.recorded_commands(self._mirror, self._base, result.commit, head.commit)
+            await place.set_to(result.commit, tree=merged.tree, commands=commands)
+            red = await check(place.root)
+            if red:
+                return MergeResult(merged=False, red=red, onto=result.commit)
+            parents = (result.commit, head.commit)
+            made = await commits.commit_tree(self._mirror, merged.tree, parents, commits.message_of(note))
+            await self._mirror.update(f"update {result.name} {made} {result.commit}")
+            return MergeResult(merged=True, commit=made, onto=result.commit)
+
+    async def merged_by(self, workflow_id: str) -> str | None:
+        """The commit on the result branch that a step of this workflow made, if one did."""
+        return await merges.merged_by(self._mirror, self._refs, workflow_id)
+
+    async def base_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the sprint's base commit, removed afterwards."""
+        return await self._shown(self._base, work)
+
+    async def start_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` where the story's own changes start, with `changes` written; removed afterwards."""
+        return await self._shown((await self._refs.own_part(story_id))[0], work, changes)
+
+    async def story_tree(self, story_id: str, changes: Sequence[FileChange], work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on the story's branch as it is, with `changes` written; removed afterwards."""
+        return await self._shown((await self._refs.ends(story_id))[1].commit, work, changes)
+
+    async def result_head(self) -> str:
+        """The commit the result branch stands at."""
+        return (await self._refs.ends(RESULT))[1].commit
+
+    async def result_tree(self, work: Callable[[Path], Awaitable[T]]) -> T:
+        """Run `work(folder)` on a detached checkout of the result branch, removed afterwards."""
+        return await self._shown(await self.result_head(), work)
+
+    async def _shown(self, commit: str, work: Callable[[Path], Awaitable[T]], changes: Sequence[FileChange] = ()) -> T:
+        place = self._checkout(f"base-{secrets.token_hex(4)}")
+        try:
+            await self._lay_out(place, commit)
+            await asyncio.to_thread(write_below, place.root, list(commits.encoded(changes).items()))
+            return await work(place.root)
+        finally:
+            await place.remove()
+
+    async def check_push(self, user_repo: Path, branch: str) -> None:
+        """Raise RepositoryError unless `branch` of the user's repository can be created or fast-forwarded."""
+        await repository.check_push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
+
+    async def push(self, user_repo: Path, branch: str) -> None:
+        """Create or fast-forward `branch` of the user's repository to the result; errors as `publish.push`."""
+        await repository.push(self._mirror, self._refs.ref("heads", RESULT), user_repo, branch)
+
+    async def _lay_out(self, place: Checkout, commit: str) -> None:
+        await place.set_to(commit, commands=await commits.recorded_commands(self._mirror, self._base, commit))
+
+    def _checkout(self, name: str) -> Checkout:
+        return Checkout(self._mirror, self._folder, name)
+
+    def _clear_locks(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._refs.clear_locks()

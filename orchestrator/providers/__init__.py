@@ -1,0 +1,1 @@
+"""The vendors of models behind one port."""

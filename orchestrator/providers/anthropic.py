@@ -1,0 +1,145 @@
+"""The provider `anthropic`: the Messages API through the official SDK.
+
+Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import anthropic
+from anthropic.types import MessageParam, TextBlockParam
+from pydantic import NonNegativeInt, model_validator
+
+from orchestrator.core.exchange import Prompt, Segment, StopReason, Usage
+from orchestrator.core.ports import Clock
+from orchestrator.providers.base import (
+    CONNECT_S,
+    HttpResponse,
+    Known,
+    ModelAccess,
+    ModelProvider,
+    NoConnection,
+    Said,
+    WirePart,
+    reason,
+    sendable,
+    split,
+    spoken,
+)
+from orchestrator.settings import PriceSettings
+
+STOPS: Mapping[str | None, StopReason] = {
+    "end_turn": StopReason.END_TURN,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_context_window_exceeded": StopReason.MAX_TOKENS,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_use": StopReason.TOOL_USE,
+    "refusal": StopReason.REFUSAL,
+}
+"""The service's word → ours; any other word, and none, is UNKNOWN: the answer's text shows whether it is whole."""
+
+SEAMS = (("role", "rules", "contract"), ("project", "sprint"), ("story",), ("task",))
+"""Segments that change together. Behind the last of each stands a cache breakpoint; the service takes four."""
+
+
+class _Usage(WirePart):
+    input_tokens: NonNegativeInt
+    """Without what was read from or written to the cache."""
+    output_tokens: NonNegativeInt = 0
+    cache_creation_input_tokens: Known[NonNegativeInt] = None
+    cache_read_input_tokens: Known[NonNegativeInt] = None
+
+
+class _Stop(WirePart):
+    explanation: Known[str] = None
+    """Why an answer was refused, in words."""
+
+
+class _Message(WirePart):
+    type: Literal["message"]
+    content: Any = None
+    model: Known[str] = None
+    stop_reason: Known[str] = None
+    stop_details: Known[_Stop] = None
+    usage: Known[_Usage] = None
+
+    @model_validator(mode="after")
+    def _an_answer(self) -> "_Message":
+        if not isinstance(self.content, list | str) and self.usage is None:
+            raise ValueError("neither content nor usage")
+        return self
+
+
+class AnthropicProvider(ModelProvider):
+    """`ports.Provider` on `messages.create`. Made outside an event loop: it loads certificates and parts of the SDK."""
+
+    name = "anthropic"
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        *,
+        price: Callable[[str], PriceSettings | None],
+        clock: Clock,
+        on_paid: Callable[[Prompt], None] | None = None,
+    ) -> None:
+        super().__init__(access, price=price, clock=clock, on_paid=on_paid)
+        self._client = anthropic.AsyncAnthropic(
+            api_key=access.api_key,
+            base_url=access.base_url or "https://api.anthropic.com",
+            max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
+            timeout=anthropic.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
+        )
+        self._create = self._client.messages.with_raw_response.create
+
+    async def close(self) -> None:
+        """See the base."""
+        await self._client.close()
+
+    async def _send(self, prompt: Prompt) -> HttpResponse:
+        system, rest = split(prompt.segments)
+        ends = _seams(prompt.segments)
+        user: MessageParam = {"role": "user", "content": [_block(segment, ends) for segment in rest]}
+        try:
+            raw = await self._create(
+                model=self._access.model,
+                max_tokens=self._access.max_output_tokens,
+                system=[_block(system, ends)] if system else anthropic.omit,
+                messages=[user],
+                # Given with the call as well: without it the SDK refuses long answers that are not streamed.
+                timeout=self._client.timeout,
+            )
+        except anthropic.APIStatusError as error:
+            return error.response
+        except anthropic.APIConnectionError as error:
+            timed_out = isinstance(error, anthropic.APITimeoutError)
+            raise NoConnection(reason(error), timed_out=timed_out) from error
+        return raw.http_response
+
+    def _read(self, body: Any) -> Said:
+        message = _Message.model_validate(body)
+        usage = message.usage
+        read = (usage.cache_read_input_tokens or 0) if usage else 0
+        written = (usage.cache_creation_input_tokens or 0) if usage else 0
+        return Said(
+            text=spoken(message.content) or (message.stop_details or _Stop()).explanation or "",
+            stop_reason=STOPS.get(message.stop_reason, StopReason.UNKNOWN),
+            model=message.model or "",
+            usage=Usage(input=usage.input_tokens + read + written, cached=read, output=usage.output_tokens)
+            if usage
+            else None,
+            cache_written=written,
+        )
+
+
+def _seams(segments: Sequence[Segment]) -> frozenset[str]:
+    """Names of the segments with a breakpoint behind them, at most four."""
+    present = [segment.name for segment in segments if segment.text.strip()]
+    ends = ([name for name in group if name in present] for group in SEAMS)
+    return frozenset(names[-1] for names in ends if names)
+
+
+def _block(segment: Segment, ends: frozenset[str]) -> TextBlockParam:
+    block: TextBlockParam = {"type": "text", "text": sendable(segment.text)}
+    if segment.name in ends:
+        block["cache_control"] = {"type": "ephemeral"}
+    return block

@@ -1,0 +1,324 @@
+"""What the providers of real models share: one call with a time limit, errors of our kinds, usage and cost.
+
+A provider of a service says how a prompt becomes its request and its response body our `Said`; the rest is here.
+
+What a model server's refusals mean: status, headers and body → one of our provider errors.
+"""
+
+import asyncio
+import json
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Annotated, Any, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
+
+from orchestrator.core.errors import PermanentProviderError, ProviderError, TransientProviderError
+from orchestrator.core.exchange import Prompt, Reply, Segment, StopReason, Usage
+from orchestrator.core.ports import Clock
+from orchestrator.settings import PriceSettings
+
+PREVIEW = 200
+"""Characters of a foreign body that a message shows."""
+NO_FUNDS = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error", "billing_not_active"})
+"""Codes and types of a refusal that no waiting mends, whatever its status: the account has to be paid for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """An error status as it came."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case, or a mapping that ignores case."""
+    text: str
+    """The body."""
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        """The body's `error` object, the body itself when it has none, or nothing when it is no JSON object."""
+        try:
+            body = json.loads(self.text)
+        except ValueError:
+            return {}
+        inner = body.get("error", body) if isinstance(body, dict) else {}
+        return inner if isinstance(inner, dict) else {"message": inner}
+
+    @property
+    def told(self) -> str:
+        """What the server says in words, on one line."""
+        message = self.details.get("message")
+        return one_line(message if isinstance(message, str) and message else self.text)
+
+
+def one_line(text: str) -> str:
+    """The beginning of `text` without line breaks, for a message."""
+    short = " ".join(text[: PREVIEW * 4].split())
+    return short if len(short) <= PREVIEW else f"{short[:PREVIEW]}…"
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds that the server asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
+
+    None when it asks for nothing usable, or for a time that has passed: our own backoff counts then.
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000 if milliseconds > 0 else None
+    wished = headers.get("retry-after")
+    seconds = _number(wished)
+    if seconds is None and wished:
+        seconds = _until(wished, now)
+    return seconds if seconds is not None and seconds > 0 else None
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _until(date: str, now: datetime) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, OverflowError):
+        return None
+    # A date without a zone is UTC by the standard.
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - now).total_seconds()
+
+
+def refused(refusal: Refusal, provider: str, now: datetime) -> TransientProviderError | PermanentProviderError:
+    """The error that an error status means."""
+    message = f"{provider} answered {refusal.status}: {refusal.told}"
+    details = {"provider_name": provider, "original_message": refusal.text}
+    if NO_FUNDS & {str(refusal.details.get("code")), str(refusal.details.get("type"))} or refusal.status == 402:
+        # Concerns every story as a wrong key does: kind `auth` pauses the sprint.
+        return PermanentProviderError(message, kind="auth", code="provider.quota", **details)
+    if refusal.status in {401, 403}:
+        return PermanentProviderError(message, kind="auth", **details)
+    kind = _transient_kind(refusal.status)
+    if kind is None:
+        return PermanentProviderError(message, kind="bad_request", **details)
+    return TransientProviderError(message, kind=kind, retry_after_s=retry_after(refusal.headers, now), **details)
+
+
+def _transient_kind(status: int) -> str | None:
+    if status == 429:
+        return "rate_limit"
+    if status in {408, 504}:
+        return "timeout"
+    # 409 and 425 are told by servers that want the same request a little later.
+    return "overloaded" if status >= 500 or status in {409, 425} else None
+
+
+def unexpected(provider: str, content_type: str, text: str) -> TransientProviderError:
+    """A success status whose body is no reply.
+
+    Transient, because it is a gateway's page or a server that is just starting: the same request is right and may
+    succeed. A wrong base URL looks the same and ends after `provider.max_attempts`; the message shows what came.
+    """
+    return TransientProviderError(
+        f"{provider} answered 200 with something that is no reply ({content_type or 'no content type'}): "
+        f"{one_line(text) or 'an empty body'}; is the base URL right?",
+        kind="overloaded",
+        code="provider.shape",
+        provider_name=provider,
+        original_message=text,
+    )
+
+
+T = TypeVar("T")
+
+CONNECT_S = 15.0
+"""Seconds in which a connection must come about; a server that is not there is told soon."""
+MILLION = 1_000_000
+
+
+class WirePart(BaseModel):
+    """Base of the parts of a response body that we read; the rest is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+def _known(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return read(value)
+    except ValidationError:
+        return None
+
+
+Known = Annotated[T | None, WrapValidator(_known)]
+"""A part of a body that is unknown when it has another shape: an answer was paid for and is not lost for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelAccess:
+    """Which model is called, where, and within which limits."""
+
+    model: str
+    api_key: str = field(repr=False)
+    base_url: str | None = None
+    """None: the service's own address."""
+    timeout_s: float
+    """For a whole call, from connecting to the last byte."""
+    max_output_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """A response body, read."""
+
+    text: str
+    stop_reason: StopReason
+    model: str
+    """As the service names it; empty when it does not."""
+    usage: Usage | None
+    """None when the service does not tell."""
+    cache_written: int = 0
+    """Tokens of `usage.input` that were written to the provider's cache."""
+
+
+class HttpResponse(Protocol):
+    """The part of an HTTP response that is read here."""
+
+    @property
+    def headers(self) -> Any:
+        """A mapping that ignores case."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The decoded body."""
+        ...
+
+    @property
+    def status_code(self) -> int:
+        """The status."""
+        ...
+
+
+class NoConnection(Exception):
+    """The SDK got no response; `timed_out` when that was a time limit."""
+
+    def __init__(self, reason: str, *, timed_out: bool) -> None:
+        super().__init__(reason)
+        self.timed_out = timed_out
+
+
+class ModelProvider(ABC):
+    """`ports.Provider` on a service's SDK. `on_paid` is called with each prompt right before its reply is given."""
+
+    name: str
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        *,
+        price: Callable[[str], PriceSettings | None],
+        clock: Clock,
+        on_paid: Callable[[Prompt], None] | None = None,
+    ) -> None:
+        self._access, self._price, self._clock, self._on_paid = access, price, clock, on_paid
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See the port. Ended by `timeout_s` at the latest, also when a server sends its answer byte by byte."""
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout(self._access.timeout_s):
+                response = await self._send(prompt)
+        except TimeoutError as error:
+            raise self._lost(f"no answer within {self._access.timeout_s:g} s", kind="timeout") from error
+        except NoConnection as error:
+            kind = "timeout" if error.timed_out else "connection"
+            raise self._lost(one_line(self._without_key(str(error))), kind=kind) from error
+        said = self._said(response)
+        reply = Reply(
+            key=prompt.key,
+            turn=prompt.turn,
+            text=said.text,
+            stop_reason=said.stop_reason,
+            usage=said.usage or Usage(),
+            cost_usd=self._cost(said),
+            model=said.model or self._access.model,
+            provider=self.name,
+            duration_ms=round((time.monotonic() - started) * 1000),
+        )
+        if self._on_paid is not None:
+            self._on_paid(prompt)
+        return reply
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give the connections back."""
+
+    @abstractmethod
+    async def _send(self, prompt: Prompt) -> HttpResponse:
+        """One request. A response of any status is returned; raises NoConnection when there is none."""
+
+    @abstractmethod
+    def _read(self, body: Any) -> Said:
+        """The response's JSON, read. Raises pydantic's ValidationError for what is no answer of the service.
+
+        What a model put into an answer is no reason to raise: text that is not there is "".
+        """
+
+    def _said(self, response: HttpResponse) -> Said:
+        if response.status_code >= 300:
+            text = self._without_key(response.text)
+            refusal = Refusal(status=response.status_code, headers=response.headers, text=text)
+            raise refused(refusal, self.name, self._clock.now())
+        try:
+            return self._read(json.loads(response.text))
+        except (ValueError, RecursionError) as error:  # a ValidationError is a ValueError
+            shape = error if isinstance(error, ValidationError) else None
+            content_type = response.headers.get("content-type", "")
+            raise unexpected(self.name, content_type, self._without_key(response.text)) from shape
+
+    def _lost(self, reason: str, *, kind: str) -> ProviderError:
+        return TransientProviderError(
+            f"{self.name}: {reason}", kind=kind, provider_name=self.name, original_message=reason
+        )
+
+    def _without_key(self, text: str) -> str:
+        """Some servers repeat the key they refuse; it must reach no record."""
+        return text.replace(self._access.api_key, "[redacted]") if self._access.api_key else text
+
+    def _cost(self, said: Said) -> float | None:
+        price = self._price(said.model) or self._price(self._access.model)
+        if price is None or said.usage is None:
+            return None
+        usage, written = said.usage, said.cache_written
+        cached = price.input if price.cached is None else price.cached
+        write = price.input if price.cache_write is None else price.cache_write
+        plain = max(0, usage.input - usage.cached - written)
+        return (plain * price.input + usage.cached * cached + written * write + usage.output * price.output) / MILLION
+
+
+def reason(error: Exception) -> str:
+    """Why an SDK got no response: its own words and those of what lies beneath."""
+    return ": ".join(text for text in (str(error).rstrip("."), str(error.__cause__ or "")) if text)
+
+
+def sendable(text: str) -> str:
+    """`text` as UTF-8 takes it: half a surrogate pair, which a model's text may hold, becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def spoken(content: object) -> str:
+    """The text of a message's content: the content itself, or its parts of type `text`; "" where there is none."""
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text")
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def split(segments: Sequence[Segment]) -> tuple[Segment | None, tuple[Segment, ...]]:
+    """The system segment and the others, without blank ones. A lone segment is the user's: a request needs one."""
+    spoken = tuple(segment for segment in segments if segment.text.strip())
+    return (spoken[0], spoken[1:]) if len(spoken) > 1 else (None, spoken)

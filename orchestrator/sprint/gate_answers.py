@@ -1,0 +1,144 @@
+"""A person's answer to a story's question: which question stands, who may answer what, what was answered."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from orchestrator.core.command import GATE_ANSWERED, GATE_OPENED, MOST_CHARS, Choice, Gate, GateAnswer, GateKind
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.history import StoryHistory
+from orchestrator.core.secrets import redact
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.story.gate import DONE_AS
+
+
+class Question(NamedTuple):
+    """One question of a story, and what became of it."""
+
+    gate: Gate
+    answer: GateAnswer | None
+    """None while nobody has answered."""
+    answered_at: datetime | None
+
+
+def questions(history: StoryHistory) -> tuple[Question, ...]:
+    """Every question of the story's present generation, oldest first."""
+    given = {
+        answer.number: (answer, event.time)
+        for event in history.events
+        if event.name == GATE_ANSWERED
+        for answer in [GateAnswer.model_validate(event.data["answer"])]
+    }
+    asked = [Gate.model_validate(event.data["gate"]) for event in history.events if event.name == GATE_OPENED]
+    return tuple(Question(gate, *given.get(gate.number, (None, None))) for gate in asked)
+
+
+def open_gate(story: str, history: StoryHistory, number: int | None, now: datetime) -> Gate:
+    """The question that can be answered now; with a `number` only that one. Raises ConfigError saying why not."""
+    asked, gate = questions(history), history.waits_for
+    if number is not None and (gate is None or gate.number != number):
+        raise ConfigError(_other_number(story, asked, gate, number))
+    if gate is None:
+        raise ConfigError(_waits_for_nobody(story, history, asked))
+    over = time_over(gate, now)
+    if over:
+        raise ConfigError(f"question {gate.number} of {story}: {over}")
+    return gate
+
+
+def time_over(gate: Gate, now: datetime) -> str:
+    """What to say of a question that nobody answered before its deadline, "" while it can be answered."""
+    if gate.deadline is None or now < gate.deadline:
+        return ""
+    return (
+        f"the time to answer ended at {_at(gate.deadline)}; "
+        "the story goes on as gate.on_timeout says, with the next start if nobody runs it now"
+    )
+
+
+def expect_choice(story: str, gate: Gate, choice: Choice) -> None:
+    """Raises ConfigError when the question cannot be answered so, with what can be done instead."""
+    if choice in gate.choices:
+        return
+    if choice is Choice.APPROVE and gate.barred:
+        what = "" if gate.kind is GateKind.MERGE else "the plan cannot be carried out as it is: "
+        why = f"{what}{gate.barred}"
+    elif gate.kind is GateKind.MERGE:
+        why = f"its plan is built; cancel leaves it on {gate.branch}, and replan builds it anew after that"
+    elif choice is Choice.EDIT and gate.kind is GateKind.CONFLICT:
+        why = "a conflict is not settled in the plan: approve overrides it, reject has the architect look again"
+    elif choice is Choice.REJECT and gate.plan_file:
+        why = f"it is a person's plan ({gate.plan_file}), which the architect does not rewrite: edit it, or replan"
+    else:
+        why = "that is no answer to it"
+    offered = ", ".join(one.value for one in gate.choices)
+    raise ConfigError(f"{choice.value} does not answer question {gate.number} of {story}: {why}; it takes {offered}")
+
+
+def kept_comment(comment: str) -> str:
+    """A person's comment as it is kept and told to the architect: without secrets.
+
+    Raises ConfigError when it is no text, or one that no prompt should hold.
+    """
+    try:
+        comment.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError("the comment is not UTF-8") from error
+    if len(comment) > MOST_CHARS:
+        raise ConfigError(f"the comment has more than {MOST_CHARS} characters: say it shorter, or edit the plan")
+    return redact(comment.strip())
+
+
+def settled(gate: Gate, answer: GateAnswer) -> str:
+    """What was answered, in one line."""
+    if answer.choice is Choice.TIME_OUT:
+        return "nobody answered in time"
+    comment = " ".join(answer.comment.split())
+    overridden = gate.kind is GateKind.CONFLICT and answer.choice is Choice.APPROVE
+    done = "overridden" if overridden else DONE_AS[answer.choice]
+    return f"the {gate.kind.value} is {done} by {answer.by}" + (f": {comment}" if comment else "")
+
+
+def answered_first(story: str, gate: Gate, answer: GateAnswer, at: datetime) -> str:
+    """What whoever comes second is told."""
+    if answer.choice is Choice.TIME_OUT:
+        ended = _at(gate.deadline or at)
+        return f"nobody answered question {gate.number} of {story} in time, which ended at {ended}"
+    return f"question {gate.number} of {story} was answered already, at {_at(at)}: {settled(gate, answer)}"
+
+
+def _other_number(story: str, asked: Sequence[Question], gate: Gate | None, number: int) -> str:
+    known = next((one for one in asked if one.gate.number == number), None)
+    if known is None:
+        stands = f"it is question {gate.number} that stands" if gate is not None else "nothing is asked"
+        return f"{story} has no question {number}: {stands}; see `orchestrator show {story}`"
+    now = f"question {gate.number} stands now" if gate is not None else "nothing is asked now"
+    return f"{_answered(story, known)}; {now}: look at it again with `orchestrator show {story}`"
+
+
+def _waits_for_nobody(story: str, history: StoryHistory, asked: Sequence[Question]) -> str:
+    last = f"; {_answered(story, asked[-1])}" if asked and asked[-1].answer is not None else ""
+    return f"{story} waits for nobody: {_standing(story, history)}{last}"
+
+
+def _standing(story: str, history: StoryHistory) -> str:
+    status = history.status
+    if status is StoryStatus.PENDING:
+        return "it has not begun"
+    if status is StoryStatus.EXECUTING:
+        return "it is at work"
+    if status is StoryStatus.DONE:
+        return "it is done"
+    if status is StoryStatus.BLOCKED and history.outcome is not None:
+        return f"it is blocked by {', '.join(history.outcome.blocked_by)}"
+    return f"it ended as {status}; `orchestrator replan {story} --comment TEXT` has it planned anew"
+
+
+def _answered(story: str, question: Question) -> str:
+    if question.answer is None or question.answered_at is None:
+        return f"question {question.gate.number} of {story} was never answered"
+    return answered_first(story, question.gate, question.answer, question.answered_at)
+
+
+def _at(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,1 @@
+"""The event log, the reply journal, the state folder, locks."""

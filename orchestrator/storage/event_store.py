@@ -1,0 +1,344 @@
+"""The append-only event log in SQL: a SQLite file of the state folder, or the Postgres of DATABASE_URL.
+
+The log waits for its database: what is told while it restarts, or while the disk is full, is written when it is back.
+
+Reading the event log, also while somebody writes it.
+
+The one exception to the event log being append-only: what is told of a pruned sprint goes, but for its last word.
+"""
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+
+from orchestrator.core.command import GATE_ANSWERED
+from orchestrator.core.errors import EventLogAway
+from orchestrator.core.event import Event
+from orchestrator.core.secrets import redacted
+from orchestrator.storage.event_table import (
+    EVENTS,
+    connected,
+    event_of,
+    is_away,
+    lock,
+    marked,
+    prepare,
+    reason_of,
+    sqlite_url,
+    usable,
+)
+
+READ_CHUNK = 500
+_PAUSE_S = 0.25
+
+
+class EventReader:
+    """Reads the log; blocks, so async callers use a thread. Raises ConfigError when its database cannot be used.
+
+    `patience_s` is how long one look waits for a database that is away, for those who follow the log.
+    """
+
+    def __init__(self, url: str, *, patience_s: float = 0.0) -> None:
+        self._engine = connected(url, writes=False)
+        self._patience_s = patience_s
+        self._there = False
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def sprints(self) -> frozenset[str]:
+        """Every sprint the log knows."""
+        return frozenset(row.sprint for row in self._look(sa.select(EVENTS.c.sprint).distinct()))
+
+    def head(self) -> int:
+        """Sequence number of the last event; 0 while there is none."""
+        rows = self._look(sa.select(sa.func.max(EVENTS.c.seq).label("head")))
+        return next((row.head or 0 for row in rows), 0)
+
+    def read(self, sprint: str | None = None, after: int = 0) -> Iterator[tuple[int, Event]]:
+        """(sequence number, event) pairs behind `after`, in order; nothing when the log does not exist yet.
+
+        Who has read up to a number misses nothing by going on behind it, however many write.
+        """
+        while True:
+            rows = self._rows(sprint, after)
+            for row in rows:
+                after = row.seq
+                yield after, event_of(row.body)
+            if len(rows) < READ_CHUNK:
+                return
+
+    def of_sprint(self, sprint: str) -> list[Event]:
+        """The events that are about the sprint itself and none of its stories, in order."""
+        query = sa.select(EVENTS.c.body).where(EVENTS.c.sprint == sprint, EVENTS.c.story.is_(None))
+        return [event_of(row.body) for row in self._look(query.order_by(EVENTS.c.seq))]
+
+    def _rows(self, sprint: str | None, after: int) -> Sequence[sa.Row[Any]]:
+        query = sa.select(EVENTS.c.seq, EVENTS.c.body).where(EVENTS.c.seq > after)
+        if sprint is not None:
+            query = query.where(EVENTS.c.sprint == sprint)
+        return self._look(query.order_by(EVENTS.c.seq).limit(READ_CHUNK))
+
+    def _look(self, query: sa.Select[Any]) -> Sequence[sa.Row[Any]]:
+        """What the query finds; nothing when there is no log yet."""
+        until = time.monotonic() + self._patience_s
+        while True:
+            try:
+                with usable(), self._engine.connect() as connection:
+                    self._there = self._there or sa.inspect(connection).has_table(EVENTS.name)
+                    return connection.execute(query).all() if self._there else ()
+            except EventLogAway:
+                if time.monotonic() >= until:
+                    raise
+            time.sleep(_PAUSE_S)
+
+
+__all__ = ["EVENTS", "FOREVER", "PATIENCE_S", "EventReader", "EventStore", "sqlite_url", "usable"]
+
+_VERBATIM = frozenset({GATE_ANSWERED})
+"""Events that the work goes on with."""
+PATIENCE_S = 60.0
+"""How long an event waits for a database that is away, unless the store is told otherwise, and who reads in a run."""
+FOREVER = math.inf
+"""The patience of whoever runs stories: an outage must end none of them, and the engine waits as long."""
+ENDING_S = 10.0
+"""The same once the store is to end."""
+_COUNTED = {"preserve_rowcount": True}
+"""Else the number of rows is unknown on Postgres, where a statement brings back the row's number."""
+_PAUSES_S = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Between two trials; the last one again and again."""
+
+
+class _Item(NamedTuple):
+    """An event on its way to the writer."""
+
+    event: Event
+    body: str
+    done: asyncio.Future[bool]
+
+
+class EventStore:
+    """`ports.EventSink`: one writer task commits what has queued up as one transaction.
+
+    Entering raises ConfigError when the database cannot be used. `on_event` sees every new event once it is stored;
+    when it raises (a closed pipe) it is not called again. What looks like a secret, and each of `secrets`, is neither
+    stored nor shown; only what a person answered is kept word for word, since the work goes on with it. `tell` gets a
+    sentence when the database has gone away, and when it is back.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        on_event: Callable[[Event], None] | None = None,
+        secrets: Sequence[str] = (),
+        tell: Callable[[str], None] = lambda _: None,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._url, self._secrets = url, tuple(secrets)
+        self._on_event, self._tell = on_event, tell
+        self._patience_s = patience_s
+        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue()
+        self._ending = asyncio.Event()
+        self._writer: asyncio.Task[None] | None = None
+        self._engine: sa.Engine | None = None
+        self.waits = ""
+        """Why nothing can be written at the moment; "" when it can."""
+
+    async def __aenter__(self) -> "EventStore":
+        self._engine = await asyncio.to_thread(self._open)
+        self._writer = asyncio.create_task(self._write_all(), name="event-writer")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._patience_s = min(self._patience_s, ENDING_S)
+        self._ending.set()
+        self._queue.put_nowait(None)
+        if self._writer is not None:
+            await self._writer
+        if self._engine is not None:
+            await asyncio.to_thread(self._engine.dispose)
+
+    async def emit(self, event: Event) -> bool:
+        """Store durably; True when it was new. Waits for a database that is away.
+
+        Raises ValueError for data that is no JSON, EventLogAway when the database stayed away too long.
+        """
+        told = event.model_dump(mode="json")
+        if event.name not in _VERBATIM:
+            texts = {name: told[name] for name in ("message", "data")}
+            if (plain := redacted(texts, self._secrets)) != texts:
+                event, told = event.model_copy(update=plain), {**told, **plain}
+        item = _Item(event, json.dumps(told), asyncio.get_running_loop().create_future())
+        self._queue.put_nowait(item)
+        return await item.done
+
+    async def find(self, ids: Sequence[str]) -> Mapping[str, Event]:
+        """See the port. Raises ConfigError when the database cannot be used."""
+        return await asyncio.to_thread(self._find, ids)
+
+    async def since(self, after_seq: int, *, mark: str) -> list[tuple[int, Event]]:
+        """(sequence number, event) of those behind `after_seq` whose id contains `mark`, in order.
+
+        With `CONTROL_MARK` it costs as little in a long log as in a short one. Raises ConfigError when the database
+        cannot be used.
+        """
+        return await asyncio.to_thread(self._since, after_seq, mark)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """From now on these are neither stored nor shown, either."""
+        self._secrets = tuple(sorted({*self._secrets, *secrets}, key=len, reverse=True))
+
+    def _since(self, after_seq: int, mark: str) -> list[tuple[int, Event]]:
+        assert self._engine is not None
+        query = sa.select(EVENTS.c.seq, EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.seq > after_seq, marked(mark))
+        with usable(), self._engine.connect() as connection:
+            rows = connection.execute(query.order_by(EVENTS.c.seq)).all()
+        return [(seq, event_of(body)) for seq, name, body in rows if mark in name]
+
+    def _find(self, ids: Sequence[str]) -> dict[str, Event]:
+        assert self._engine is not None
+        found: dict[str, Event] = {}
+        with usable(), self._engine.connect() as connection:
+            for start in range(0, len(ids), READ_CHUNK):
+                query = sa.select(EVENTS.c.id, EVENTS.c.body).where(EVENTS.c.id.in_(ids[start : start + READ_CHUNK]))
+                found |= {name: event_of(body) for name, body in connection.execute(query)}
+        return found
+
+    def _open(self) -> sa.Engine:
+        engine = connected(self._url, writes=True)
+        with usable():
+            prepare(engine)
+        return engine
+
+    async def _write_all(self) -> None:
+        ending = False
+        while not ending:
+            batch = [await self._queue.get()]
+            while not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            ending = None in batch
+            items = [item for item in batch if item is not None]
+            if items:
+                await self._write_batch(items)
+
+    async def _write_batch(self, items: Sequence[_Item]) -> None:
+        try:
+            fresh = await self._written(items)
+        except (sa.exc.SQLAlchemyError, OSError, RuntimeError, ValueError, EventLogAway) as error:
+            if len(items) > 1 and not isinstance(error, EventLogAway):
+                for item in items:  # one of them is at fault
+                    await self._write_batch([item])
+                return
+            for item in items:
+                if not item.done.cancelled():
+                    item.done.set_exception(error)
+            return
+        for item, new in zip(items, fresh, strict=True):
+            if new:
+                self._show(item.event)
+            if not item.done.cancelled():
+                item.done.set_result(new)
+
+    async def _written(self, items: Sequence[_Item]) -> list[bool]:
+        """Store them, as soon as the database lets us; which of them were new."""
+        began, trial, claimed = time.monotonic(), 0, set[int]()
+        while True:
+            try:
+                fresh = await asyncio.to_thread(self._insert, items, claimed)
+            except sa.exc.SQLAlchemyError as error:
+                if not is_away(error):
+                    raise
+                self.waits = reason = reason_of(error)
+                if time.monotonic() - began >= self._patience_s:
+                    raise EventLogAway(f"the event log could not be written: {reason}") from error
+                if trial == 0:
+                    self._tell(f"the event log waits for its database: {reason}")
+                await self._pause(_PAUSES_S[min(trial, len(_PAUSES_S) - 1)])
+                trial += 1
+            else:
+                self.waits = ""
+                if trial:
+                    self._tell("the event log is written again")
+                return fresh
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._ending.wait(), seconds)
+        if self._ending.is_set():
+            await asyncio.sleep(_PAUSES_S[0])
+
+    def _show(self, event: Event) -> None:
+        if self._on_event is None:
+            return
+        try:
+            self._on_event(event)
+        except Exception:  # noqa: BLE001 - the event sink: a closed pipe ends the printing, never the record
+            self._on_event = None
+
+    def _insert(self, items: Sequence[_Item], claimed: set[int]) -> list[bool]:
+        """One transaction; which of the items were new.
+
+        `claimed` are those that an earlier trial may have stored before the connection broke: only then is a row that
+        is there already, word for word, our own.
+        """
+        assert self._engine is not None
+        dialect = postgresql if self._engine.dialect.name == "postgresql" else sqlite
+        fresh = []
+        with self._engine.begin() as connection:
+            lock(connection)
+            for number, item in enumerate(items):
+                event = item.event
+                row = {"id": event.id, "sprint": event.sprint, "story": event.story, "body": item.body}
+                result = connection.execute(
+                    dialect.insert(EVENTS).values(row).on_conflict_do_nothing(), execution_options=_COUNTED
+                )
+                new = result.rowcount == 1
+                if not new and number in claimed:
+                    same = sa.select(EVENTS.c.seq).where(EVENTS.c.id == event.id, EVENTS.c.body == item.body)
+                    new = connection.execute(same).first() is not None
+                if new:
+                    claimed.add(number)
+                fresh.append(new)
+        return fresh
+
+
+class EventPruner:
+    """Removes the events of finished sprints; blocks. Raises ConfigError when the database cannot be used."""
+
+    def __init__(self, url: str) -> None:
+        self._engine = connected(url, writes=True)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._engine.dispose()
+
+    def weigh(self, sprint: str) -> int:
+        """Bytes of the sprint's events."""
+        with usable(), self._engine.connect() as connection:
+            if not sa.inspect(connection).has_table(EVENTS.name):
+                return 0
+            query = sa.select(sa.func.sum(sa.func.length(EVENTS.c.body))).where(EVENTS.c.sprint == sprint)
+            return int(connection.execute(query).scalar() or 0)
+
+    def prune(self, sprint: str, last_word: str) -> int:
+        """Remove the sprint's events that came before the one with this id; how many they were.
+
+        What was recorded later stays, so that no sequence number is ever given twice. Without such an event nothing
+        goes.
+        """
+        word = sa.select(EVENTS.c.seq).where(EVENTS.c.id == last_word).scalar_subquery()
+        with usable(), self._engine.begin() as connection:
+            gone = connection.execute(sa.delete(EVENTS).where(EVENTS.c.sprint == sprint, EVENTS.c.seq < word))
+            return gone.rowcount

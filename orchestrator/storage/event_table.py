@@ -1,0 +1,164 @@
+"""The event log's table on either database: its address, its connections, and what its errors mean."""
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from orchestrator.core.command import CONTROL_MARK
+from orchestrator.core.errors import ConfigError, EventLogAway
+from orchestrator.core.event import Event
+from orchestrator.files.atomic_file import create_private
+
+EVENTS = sa.Table(
+    "orchestrator_events",
+    sa.MetaData(),
+    sa.Column("seq", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), primary_key=True, autoincrement=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("sprint", sa.Text, nullable=False, index=True),
+    sa.Column("story", sa.Text),
+    sa.Column("body", sa.Text, nullable=False),
+    sqlite_autoincrement=True,  # also where the newest were removed, no number is given again
+)
+
+
+def marked(mark: str) -> sa.ColumnElement[bool]:
+    """A condition: the id contains `mark`, in any case of its letters on SQLite."""
+    # The pattern stands in the statement itself: an index over a part of the rows serves no bound parameter.
+    return EVENTS.c.id.like(sa.bindparam("pattern", f"%{mark}%", literal_execute=True))
+
+
+# A holder of a sprint looks for new orders of people all the time, in a log that may be long.
+_ORDERS = marked(CONTROL_MARK)
+sa.Index("orchestrator_controls", EVENTS.c.seq, sqlite_where=_ORDERS, postgresql_where=_ORDERS)
+LOG_LOCK = 0x6F726368657374
+"""Who makes or writes the log on Postgres holds this advisory lock until the commit: numbers become visible in order,
+and none below the highest one that can be seen will ever appear."""
+_WAL_ATTEMPTS = 20
+_CONNECTING = {
+    "connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3,
+    "tcp_user_timeout": 30000,
+}  # fmt: skip
+"""A server whose machine is gone says nothing any more: libpq's own patience is two hours."""
+_AWAY = ("08", "53", "57P", "25006", "25P03", "40001", "40P01", "55P03")
+"""Beginnings of Postgres error codes that pass by themselves: connection, resources, shutdown, failover, deadlock."""
+_SQLITE_AWAY = frozenset({
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN,
+})  # fmt: skip
+
+
+def sqlite_url(path: Path) -> str:
+    """The database URL of a SQLite file."""
+    return f"sqlite:///{path}"
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the database cannot be reached, or written, at the moment: the same may succeed later."""
+    if isinstance(error, sa.exc.TimeoutError):
+        return True
+    if not isinstance(error, sa.exc.DBAPIError):
+        return False
+    if isinstance(error.orig, sqlite3.Error):
+        return getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _SQLITE_AWAY
+    state = getattr(error.orig, "sqlstate", None)
+    if state is None:  # it did not come from a server: none could be reached
+        return error.connection_invalidated or isinstance(error, sa.exc.OperationalError)
+    return error.connection_invalidated or state.startswith(_AWAY)
+
+
+def reason_of(error: BaseException) -> str:
+    """What the driver said, in one line."""
+    said = str(getattr(error, "orig", None) or error).strip()
+    return said.split("\n", 1)[0]
+
+
+@contextmanager
+def usable() -> Iterator[None]:
+    """Raises ConfigError for a database that is none, EventLogAway for one that cannot be reached at the moment.
+
+    The address of the database, with its password, stays out of what is said.
+    """
+    try:
+        yield
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise ConfigError(f"DATABASE_URL names no database that can be used here: {error}") from error
+    except (sa.exc.DatabaseError, sa.exc.InterfaceError, sa.exc.TimeoutError) as error:
+        kind = EventLogAway if is_away(error) else ConfigError
+        reason = reason_of(error)
+        raise kind(f"the event log cannot be used: {reason}; see DATABASE_URL or the state folder") from error
+
+
+def connected(url: str, *, writes: bool) -> sa.Engine:
+    """An engine for the database; nothing is connected yet. Raises ConfigError for what is no address."""
+    with usable():
+        parsed = _parsed(url)
+        if parsed.drivername.partition("+")[0] not in {"postgres", "postgresql"}:
+            engine = sa.create_engine(parsed)
+        else:
+            # The driver that the engine brings; SQLAlchemy's default would be another package.
+            parsed = parsed.set(drivername="postgresql+psycopg")
+            own = {name: value for name, value in _CONNECTING.items() if name not in parsed.query}
+            # A statement that is prepared on one connection is not there on the next one of a pooler.
+            engine = sa.create_engine(parsed, pool_pre_ping=True, connect_args={**own, "prepare_threshold": None})
+    if engine.dialect.name == "sqlite":
+        sa.event.listen(engine, "connect", _writer_pragmas if writes else _reader_pragmas)
+    return engine
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        return sa.make_url(url)
+    except ValueError as error:  # what stands in the port's place may be a part of the password
+        told = "its port is no number; / : @ in a password are written as %2F %3A %40"
+        raise ConfigError(f"DATABASE_URL is no address that can be used here: {told}") from error
+
+
+def prepare(engine: sa.Engine) -> None:
+    """The table with its indexes is there afterwards, whoever else makes it at the same moment."""
+    if engine.dialect.name == "sqlite":
+        create_private(engine.url.database)
+    with engine.begin() as connection:
+        lock(connection)
+        connection.execute(sa.schema.CreateTable(EVENTS, if_not_exists=True))
+        there = {index["name"] for index in sa.inspect(connection).get_indexes(EVENTS.name)}
+        for index in sorted(EVENTS.indexes, key=lambda index: str(index.name)):
+            if index.name not in there:  # all of them, or what a log of an older version lacks
+                connection.execute(sa.schema.CreateIndex(index, if_not_exists=True))
+
+
+def lock(connection: sa.Connection) -> None:
+    """Hold the log until the end of the transaction; on SQLite the first write does."""
+    if connection.dialect.name == "postgresql":
+        # A process that stands still with the log in its hand is cut off, for all others wait for it.
+        idle = sa.func.set_config("idle_in_transaction_session_timeout", "60000", True)
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOG_LOCK), idle))
+
+
+def event_of(body: str) -> Event:
+    """The event of a row."""
+    # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+    return Event.model_validate(json.loads(body))
+
+
+def _reader_pragmas(connection: Any, _record: Any) -> None:
+    connection.execute("PRAGMA busy_timeout=30000")
+
+
+def _writer_pragmas(connection: Any, _record: Any) -> None:
+    """WAL lets others read while a run writes; NORMAL is safe against kill -9, not against power loss."""
+    connection.execute("PRAGMA busy_timeout=30000")
+    for attempt in range(_WAL_ATTEMPTS):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            break
+        except sqlite3.OperationalError:
+            # The first change of a file to WAL waits for nobody: somebody else has just opened it.
+            if attempt + 1 == _WAL_ATTEMPTS:
+                raise
+            time.sleep(0.01 * (attempt + 1))
+    connection.execute("PRAGMA synchronous=NORMAL")

@@ -1,0 +1,156 @@
+"""The reply journal: every ended call is written down before anything else happens (decisions.md#paid-replies).
+
+One file per ended call, `<folder>/<workflow>/<step>-<turn>.json`, written to a temporary name and renamed, without
+fsync: safe against kill -9, not against power loss. The writes are synchronous on purpose: an await between the
+provider's return and the journal would be a hole in which a paid reply could be lost."""
+
+import json
+import os
+from pathlib import Path
+from typing import Literal
+
+from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
+from orchestrator.core.sprint import PLAN_READING
+from orchestrator.core.value import Value
+from orchestrator.files.atomic_file import private
+
+
+class JournalEntry(Value):
+    """One ended call."""
+
+    step: int
+    """Number of the durable step inside its workflow."""
+    key: TurnKey
+    turn: int
+    ended: Literal["reply", "error"]
+    reply: Reply | None = None
+    failure: FailedCall | None = None
+    prompt_hash: str = ""
+    """Of the whole prompt that is kept beside it."""
+    prompt: str = ""
+    """Name of the prompt's file."""
+    prompt_version: str = ""
+    """Hash of that file's text, shared texts included."""
+    schema_name: str | None = None
+    """Stem of the schema the reply was asked to fit; None when it was to be no answer of its own."""
+
+
+class WorkflowJournal:
+    """The ended calls of one workflow."""
+
+    def __init__(self, folder: Path, *, beside: int = 0) -> None:
+        """Read what is there; a file that a power cut left unreadable counts as never written.
+
+        `beside` are the story's calls in other journals. Blocks: call it in a thread.
+        """
+        self._folder, self._beside = folder, beside
+        folder.mkdir(parents=True, exist_ok=True)
+        self._entries: dict[tuple[int, int], JournalEntry] = {}
+        for path in folder.glob("*-*.json"):
+            entry = _read(path)
+            if entry is not None:
+                self._entries[(entry.step, entry.turn)] = entry
+
+    def reply(self, step: int) -> Reply | None:
+        """The journalled reply of this step, if its call ended with one."""
+        return next((e.reply for e in self._entries.values() if e.step == step and e.reply), None)
+
+    def failures(self, step: int) -> tuple[FailedCall, ...]:
+        """Calls of this step that ended with an error, in turn order."""
+        mine = sorted((e for e in self._entries.values() if e.step == step), key=lambda e: e.turn)
+        return tuple(e.failure for e in mine if e.failure)
+
+    def next_turn(self, key: TurnKey) -> int:
+        """1 + the calls of this key that ended, with a reply or an error."""
+        return 1 + sum(entry.key == key for entry in self._entries.values())
+
+    @property
+    def calls(self) -> int:
+        """All ended calls of the story, replies and errors, those `beside` included."""
+        return self._beside + len(self._entries)
+
+    def keep_prompt(self, step: int, prompt: Prompt) -> None:
+        """Keep the whole prompt beside its reply. Blocks: call it in a thread."""
+        path = self._folder / f"{step}.prompt.md"
+        with open(path, "w", encoding="utf-8", errors="surrogatepass", opener=private) as file:
+            file.write(prompt.text)
+
+    def record_reply(self, step: int, prompt: Prompt, reply: Reply) -> None:
+        """Write a reply down, synchronously."""
+        self._record(
+            JournalEntry(
+                step=step,
+                key=prompt.key,
+                turn=prompt.turn,
+                ended="reply",
+                reply=reply,
+                prompt_hash=prompt.hash,
+                prompt=prompt.name,
+                prompt_version=prompt.version,
+                schema_name=prompt.schema_name,
+            )
+        )
+
+    def record_failure(self, step: int, prompt: Prompt, failure: FailedCall) -> None:
+        """Write down that a call ended with an error, synchronously."""
+        self._record(
+            JournalEntry(
+                step=step,
+                key=prompt.key,
+                turn=prompt.turn,
+                ended="error",
+                failure=failure,
+                prompt_hash=prompt.hash,
+                prompt=prompt.name,
+                prompt_version=prompt.version,
+            )
+        )
+
+    def _record(self, entry: JournalEntry) -> None:
+        path = self._folder / f"{entry.step}-{entry.turn}.json"
+        temporary = path.with_suffix(".tmp")
+        data = memoryview(json.dumps(entry.model_dump(mode="json"), ensure_ascii=True).encode())
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            while data:  # a full disk takes a part and says so only when asked for the rest
+                data = data[os.write(descriptor, data) :]
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, path)
+        self._entries[(entry.step, entry.turn)] = entry
+
+
+class ReplyJournal:
+    """All workflows' journals below one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def workflow(self, workflow_id: str) -> WorkflowJournal:
+        """The journal of `<sprint>/<story>[@N]`, or of a plan's reading for it, which counts to the story.
+
+        Blocks: call it in a thread.
+        """
+        sprint, _, name = workflow_id.partition("/")
+        story = name.partition(PLAN_READING)[0]
+        readings = (path.name for path in (self._folder / sprint).glob(f"{story}{PLAN_READING}*"))
+        beside = sum(len(self.entries(sprint, other)) for other in {story, *readings} - {name})
+        return WorkflowJournal(self._folder / workflow_id, beside=beside)
+
+    def stories(self) -> list[tuple[str, str]]:
+        """(sprint, `<story>[@N]`) of every workflow that has a journal, in order. Blocks."""
+        found = (path for path in self._folder.glob("*/*") if path.is_dir())
+        return sorted((path.parent.name, path.name) for path in found)
+
+    def entries(self, sprint: str, story: str) -> list[JournalEntry]:
+        """Every ended call of one workflow by step and turn; nothing is created. Blocks."""
+        found = (_read(path) for path in (self._folder / sprint / story).glob("*-*.json"))
+        return sorted((entry for entry in found if entry), key=lambda entry: (entry.step, entry.turn))
+
+
+def _read(path: Path) -> JournalEntry | None:
+    try:
+        # json.loads, because a model's text may hold half a surrogate pair, which pydantic's parser refuses.
+        return JournalEntry.model_validate(json.loads(path.read_bytes()))
+    except ValueError:
+        return None

@@ -1,0 +1,265 @@
+"""The state folder `.orchestrator/`: where everything lies, and the sprint records in it."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from orchestrator.core.analysis import AnalysisRecord, Packed
+from orchestrator.core.errors import ConfigError
+from orchestrator.core.sprint import SprintRecord
+from orchestrator.core.suite import TriedBase
+from orchestrator.core.value import Value
+from orchestrator.files.atomic_file import narrow, private, replace_content, stage
+
+V = TypeVar("V", bound=Value)
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,200}")
+BASES_KEPT = 100
+"""Tried base commits whose results are kept."""
+RESTORING = ".restoring"
+"""Folder in the state folder that is there while a backup is being restored into it, or since that was cut short."""
+
+
+class StateFolder:
+    """Paths below one home folder; nothing is created before it is needed."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def make(self) -> str | None:
+        """Create the folder with a `.gitignore`, so that a repository around it never takes it in.
+
+        Returns a warning when it was there and open to other users, which it is no more. Raises ConfigError when it
+        cannot be written or closed to them, or a backup is only half restored into it.
+        """
+        if (self.home / RESTORING).exists():
+            raise ConfigError(f"a backup is being restored into {self.home}, or that was cut short: restore it again")
+        try:
+            warning = self.make_private()
+            self.ignore()
+        except OSError as error:
+            raise ConfigError(f"cannot use the state folder {self.home}: {error.strerror}") from error
+        if not os.access(self.home, os.W_OK):
+            raise ConfigError(f"cannot write to the state folder {self.home}")
+        return warning
+
+    def make_private(self) -> str | None:
+        """Create the folder alone, for its owner alone. Returns and raises as `make` does, and OSError."""
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return narrow(self.home)
+
+    def ignore(self) -> None:
+        """Write the `.gitignore` if there is none. Raises OSError."""
+        ignore = self.home / ".gitignore"
+        if not ignore.exists():
+            with open(ignore, "w", encoding="ascii", opener=private) as file:
+                file.write("*\n")
+
+    @property
+    def engine_database(self) -> Path:
+        """dbos's SQLite file."""
+        return self.home / "engine.sqlite"
+
+    @property
+    def event_database(self) -> Path:
+        """The event log's SQLite file."""
+        return self.home / "events.sqlite"
+
+    @property
+    def replies(self) -> Path:
+        """The reply journal."""
+        return self.home / "replies"
+
+    def mask_key(self) -> bytes:
+        """What the names of secrets in prompts are made with; made when it is not there yet.
+
+        Only its owner may read it: with it, a guessed secret could be told from its name.
+        """
+        path = self.home / "mask.key"
+        _make_private(path, secrets.token_bytes(32))
+        return path.read_bytes()
+
+    def mirror(self, repo: Path) -> Path:
+        """The bare mirror of one repository."""
+        return self.home / "mirrors" / f"{_slug(repo)}.git"
+
+    def sprint(self, sprint: str) -> Path:
+        """Everything that belongs to one sprint alone."""
+        return self.home / "sprints" / sprint
+
+    def worktrees(self, sprint: str) -> Path:
+        """The sprint's worktrees."""
+        return self.sprint(sprint) / "worktrees"
+
+    def environments(self, sprint: str) -> Path:
+        """The sprint's dependency environments."""
+        return self.sprint(sprint) / "environments"
+
+    def edits(self, sprint: str) -> Path:
+        """Plans that people are editing, or that were kept because they did not become an answer."""
+        return self.home / "edits" / sprint
+
+    def lock(self, sprint: str) -> Path:
+        """The sprint's lock file."""
+        return self.sprint(sprint) / "lock"
+
+    def report(self, sprint: str) -> Path:
+        """report.json."""
+        return self.home / "reports" / sprint / "report.json"
+
+    @property
+    def daemon_lock(self) -> Path:
+        """Held by the daemon of this folder while it lives."""
+        return self.home / "daemon" / "lock"
+
+    @property
+    def daemon_address(self) -> Path:
+        """Where the living daemon listens, as {"url", "pid"}."""
+        return self.home / "daemon" / "address.json"
+
+    @property
+    def daemon_token(self) -> Path:
+        """What requests to the daemon carry where ORCHESTRATOR_TOKEN is not set."""
+        return self.home / "daemon" / "token"
+
+    def make_token(self) -> str:
+        """Returns the token in `daemon_token`; made when it is not there yet. Raises ConfigError. Blocks."""
+        path = self.daemon_token
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _make_private(path, secrets.token_urlsafe(32).encode())
+            found, token = path.lstat(), self.token()
+        except OSError as error:
+            raise ConfigError(f"cannot use {path}: {error.strerror}") from error
+        ours_alone = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077 and found.st_uid == os.geteuid()
+        if token is None or not ours_alone:
+            raise ConfigError(
+                f"{path} is no token that its owner alone can read: delete it, and the next start makes another one; "
+                "or set ORCHESTRATOR_TOKEN"
+            )
+        return token
+
+    def token(self) -> str | None:
+        """Returns what `daemon_token` holds; None where there is none for us. Blocks."""
+        try:
+            told = self.daemon_token.read_text(errors="replace")
+        except OSError:
+            return None
+        return told if _TOKEN.fullmatch(told) else None
+
+    @property
+    def submitted(self) -> Path:
+        """Backlogs that were handed in."""
+        return self.home / "backlogs"
+
+    def last_good(self, backlog: Path) -> Path:
+        """What a watched backlog last was when it could be taken over."""
+        return self.home / "daemon" / "backlogs" / f"{_slug(backlog)}.json"
+
+    def executor_id(self) -> str:
+        """Who this folder's daemon is in a database that others may use too; made when it is not there yet. Blocks."""
+        path = self.home / "daemon" / "id"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_content(path, secrets.token_hex(4).encode())
+        return f"serve-{path.read_text().strip()}"
+
+    def sidecar(self, backlog: Path) -> Path:
+        """Cells that could not be written into this backlog file."""
+        return self.home / "sidecars" / f"{_slug(backlog)}.json"
+
+    def records(self) -> list[SprintRecord]:
+        """All sprints of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        found = [self.record(path.parent.name) for path in (self.home / "sprints").glob("*/sprint.json")]
+        return sorted((record for record in found if record), key=lambda record: record.started_at)
+
+    def record(self, sprint: str) -> SprintRecord | None:
+        """One sprint's record, or None."""
+        return _read(self.sprint(sprint) / "sprint.json", SprintRecord)
+
+    def save(self, record: SprintRecord) -> None:
+        """Write a record whole or not at all."""
+        self._save(self.sprint(record.sprint) / "sprint.json", record)
+
+    def analysis(self, analysis: str) -> Path:
+        """Everything that belongs to one analysis alone."""
+        return self.home / "analyses" / analysis
+
+    def analyses(self) -> list[AnalysisRecord]:
+        """All analyses of this folder, oldest first. Raises ConfigError for a record that cannot be read."""
+        found = [_read(path, AnalysisRecord) for path in (self.home / "analyses").glob("*/analysis.json")]
+        return sorted((record for record in found if record), key=lambda record: record.started_at)
+
+    def save_analysis(self, record: AnalysisRecord) -> None:
+        """Write a record whole or not at all."""
+        self._save(self.analysis(record.analysis) / "analysis.json", record)
+
+    def base(self, key: str) -> TriedBase | None:
+        """What came of a base commit when it was tried; None where that is not kept, or cannot be read."""
+        try:
+            return _read(self._bases / f"{key}.json", TriedBase)
+        except ConfigError:
+            return None
+
+    def save_base(self, key: str, tried: TriedBase) -> None:
+        """Keep what came of a base commit, whole or not at all; the oldest are given up."""
+        self._save(self._bases / f"{key}.json", tried)
+        kept = sorted(self._bases.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in kept[:-BASES_KEPT]:
+            path.unlink(missing_ok=True)
+
+    @property
+    def _bases(self) -> Path:
+        return self.home / "bases"
+
+    def save_packed(self, analysis: str, packed: Packed) -> None:
+        """Keep what the prompts of an analysis hold of the repository."""
+        self._save(self.analysis(analysis) / "codebase.json", packed)
+
+    def packed(self, analysis: str) -> Packed | None:
+        """What `save_packed` kept, or None. Raises ConfigError when it cannot be read."""
+        return _read(self.analysis(analysis) / "codebase.json", Packed)
+
+    def _save(self, path: Path, value: Value) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path, json.dumps(value.model_dump(mode="json"), indent=1).encode())
+
+    def save_report(self, sprint: str, text: str, markdown: str) -> Path:
+        """Write report.md, then report.json, which a finished run is known by; returns the path of the latter."""
+        path = self.report(sprint)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_content(path.with_suffix(".md"), markdown.encode("utf-8", "replace"))
+        replace_content(path, text.encode())
+        return path
+
+
+def _make_private(path: Path, content: bytes) -> None:
+    """Make a file that only its owner may read, if there is none. Raises OSError."""
+    if not path.exists():
+        beside = stage(path, content)
+        with suppress(FileExistsError):  # another process was first, and never shows half a file
+            os.link(beside, path)
+        beside.unlink()
+
+
+def _read(path: Path, kind: type[V]) -> V | None:
+    try:
+        return kind.model_validate(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        what = {SprintRecord: "sprint record", AnalysisRecord: "analysis"}.get(kind, "packed repository")
+        raise ConfigError(f"{path} holds no {what}; move it away to start anew") from error
+
+
+def _slug(path: Path) -> str:
+    """Readable and unique for an absolute path."""
+    absolute = str(path.absolute())
+    return f"{path.name[:40] or 'root'}-{hashlib.sha256(absolute.encode()).hexdigest()[:10]}"

@@ -1,0 +1,1 @@
+"""One story: planning, tasks, reviews, tests, merge. Engine-free; names no persona."""

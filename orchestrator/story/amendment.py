@@ -1,0 +1,196 @@
+"""Requests to extend a frozen contract, made when a file or a package that it forgot is first named."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from orchestrator.checks.breakdown_rules import missing_packages
+from orchestrator.contract.amend import (
+    PACKAGES,
+    Wanted,
+    amended,
+    grantable,
+    is_for_architect,
+    not_granted,
+    subject,
+    wanted,
+)
+from orchestrator.contract.manifests import add_packages
+from orchestrator.core.breakdown import Breakdown, PackageDependencies, Task
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.errors import ProviderError
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Amended, AmendmentBrief
+from orchestrator.core.finding import Finding, Where, critical, policy
+from orchestrator.core.paths import is_manifest
+from orchestrator.core.suite import FailureInstruction
+from orchestrator.story.context import Progress, Stage
+from orchestrator.story.planning import check_packages
+
+_ELSE = "the architect granted something else"
+
+
+class Amendments:
+    """What one story asks of its architect, within `amendment.max_per_story`."""
+
+    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown) -> None:
+        self._stage, self._progress, self._plan = stage, progress, plan
+
+    async def answer(
+        self, contract: ArchitectureContract, task: Task, findings: Sequence[Finding], near: Sequence[str]
+    ) -> ArchitectureContract:
+        """Returns the contract, extended where the architect grants what these findings ask for.
+
+        `near` are the files that need it. What is not granted is kept in `Progress.refused`, and is not asked for
+        again. When the request itself fails the questions are noted, and the ProviderError goes on.
+        """
+        progress, most = self._progress, self._stage.policies.amendment.max_per_story
+        asked = [one for one in findings if is_for_architect(one) and subject(one) not in progress.refused]
+        able, never = grantable(contract, wanted(asked))
+        progress.refused |= never
+        if not able.names:
+            return contract
+        if progress.amendments >= most:
+            progress.refused |= dict.fromkeys(able.names, f"the architect was asked {most} times already")
+            return contract
+        try:
+            longer, reason = await self._ask(contract, task, able, asked, near)
+        except ProviderError:
+            progress.note_findings(asked)
+            raise
+        left = able.names if longer is contract else not_granted(able, longer)
+        progress.refused |= dict.fromkeys(left, reason or "no reason given")
+        return longer
+
+    async def for_texts(self, contract: ArchitectureContract, task: Task, texts: Iterable[str]) -> ArchitectureContract:
+        """The same for packages that an analysis, a review or a failed run names as missing."""
+        known = contract.allowed_dependencies | _own_modules(contract)
+        named = dict.fromkeys(name for text in texts for name in missing_packages(text) if name.lower() not in known)
+        fix = "Do without it, or have it planned."
+        asked = [
+            policy("contract.dependency", f"`{name}` is said to be missing", where=Where(field=name), fix=fix)
+            for name in named
+        ]
+        return await self.answer(contract, task, asked, task.files_to_create)
+
+    async def for_fixes(
+        self, contract: ArchitectureContract, task: Task, fixes: Sequence[FailureInstruction]
+    ) -> ArchitectureContract:
+        """The same for files of no task that an analysis wants changed."""
+        asked = [
+            policy(
+                "contract.file",
+                f"the tests fail, and the cause is in {one.file}: {one.issue}",
+                where=Where(file=one.file),
+                fix=one.fix,
+            )
+            for one in fixes
+        ]
+        return await self.answer(contract, task, asked, task.files_to_create)
+
+    def refuse(self, findings: Iterable[Finding], contract: ArchitectureContract) -> list[Finding]:
+        """Returns the findings; a question that the architect was asked in vain is a refusal, with the reason."""
+        return [self._refused(one, contract) if is_for_architect(one) else one for one in findings]
+
+    def _refused(self, finding: Finding, contract: ArchitectureContract) -> Finding:
+        reason = self._progress.refused.get(subject(finding), _ELSE)
+        message = f"{finding.message}; it is not granted: {reason}"
+        allowed = ", ".join(sorted(contract.allowed_dependencies)) or "none"
+        fix = f"Do without it. Packages that may be used: {allowed}." if finding.code in PACKAGES else finding.fix
+        return critical(finding.code, message, where=finding.where, fix=fix)
+
+    async def manifests(
+        self, contract: ArchitectureContract, near: Sequence[str], delivered: Sequence[FileChange] = ()
+    ) -> tuple[FileChange, ...]:
+        """Returns the manifests that declare what was granted and nothing declares yet, the delivered ones included."""
+        if not contract.granted_packages:
+            return ()
+        stage = self._stage
+
+        async def work(_step_id: str) -> dict[str, str]:
+            files = await stage.workspace.files(stage.story_id)
+            return await stage.workspace.read(stage.story_id, [path for path in files if is_manifest(path)])
+
+        texts = await stage.step.step("read", work, dict[str, str])
+        texts |= {change.path: change.content for change in delivered if is_manifest(change.path)}
+        changed = add_packages(contract.granted_packages, texts, near)
+        return tuple(FileChange(path=path, content=text) for path, text in changed.items())
+
+    async def _ask(
+        self,
+        contract: ArchitectureContract,
+        task: Task,
+        asked: Wanted,
+        reasons: Sequence[Finding],
+        near: Sequence[str],
+    ) -> tuple[ArchitectureContract, str]:
+        """The extended contract, or the same one; and what the architect says."""
+        stage, progress = self._stage, self._progress
+        progress.amendments += 1
+        brief = AmendmentBrief(
+            task=task,
+            breakdown=self._plan,
+            surface=progress.surface,
+            contract=contract,
+            files=asked.files,
+            packages=asked.packages,
+            findings=tuple(reasons),
+        )
+        answer = await self._available(await stage.architect.amendment(brief), contract)
+        progress.note_findings(answer.findings)
+        longer = contract
+        if answer.amendment is not None:
+            declaring = await self.manifests(amended(contract, answer.amendment), near)
+            new = [one.path for one in declaring if one.path not in contract.allowed_files]
+            files = tuple(dict.fromkeys((*answer.amendment.files, *new)))
+            longer = amended(contract, answer.amendment.model_copy(update={"files": files}))
+        verdict = Verdict.REFUSED if longer is contract else Verdict.GRANTED
+        left = stage.policies.amendment.max_per_story - progress.amendments
+        said = decided(Loop.AMENDMENT, verdict, findings=reasons, attempt=progress.amendments, budget_left=left)
+        await self._tell(task, asked, answer, longer, said)
+        return longer, answer.reason
+
+    async def _available(self, answer: Amended, contract: ArchitectureContract) -> Amended:
+        """The answer; refused where the packages that it grants cannot be installed here."""
+        if answer.amendment is None or not answer.amendment.packages:
+            return answer
+        packages = PackageDependencies(dependencies=answer.amendment.packages)
+        plan = self._plan.model_copy(update={"dependencies": packages})
+        problems = await check_packages(self._stage, plan, contract.baseline_dependencies)
+        if not problems:
+            return answer
+        return answer.model_copy(update={"amendment": None, "reason": problems[0].message})
+
+    async def _tell(
+        self, task: Task, asked: Wanted, answer: Amended, longer: ArchitectureContract, said: dict[str, Any]
+    ) -> None:
+        reason = answer.reason or "no reason given"
+        if answer.amendment is None:
+            await self._stage.step.emit(
+                "amendment_refused",
+                f"the contract stays as it is: {', '.join(asked.names)} asked for, nothing granted: {reason}",
+                level=Level.WARN,
+                task=task.task_id,
+                asked=asked.model_dump(mode="json"),
+                reason=answer.reason,
+                **said,
+            )
+            return
+        granted = longer.amendments[-1]
+        await self._stage.step.emit(
+            "contract_amended",
+            f"{granted.by} allows {', '.join((*granted.files, *granted.dependencies))} for {task.task_id}: {reason}",
+            task=task.task_id,
+            asked=asked.model_dump(mode="json"),
+            amendment=granted.model_dump(mode="json"),
+            contract=longer.model_dump(mode="json"),
+            **said,
+        )
+
+
+def _own_modules(contract: ArchitectureContract) -> frozenset[str]:
+    """Names of the project's own folders and files, which may be called packages too."""
+    return frozenset(
+        part.rpartition(".")[0] or part for path in contract.allowed_files for part in path.lower().split("/")
+    )

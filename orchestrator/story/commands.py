@@ -1,0 +1,234 @@
+"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery.
+
+Lock files follow the manifests that a delivery changes, and those of two stories that are brought together.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from orchestrator.checks.environment import command_cause
+from orchestrator.checks.paths import read_syntax, shell_files, syntax_command
+from orchestrator.code.shell import failed_step, packages_ready, script
+from orchestrator.core.action_plan import Execute
+from orchestrator.core.breakdown import Task
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.delivery import Delivery, FileChange, LockFiles, is_read, locks_to_follow
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.suite import CommandResult
+from orchestrator.story.context import Stage
+
+_NAMED = 5
+"""Paths that are named of what a command left."""
+_TESTS = re.compile(r"\b(?:pytest|unittest|jest|vitest|mocha|tox|nox|node --test|(?:npm|pnpm|yarn)(?: run)? test)\b")
+"""In commands that are run for what they say, whatever they leave."""
+_LITTER = re.compile(r"(?:^|/)(?:\.?coverage|\.nyc_output|htmlcov|\.eslintcache)(?:/|$)|\.(?:pyc|log|tsbuildinfo)$")
+"""What tools leave that nothing else reads."""
+FAILED = "command.failed"
+OUTPUT_CAP = 4000
+"""Characters of a failed command's output that become feedback (its end)."""
+
+
+class Commanded(NamedTuple):
+    """What the commands of a task came to."""
+
+    findings: tuple[Finding, ...] = ()
+    """A major one for the first that failed, with its output and what was skipped for it; minor ones for what was made
+    and is not kept."""
+    lacks: Finding | None = None
+    """In place of the major one, where the command failed for want of something that no file brings."""
+    made: tuple[FileChange, ...] = ()
+    """The task's own files as commands left them, where they changed them."""
+    ignored: tuple[str, ...] = ()
+    """Files that commands made and git ignores: no commit has them."""
+    again: tuple[str, ...] = ()
+    """The commands that made those, as the shell is given them: they make them wherever the task's commit is."""
+
+
+async def run_commands(
+    stage: Stage,
+    task: Task,
+    delivery: Delivery | None,
+    attempt: int,
+    own: Sequence[str],
+    locks: Sequence[FileChange] = (),
+) -> Commanded:
+    """Run them, the plan's first. `attempt` is the run of the suite that the task is built for.
+
+    The files of the delivery are in the worktree meanwhile, and what the commands before made of the task's `own`
+    files, and `locks`. No command may take longer than a test run.
+    """
+    made: dict[str, FileChange] = {}
+    told: list[Finding] = []
+    ignored, again = list[str](), list[str]()
+    planned = (Execute(command=task.command),) if task.command else ()
+    commands = (*planned, *(delivery.commands if delivery else ()))
+    for number, command in enumerate(commands):
+        result = await _run(stage, command, delivery, own, (*locks, *made.values()))
+        made |= {change.path: change for change in result.made}
+        if result.ok and result.ignored and not _TESTS.search(command.command):
+            ignored += result.ignored
+            again.append(_script(command, _token(stage, command)))
+        stops = not result.ok and not command.allow_failure
+        found = [_failed(stage, task, command, result, commands[number + 1 :])] if stops else []
+        await _tell(stage, task, command, result, found, attempt)
+        told += [_not_kept(task, command, left)] if (left := _left(result)) else []
+        if found and found[0].code == FAILED:
+            return Commanded((*found, *told))
+        if found:
+            # What earlier commands made is kept: the delivery may go on without this one.
+            return Commanded(tuple(told), found[0], tuple(made.values()), tuple(ignored), tuple(again))
+    return Commanded(tuple(told), None, tuple(made.values()), tuple(ignored), tuple(again))
+
+
+async def check_shell(stage: Stage, delivery: Delivery) -> list[Finding]:
+    """Has bash read the shell files of a delivery in the story's worktree, where its commands run."""
+    paths = shell_files(delivery.files)
+
+    async def work(_step_id: str) -> CommandResult:
+        await stage.workspace.write(stage.story_id, delivery.files, delivery.removed)
+        root = stage.workspace.root(stage.story_id)
+        return await stage.runner.command(root, syntax_command(paths), key=stage.environment_key)
+
+    return read_syntax(paths, (await stage.step.step("shell", work, CommandResult)).output) if paths else []
+
+
+async def _run(
+    stage: Stage, command: Execute, delivery: Delivery | None, own: Sequence[str], made: tuple[FileChange, ...]
+) -> CommandResult:
+    files, removed = (delivery.files, delivery.removed) if delivery else ((), ())
+
+    async def work(_step_id: str) -> CommandResult:
+        await stage.workspace.write(stage.story_id, (*files, *made), removed)
+        root = stage.workspace.root(stage.story_id)
+        text = _script(command, _token(stage, command))
+        limit = stage.policies.test.timeout_s
+        timeout_s = min(command.timeout_s, limit) if command.timeout_s is not None else None
+        result = await stage.runner.command(root, text, key=stage.environment_key, timeout_s=timeout_s, own=own)
+        paths = [*(change.path for change in result.made), *result.left]
+        ignored = await stage.workspace.ignored(stage.story_id, paths) if paths else ()
+        return result.model_copy(update={"ignored": tuple(path for path in ignored if not _LITTER.search(path))})
+
+    return await stage.step.step("command", work, CommandResult)
+
+
+async def _tell(
+    stage: Stage, task: Task, command: Execute, result: CommandResult, found: Sequence[Finding], attempt: int
+) -> None:
+    verdict = Verdict.PASSED if result.ok else Verdict.FAILED if found else Verdict.ALLOWED
+    left = stage.policies.test.max_attempts - attempt
+    allowed = " (may fail)" if command.allow_failure and not result.ok else ""
+    await stage.step.emit(
+        "command_finished",
+        f"`{command.subject}` ended with {result.limit or result.exit_code}{allowed}{_kept(result)}",
+        level=Level.INFO if result.ok else Level.WARN,
+        task=task.task_id,
+        duration_ms=round(result.duration_s * 1000),
+        **decided(Loop.BUILD, verdict, findings=found, attempt=attempt, budget_left=left),
+    )
+
+
+def _kept(result: CommandResult) -> str:
+    made = [change.path for change in result.made if change.path not in result.ignored]
+    kept = f"; made {', '.join(made)}" if made else ""
+    kept += f"; made and not kept: {_listed(left)}" if (left := _left(result)) else ""
+    return kept + (f"; made, and again where it is needed: {_listed(result.ignored)}" if result.ignored else "")
+
+
+def _left(result: CommandResult) -> list[str]:
+    return [path for path in result.left if path not in result.ignored]
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(paths[:_NAMED]) + more
+
+
+def _not_kept(task: Task, command: Execute, left: Sequence[str]) -> Finding:
+    return minor(
+        "command.not_kept",
+        f"`{command.subject}` made what is no file of its task and is not kept: {_listed(left)}",
+        where=Where(task=task.task_id),
+        fix="List what belongs into the repository among the task's files, and what is made again each time in "
+        ".gitignore; environment.build makes the rest anew.",
+    )
+
+
+def _script(command: Execute, token: str) -> str:
+    """What the shell is given: folder and environment first; a plain command of the plan as it stands."""
+    if command.cwd == "." and not command.env and "\n" not in command.command and "&" not in command.command:
+        return packages_ready(command.command)
+    lines = [f"cd -- {shlex.quote(command.cwd)} || exit 1"] if command.cwd != "." else []
+    return "\n".join([*lines, *command.exports, script(command.command, token, at_root=command.cwd == ".")])
+
+
+def _token(stage: Stage, command: Execute) -> str:
+    """By which a script names the step that failed; the same on a replay."""
+    return f"step-{hashlib.sha256(f'{stage.step.workflow_id} {command.command}'.encode()).hexdigest()[:16]}"
+
+
+def _failed(stage: Stage, task: Task, command: Execute, result: CommandResult, skipped: Sequence[Execute]) -> Finding:
+    step, output = failed_step(command.command, _token(stage, command), result.output)
+    why = f"hit its {result.limit} limit" if result.limit else f"ended with exit code {result.exit_code}"
+    message = f"`{step or command.command}` {why}"
+    if skipped:
+        message += f"; skipped for that: {', '.join(f'`{one.subject}`' for one in skipped)}"
+    cause = None if result.limit else command_cause(output[-OUTPUT_CAP:])
+    if cause is not None:
+        return cause.model_copy(update={"message": f"{message}: {cause.message}", "where": Where(task=task.task_id)})
+    return major(
+        FAILED,
+        f"{message}:\n{output[-OUTPUT_CAP:]}",
+        where=Where(task=task.task_id),
+        fix="change the files so that the command succeeds",
+    )
+
+
+_MOST_READ = 500
+
+
+async def follow_locks(stage: Stage, delivery: Delivery, own: Sequence[str]) -> LockFiles:
+    """The lock files of the branch, and those among the task's `own` files, as the delivery's manifests want them."""
+    changed: dict[str, str] = {change.path: change.content for change in delivery.files if is_read(change.path)}
+    if not changed:
+        return LockFiles()
+
+    async def work(_step_id: str) -> LockFiles:
+        files = [path for path in await stage.workspace.files(stage.story_id) if is_read(path)][:_MOST_READ]
+        before = await stage.workspace.read(stage.story_id, files)
+        locks = locks_to_follow(changed, before, {*files, *own} - {*changed})
+        large = [lock for lock in locks if lock in files and lock not in before]
+        made = await _made(stage, {**before, **changed}, [lock for lock in locks if lock not in large])
+        return made.model_copy(update={"told": (*made.told, *(f"`{lock}` is too large to be read" for lock in large))})
+
+    return await stage.step.step("lock", work, LockFiles)
+
+
+async def merged_locks(
+    stage: Stage, tree: str, onto: str, delivered: Mapping[str, str], locks: Sequence[str]
+) -> LockFiles:
+    """`locks`, which both sides of a merge changed, made of the manifests of `tree` with what was `delivered`."""
+
+    async def work(_step_id: str) -> LockFiles:
+        paths = [path for path in await stage.workspace.files_at(tree) if is_read(path)][:_MOST_READ]
+        texts = await stage.workspace.read_at(tree, paths)
+        texts |= await stage.workspace.read_at(onto, locks)  # in the tree they have git's markers
+        made = await _made(stage, {**texts, **delivered}, locks)
+        kept = {lock: texts[lock] for lock in locks if lock in texts} | {one.path: one.content for one in made.files}
+        files = tuple(FileChange(path=path, content=text) for path, text in kept.items())
+        return made.model_copy(update={"files": files})
+
+    return await stage.step.step("lock", work, LockFiles)
+
+
+async def _made(stage: Stage, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
+    return await stage.runner.follow_locks(texts, locks) if locks else LockFiles()
+
+
+def lock_left(told: str, task: str) -> Finding:
+    """A lock file does not say what its manifest asks for now; `told` names it and why."""
+    message = f"out of step with its manifest: {told}"
+    return minor("delivery.lock_left", message, where=Where(task=task), fix="Make it with its own tool, and commit it.")

@@ -1,0 +1,330 @@
+"""What the stages of one running story share.
+
+What a merged story adds to the architecture record: read from its plan and from what its branch changed.
+
+A run of tests in words, as a finding, and as what the report keeps of it (pure).
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import STACK, Contribution, Endpoint, Surface, Table, Todo
+from orchestrator.core.delivery import Branch, CommitNote, Reviewed
+from orchestrator.core.exchange import StoryBrief
+from orchestrator.core.finding import Finding, major, minor
+from orchestrator.core.ports import Architect, Developer, Reviewer, Step, SuiteRunner, Tester, Workspace
+from orchestrator.core.sprint import CaseOutcome, TaskStatus, TestsOutcome
+from orchestrator.core.suite import NO_RUNNER, InstalledPackages, RunProblem, TestReport, TestSuite
+from orchestrator.core.value import counted
+from orchestrator.settings import Policies
+from orchestrator.story.older_tests import OlderTests
+
+SCANS_AT_ONCE = 2
+"""What one scan reads, and what its result takes on its way into the record, is as large as the project."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The ports and frozen inputs every stage of a story works with."""
+
+    brief: StoryBrief
+    policies: Policies
+    step: Step
+    architect: Architect
+    developer: Developer
+    tester: Tester
+    reviewers: tuple[Reviewer, ...] = ()
+    """Each reads every task's change, and all must approve; none: nobody reads them."""
+    workspace: Workspace
+    runner: SuiteRunner
+    older: OlderTests
+    scans: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(SCANS_AT_ONCE))
+    """Held while a project is read, by all stories of a run: each reads hundreds of files, and parses them in turns."""
+
+    @property
+    def story_id(self) -> str:
+        """The story at work."""
+        return self.brief.story.id
+
+    @property
+    def environment_key(self) -> str:
+        """Names the story's dependency environment."""
+        return environment_of(self.step.workflow_id)
+
+    def note(self, subject: str, step_id: str, task: str = "") -> CommitNote:
+        """Message and trailers of a commit of this story."""
+        return CommitNote(subject=subject, sprint=self.brief.sprint, story=self.story_id, task=task, step=step_id)
+
+
+def environment_of(workflow_id: str) -> str:
+    """Name of a workflow's environment: ids hold no two dots in a row, so no two workflows share one."""
+    return workflow_id.replace("/", "..").replace("@", "..")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """How the attempts of a story's suite ended."""
+
+    suite: TestSuite
+    report: TestReport
+    """The last run of the suite."""
+    broken: TestReport | None = None
+    """The whole suite's run, where it is older tests that stay red."""
+    attempts: int
+    before: dict[str, str] = field(default_factory=dict)
+    """How each test of the suite ended on the tree without the story's change, by name; see fail_before.Ended."""
+    hollow: dict[str, str] = field(default_factory=dict)
+    """How each ended with functions that return nothing; empty where it was not run like that."""
+
+    @property
+    def red(self) -> TestReport | None:
+        """The run that keeps the story from being merged."""
+        return self.broken or (None if self.report.green else self.report)
+
+
+@dataclass
+class TaskReviews:
+    """What was said of one task's change so far, over the whole story."""
+
+    since: str
+    """The commit before the task's first delivery."""
+    paths: set[str] = field(default_factory=set)
+    """What its deliveries wrote or took away."""
+    rounds: list[tuple[Reviewed, ...]] = field(default_factory=list)
+    """One per review: what each reviewer said."""
+    read: str = ""
+    """The change as it was read last."""
+    unread: bool = False
+    """Whether the change that stands is another one."""
+
+
+@dataclass
+class Progress:
+    """What has come about so far; rebuilt in the same order when the story's workflow is replayed."""
+
+    branch: Branch
+    surface: Surface
+    findings: list[Finding] = field(default_factory=list)
+    tasks: dict[str, TaskStatus] = field(default_factory=dict)
+    removed: set[str] = field(default_factory=set)
+    """Files that tasks took away, and that are not there again."""
+    locks: dict[str, str] = field(default_factory=dict)
+    """Texts of lock files that were made to follow their manifests."""
+    ignored: set[str] = field(default_factory=set)
+    """Files of the plan that git ignores."""
+    reviews: dict[str, TaskReviews] = field(default_factory=dict)
+    """By task, of those that a delivery was asked for."""
+    trial: Trial | None = None
+    installed: InstalledPackages = field(default_factory=InstalledPackages)
+    """The story's environment, as it was looked at last; empty where names alone said enough."""
+    amendments: int = 0
+    """Requests to extend the story's contract."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """File or package that was asked for in vain → why it is not granted."""
+    suite_strengthened: bool = False
+    """Whether tests that fail without the story's change were asked for, which happens once."""
+    suite_replaced: bool = False
+    """Whether the suite was asked for once more, which happens once."""
+
+    def note_committed(self, written: Iterable[str], removed: Iterable[str]) -> None:
+        """Keep in mind which files are gone."""
+        self.removed = (self.removed | set(removed)) - set(written)
+
+    def note_findings(self, found: Sequence[Finding]) -> None:
+        """Add findings that are not there yet."""
+        self.findings.extend(finding for finding in found if finding not in self.findings)
+
+
+class StoryStopped(Exception):
+    """Ends a story early with an outcome; never leaves sprint/story.py."""
+
+    def __init__(self, status: str, findings: Sequence[Finding]) -> None:
+        super().__init__(status)
+        self.status = status
+        self.findings = tuple(findings)
+
+
+EVENT = "record_updated"
+MAX_LINES, MAX_LINE = 40, 300
+"""Of one free field of a plan: what a model writes must not fill every later prompt."""
+
+
+async def tell_record(stage: Stage, plan: Breakdown, before: Surface, after: Surface, commit: str | None) -> None:
+    """Record the contribution of a story that was just merged as `commit`, once."""
+    part = contribution(plan, before, after, foundation=stage.brief.story.foundation)
+    await stage.step.emit(
+        EVENT, f"architecture record: {_summary(part)}", commit=commit, contribution=part.model_dump(mode="json")
+    )
+
+
+def contribution(plan: Breakdown, before: Surface, after: Surface, *, foundation: bool) -> Contribution:
+    """`before` is the project as the story found it, `after` as it left it (pure)."""
+    tables, tables_gone = _changed(before.tables, after.tables)
+    endpoints, endpoints_gone = _changed(before.endpoints, after.endpoints)
+    design = [
+        *(() if tables else _labelled("database", plan.database_design)),
+        *(() if endpoints else _labelled("interface", plan.api_design)),
+    ]
+    texts = [text for entry in plan.todos.add if (text := _short(entry))][:MAX_LINES]
+    conventions = [*_labelled(STACK, plan.tech_stack), *lines_of(plan.conventions)] if foundation else []
+    return Contribution(
+        story=plan.story_id,
+        conventions=tuple(dict.fromkeys(conventions)),
+        tables=tuple(table for table in tables if isinstance(table, Table)),
+        endpoints=tuple(entry for entry in endpoints if isinstance(entry, Endpoint)),
+        tables_gone=tuple(table for table in tables_gone if isinstance(table, Table)),
+        endpoints_gone=tuple(entry for entry in endpoints_gone if isinstance(entry, Endpoint)),
+        design=tuple(design),
+        todos=tuple(Todo(id=f"TODO-{plan.story_id}-{n:02d}", text=text) for n, text in enumerate(texts, start=1)),
+        todos_done=tuple(dict.fromkeys(done for entry in plan.todos.remove if (done := _todo_id(entry)))),
+    )
+
+
+def recorded_stack(settled: Sequence[str], plan: Breakdown) -> tuple[str, ...]:
+    """What is said of the tech stack: by the record, which locks it (`settled`), then by the story's own plan."""
+    return tuple("\n".join(lines) for lines in (settled, lines_of(plan.tech_stack)) if lines)
+
+
+def lines_of(value: Any) -> list[str]:
+    """A free field of an answer as short lines: of a text its lines, of a list its items, of a mapping its pairs."""
+    if value is None:
+        return []
+    if isinstance(value, str):
+        parts: Sequence[str] = value.splitlines()
+    elif isinstance(value, list):
+        parts = [_text(item) for item in value]
+    elif isinstance(value, dict):
+        parts = [f"{key}: {_text(item)}" for key, item in value.items()]
+    else:
+        parts = [_text(value)]
+    return [text for part in parts if (text := _short(part))][:MAX_LINES]
+
+
+def _labelled(label: str, value: Any) -> Iterator[str]:
+    return (f"{label}: {line}" for line in lines_of(value))
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split()).removeprefix("- ")[:MAX_LINE]
+
+
+def _todo_id(entry: str) -> str:
+    """The id at the beginning of an entry such as `TODO-US-001-01: done with this story`."""
+    return (entry.split() or [""])[0].rstrip(":;,.")
+
+
+def _changed(
+    before: Sequence[Table] | Sequence[Endpoint], after: Sequence[Table] | Sequence[Endpoint]
+) -> tuple[list[Table | Endpoint], list[Table | Endpoint]]:
+    """(there now and not before, there before and not now); what changed is in both."""
+    then, now = frozenset(before), frozenset(after)
+    return [entry for entry in after if entry not in then], [entry for entry in before if entry not in now]
+
+
+def _summary(part: Contribution) -> str:
+    counts = (
+        (len(part.conventions), "locked convention"),
+        (len(part.tables), "table"),
+        (len(part.endpoints), "endpoint"),
+        (len(part.todos), "open TODO"),
+    )
+    told = [f"{count} {what}{'s' * (count > 1)}" for count, what in counts if count]
+    done = f"; settles {', '.join(part.todos_done)}" if part.todos_done else ""
+    return f"{part.story} adds {', '.join(told) or 'nothing'}{done}"
+
+
+OUTPUT_CAP = 6000
+"""Characters of a failed run's output that are handed on (its end)."""
+FAILING_CAP = 50
+"""Failed tests that an event lists: there may be a hundred thousand."""
+NAMED = 20
+"""Tests that a finding names."""
+PROBLEMS = {
+    RunProblem.TIMEOUT: "it was ended after test.timeout_s",
+    RunProblem.NO_TESTS: "no test was run",
+    RunProblem.NO_REPORT: "the runner ended without a whole report (a crash, an early exit or a kill)",
+    RunProblem.MISSING_RUNNER: "there is no test runner for it",
+    RunProblem.NO_TYPESCRIPT: "node here cannot run TypeScript tests: install Node 22.18 or newer (22.6 will do)",
+    RunProblem.INSTALL_FAILED: "the dependencies could not be installed",
+    RunProblem.SETUP_FAILED: "a command of environment.setup failed",
+    RunProblem.BUILD_FAILED: "a command of environment.build failed",
+    RunProblem.OUTPUT_LIMIT: "it printed more than commands.output_killed_kb",
+    RunProblem.MEMORY_LIMIT: "it needed more than commands.memory_mb",
+    RunProblem.MISSING_NAMES: "expected tests did not run",
+    RunProblem.TAMPERED: "a test file, or git's own file of the tree, was changed while it ran",
+    RunProblem.FAKED: "in a second run, tests changed so that they must fail were not reported as failed",
+}
+"""What a problem means, for people."""
+
+
+def failure_text(report: TestReport) -> str:
+    """The failing tests' messages, else the end of the output."""
+    ids = report.failing_ids
+    failing = [f"{case.id}: {case.message}" for case in report.cases if case.id in ids]
+    return "\n".join(failing)[:OUTPUT_CAP] or f"{report.problem}: {report.output[-OUTPUT_CAP:]}"
+
+
+def summary(report: TestReport) -> str:
+    """One line for people."""
+    if report.problem is RunProblem.MISSING_NAMES:
+        return f"expected tests did not run: {', '.join(report.missing_names)}"
+    if report.problem is not None:
+        return f"the run shows nothing: {PROBLEMS[report.problem]}"
+    flaky = f", {len(report.flaky)} of them flaky" if report.flaky else ""
+    return f"{report.passed} passed{flaky}, {report.failed} failed"
+
+
+def red_finding(report: TestReport, attempts: int, *, of_older: bool = False) -> Finding:
+    """Why a story whose suite stays red, or that breaks older tests (`of_older`), needs a person."""
+    after = f"after {counted(attempts, 'attempt')}"
+    if of_older:
+        return major(
+            "test.regression",
+            f"{after}, tests that the story found there fail: {', '.join(sorted(report.failing_ids)[:NAMED])}",
+            fix="look whether the story means to change what they assert: its plan then lists their files under "
+            "tests_to_change (`replan` with a comment); else mend the branch by hand, or `reset` the story",
+        )
+    code = f"test.{report.problem}" if report.problem else "test.failed"
+    return major(
+        code,
+        f"{after}: {summary(report)}",
+        fix="install what is missing, then `reset` the story and give the same command again"
+        if report.problem in NO_RUNNER
+        else "the output of the failing tests says why (`show`); `reset` the story to try again",
+    )
+
+
+def unproved_findings(report: TestReport) -> list[Finding]:
+    """That it was not tried whether the tests of a green run can fail; none where it was."""
+    if not report.green or not report.not_proved:
+        return []
+    return [
+        minor(
+            "test.not_proved",
+            f"the tests pass, and it was not tried whether they can fail: {report.not_proved}",
+            fix="read the story's tests: nothing but a reviewer stands behind what they assert",
+        )
+    ]
+
+
+def tests_outcome(suite: TestSuite, report: TestReport) -> TestsOutcome:
+    """The suite's cases with their results; a case named in the suite and absent from the report is `missing`."""
+    criteria = {case.name: case.criterion for case in suite.test_cases}
+    seen = {case.name for case in report.cases}
+    cases = [
+        CaseOutcome(name=case.name, criterion=criteria.get(case.name, ""), result=case.result) for case in report.cases
+    ]
+    cases += [
+        CaseOutcome(name=name, criterion=criteria.get(name, ""), result="missing")
+        for name in suite.expected_names
+        if name not in seen
+    ]
+    return TestsOutcome(run=len(report.cases), passed=report.passed, failed=report.failed, cases=tuple(cases))

@@ -1,0 +1,306 @@
+"""Whether the suite notices the story: its tests on the tree without the story's change.
+
+A test that passes there as well says nothing about the change; SWE-bench calls the others FAIL_TO_PASS. Where the code
+under test is a new module or name, every test fails for want of it, whatever it asserts: that is not judged here, but
+by a second run, on a hollow tree (see `hollow`).
+
+Which tests stand for which acceptance criterion (pure).
+
+A program whose functions return nothing: a test that passes there shows nothing about them.
+
+Whether the suite notices the code under test: its tests on the story's tree, with functions that return nothing.
+
+A test that passes there shows nothing about these functions; where the code is new, its tests without the story's
+change fail for want of it, whatever they assert. This judges suites and never honesty: a program that fakes results is
+emptied with the rest. Not judged is a test that did not run there, or that speaks of what stays: constants, classes
+with fields, callbacks, files of other languages.
+"""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from posixpath import basename, splitext
+from typing import NamedTuple
+
+from rapidfuzz import fuzz
+
+from orchestrator.code.javascript.tests import hollow_javascript, javascript_mentions
+from orchestrator.code.javascript.tree import SUFFIXES
+from orchestrator.code.python.tests import hollow_python, python_mentions
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, minor
+from orchestrator.core.paths import is_test_file
+from orchestrator.core.sprint import CaseOutcome
+from orchestrator.core.suite import CaseResult, TestReport, TestSuite
+from orchestrator.core.value import Value
+from orchestrator.story.context import Stage, recorded_stack, tests_outcome
+
+_NUMBER = re.compile(
+    r"^(?:acceptance\s+)?(?:criterion|criteria|ac)?\s*#?(?P<number>\d{1,3})(?:[.):\s-]+(?P<rest>.*))?$", re.I | re.S
+)
+_ALIKE = 88
+"""Of 100: how near a test's words must be to a criterion's; below, they are taken for another's."""
+
+
+class Covered(NamedTuple):
+    """One acceptance criterion and the tests that say they show it."""
+
+    criterion: str
+    cases: tuple[CaseOutcome, ...]
+
+
+def coverage(
+    criteria: Sequence[str], cases: Sequence[CaseOutcome]
+) -> tuple[tuple[Covered, ...], tuple[CaseOutcome, ...]]:
+    """A row per criterion, in order, and the tests that belong to none.
+
+    A test names its criterion in words (as given, or nearly so) or by its number.
+    """
+    words = [_words(text) for text in criteria]
+    found: list[list[CaseOutcome]] = [[] for _ in criteria]
+    others = []
+    for case in cases:
+        place = _place(case.criterion, words)
+        if place is None:
+            others.append(case)
+        else:
+            found[place].append(case)
+    rows = tuple(Covered(text, tuple(own)) for text, own in zip(criteria, found, strict=True))
+    return rows, tuple(others)
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def _place(named: str, criteria: Sequence[str]) -> int | None:
+    match = _NUMBER.match(named.strip())
+    if match and not _words(match["rest"] or ""):
+        number = int(match["number"])
+        return number - 1 if 1 <= number <= len(criteria) else None
+    wanted = [_words(text) for text in ((match["rest"], named) if match else (named,))]
+    for text in wanted:
+        if text and text in criteria:
+            return criteria.index(text)
+    near = [(max(fuzz.ratio(text, words) for text in wanted), -place) for place, words in enumerate(criteria) if words]
+    score, place = max(near, default=(0, 0))
+    return -place if score >= _ALIKE else None
+
+
+_NOT_THERE = re.compile(
+    r"^(?:E\s+)?(?:ModuleNotFoundError|ImportError|NameError)\b|\b(?:ERR_)?MODULE_NOT_FOUND\b"
+    r"|^(?:E\s+)?AttributeError: .*has no attribute|\bis not (?:defined|a function|a constructor)\b"
+    r"|does not provide an export named",
+    re.MULTILINE,
+)
+_NAMED = 5
+"""Tests that a reason names per criterion."""
+
+
+class Ended(StrEnum):
+    """How a test ended on another tree: without the story's change, or with functions that return nothing."""
+
+    FAILED = "failed"
+    PASSED = "passed"
+    NOT_JUDGED = "not judged"
+
+
+async def run_before(stage: Stage, plan: Breakdown, suite: TestSuite) -> dict[str, str]:
+    """Result of each test of the suite, by name, where the story's branch began, as a durable step."""
+    stack = recorded_stack(stage.brief.tech_stack, plan)
+
+    async def run(folder: Path) -> TestReport:
+        key = f"{stage.brief.sprint}-base"
+        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=key)
+
+    async def work(_step_id: str) -> dict[str, str]:
+        report = await stage.workspace.start_tree(stage.story_id, suite.changes, run)
+        return {name: result.value for name, result in results_before(suite, report).items()}
+
+    results = await stage.step.step("tests_before", work, dict[str, str])
+    counts = {result: sum(found == result for found in results.values()) for result in Ended}
+    await stage.step.emit(
+        "tests_run_before",
+        "tests without the story's change: "
+        + ", ".join(f"{count} {result}" for result, count in counts.items() if count),
+        results=results,
+    )
+    return results
+
+
+def test_names(suite: TestSuite) -> tuple[str, ...]:
+    """The tests that are judged."""
+    return suite.expected_names or tuple(case.name for case in suite.test_cases)
+
+
+test_names.__test__ = False  # type: ignore[attr-defined]  # its name would make pytest collect it where imported
+
+
+def results_before(suite: TestSuite, report: TestReport) -> dict[str, Ended]:
+    """By name of the suite's tests; what was skipped, not reached, or failed for want of a name is not judged."""
+    found: dict[str, Ended] = dict.fromkeys(test_names(suite), Ended.NOT_JUDGED)
+    for case in report.cases:
+        if case.name not in found or case.result is CaseResult.SKIPPED:
+            continue
+        if case.result is CaseResult.PASSED:
+            if found[case.name] is Ended.NOT_JUDGED:
+                found[case.name] = Ended.PASSED
+        elif not _NOT_THERE.search(case.message):
+            found[case.name] = Ended.FAILED
+    return found
+
+
+class Unnoticed(NamedTuple):
+    """A criterion, and why its tests show nothing: keys of `_WHY`."""
+
+    row: Covered
+    why: tuple[str, ...]
+
+
+_WHY = {
+    "test.passes_before": "pass without the story's change as well",
+    "test.passes_hollow": "pass with functions that return nothing as well",
+    "test.skipped": "are skipped",
+}
+
+
+def unnoticed(
+    criteria: Sequence[str], suite: TestSuite, after: TestReport, before: Mapping[str, str], hollow: Mapping[str, str]
+) -> tuple[Unnoticed, ...]:
+    """Criteria none of whose tests shows anything, with why."""
+    covered, _ = coverage(criteria, tests_outcome(suite, after).cases)
+    rows = ((row, [_silence(case, before, hollow) for case in row.cases]) for row in covered)
+    return tuple(Unnoticed(row, tuple(dict.fromkeys(why))) for row, why in rows if row.cases and all(why))
+
+
+def _silence(case: CaseOutcome, before: Mapping[str, str], hollow: Mapping[str, str]) -> str:
+    """Why a test shows nothing, "" when it shows something or failed."""
+    if case.result == CaseResult.SKIPPED:
+        return "test.skipped"
+    if case.result != CaseResult.PASSED or before.get(case.name) == Ended.FAILED:
+        return ""
+    if before.get(case.name) == Ended.PASSED:
+        return "test.passes_before"
+    return "test.passes_hollow" if hollow.get(case.name) == Ended.PASSED else ""
+
+
+def reason_to_ask(rows: Sequence[Unnoticed]) -> str:
+    """Why the tester is asked for the suite once more."""
+    listed = "\n".join(f"- {one.row.criterion}: {_tests(one.row)} {_why(one)}" for one in rows)
+    return (
+        f"The tests of these criteria show nothing about the story's change:\n{listed}\nFor each of these criteria, "
+        "write at least one test that fails without the change and passes with it, and that a function which does "
+        "nothing and returns nothing would not pass; keep the other tests. Where a criterion only asks that something "
+        "stays as it was, or that nothing comes back, keep its test."
+    )
+
+
+def unnoticed_findings(rows: Sequence[Unnoticed]) -> list[Finding]:
+    """One per criterion, for the report: advice, because a criterion may ask for what a test of its kind shows."""
+    return [_finding(one.why[0], f"the criterion {one.row.criterion!r} is shown by {_tests(one.row)}") for one in rows]
+
+
+def _finding(why: str, shown: str) -> Finding:
+    fix = "look whether the criterion asks for something new that code does; if so, add a test that fails without it"
+    if why == "test.passes_before":
+        return minor("test.passes_before", f"{shown}, passing without the story's change as well", fix=fix)
+    if why == "test.passes_hollow":
+        return minor("test.passes_hollow", f"{shown}, passing with functions that return nothing as well", fix=fix)
+    return minor("test.skipped", f"{shown}, which was skipped", fix=fix)
+
+
+def _why(one: Unnoticed) -> str:
+    return ", or ".join(_WHY[code] for code in one.why)
+
+
+def _tests(row: Covered) -> str:
+    names = list(dict.fromkeys(case.name for case in row.cases))
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+async def tell_not_stronger(stage: Stage, why: str) -> None:
+    """Record that the suite stays as it is."""
+    await stage.step.emit("suite_kept", f"the suite stays as it is: {why}", level=Level.WARN)
+
+
+class Hollow(Value):
+    """The files that could be hollowed, and names of what could not."""
+
+    texts: dict[str, str]
+    """By path, of the files in which a function became empty; none when there is nothing to run."""
+    left: frozenset[str]
+    """Constants, classes with fields, functions that an import calls, and stems of files of other kinds.
+
+    A test that speaks of one of them may pass and show something all the same.
+    """
+
+
+def hollow(texts: Mapping[str, str]) -> Hollow:
+    """The files with empty functions. A file that does not parse, or of another language, is left as a whole."""
+    python = {path: text for path, text in texts.items() if path.endswith(".py")}
+    javascript = {path: text for path, text in texts.items() if path.endswith(SUFFIXES)}
+    done, left = hollow_python(python)
+    more, names = hollow_javascript(javascript)
+    others = {splitext(basename(path))[0] for path in texts if path not in python and path not in javascript}
+    return Hollow(texts={**done, **more}, left=frozenset(left | names | others))
+
+
+def mentions(path: str, text: str) -> dict[str, frozenset[str]]:
+    """By test as a report names it: the names and words in it, and in what of its file it uses."""
+    return python_mentions(text) if path.endswith(".py") else javascript_mentions(path, text)
+
+
+_LEAST_S = 30.0
+"""Even a quick suite may take this long where nothing answers: a test then waits for its own limit."""
+
+
+async def run_hollow(stage: Stage, plan: Breakdown, suite: TestSuite, seconds: float) -> dict[str, str]:
+    """Result of each test of the suite, by name, on the hollow tree, as a durable step.
+
+    `seconds` is how long the suite took on the story's branch.
+    """
+    stack = recorded_stack(stage.brief.tech_stack, plan)
+
+    async def run(folder: Path) -> TestReport:
+        key, limit = f"{stage.environment_key}-hollow", _LEAST_S + 3 * seconds
+        return await stage.runner.run(folder, files=suite.run_files, stack=stack, key=key, timeout_s=limit)
+
+    async def work(_step_id: str) -> dict[str, str]:
+        entries = await stage.workspace.diff(stage.story_id)
+        own = [entry.path for entry in entries if entry.path not in suite.files and not is_test_file(entry.path)]
+        made = await asyncio.to_thread(hollow, await stage.workspace.read(stage.story_id, own))
+        if not made.texts:
+            return dict.fromkeys(test_names(suite), Ended.NOT_JUDGED.value)
+        changes = [FileChange(path=path, content=text) for path, text in made.texts.items()]
+        report = await stage.workspace.story_tree(stage.story_id, changes, run)
+        results = await asyncio.to_thread(results_hollow, suite, report, made)
+        return {name: result.value for name, result in results.items()}
+
+    results = await stage.step.step("tests_hollow", work, dict[str, str])
+    counts = {result: sum(found == result for found in results.values()) for result in Ended}
+    await stage.step.emit(
+        "tests_run_hollow",
+        "tests with functions that return nothing: "
+        + ", ".join(f"{count} {result}" for result, count in counts.items() if count),
+        results=results,
+    )
+    return results
+
+
+def results_hollow(suite: TestSuite, report: TestReport, made: Hollow) -> dict[str, Ended]:
+    """By name of the suite's tests; a pass counts where the test speaks of nothing that stays."""
+    texts = {change.path: change.content for change in suite.changes if change.path in suite.run_files}
+    spoken = {name: words for path, text in texts.items() for name, words in mentions(path, text).items()}
+    found = dict.fromkeys(test_names(suite), Ended.NOT_JUDGED)
+    for case in report.cases:
+        if case.name not in found:
+            continue
+        if case.result in {CaseResult.FAILED, CaseResult.ERROR}:
+            found[case.name] = Ended.FAILED
+        elif case.result is CaseResult.PASSED and case.name in spoken and not spoken[case.name] & made.left:
+            found[case.name] = Ended.PASSED if found[case.name] is Ended.NOT_JUDGED else found[case.name]
+    return found

@@ -1,0 +1,196 @@
+"""The human gate of a story: when a person is asked, with what words, and what an answer means."""
+
+from enum import StrEnum
+from typing import Any
+
+from orchestrator.core.breakdown import Breakdown, PlanValidationResult
+from orchestrator.core.command import (
+    GATE_OPENED,
+    GATE_SETTLED,
+    Choice,
+    Gate,
+    GateAnswer,
+    GateKind,
+    Loop,
+    Verdict,
+    decided,
+)
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, Severity, Where, major, minor
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.value import counted
+from orchestrator.story.context import Stage, StoryStopped
+
+NOT_TO_BE_CARRIED_OUT = frozenset(
+    {
+        *("breakdown.unsafe_path", "breakdown.package_source", "breakdown.undeclared_package"),
+        *("breakdown.test_file", "breakdown.binary_file"),
+        *("breakdown.task_id", "breakdown.dependency", "breakdown.cycle"),
+    }
+)
+"""Findings that nobody can approve away: the closed world would refuse what such a plan leads to.
+
+A task without work is none of them: it does nothing, and the tests judge the rest.
+"""
+COMMENT = "gate.rejected"
+"""What a person said, as feedback."""
+DONE_AS = {
+    Choice.APPROVE: "approved",
+    Choice.REJECT: "rejected",
+    Choice.EDIT: "edited and approved",
+    Choice.REPLAN: "to be planned from the start",
+    Choice.CANCEL: "given up",
+    Choice.TIME_OUT: "not answered in time",
+}
+
+
+def plan_gate(plan: Breakdown, result: PlanValidationResult, *, iteration: int, plan_file: str) -> Gate:
+    """The question about a plan; a person's own plan (`plan_file`) is not sent back to the architect."""
+    problem = cannot_be_carried_out(plan, result)
+    choices = [Choice.EDIT, Choice.REPLAN, Choice.CANCEL]
+    if not plan_file:
+        choices.insert(0, Choice.REJECT)
+    if not problem:
+        choices.insert(0, Choice.APPROVE)
+    count = counted(len(result.issues), "issue")
+    return Gate(
+        kind=GateKind.PLAN,
+        reason="each plan is shown to a person" if result.valid else f"the plan is invalid: {count}",
+        choices=tuple(choices),
+        barred=problem,
+        valid=result.valid,
+        issues=result.issues,
+        notes=result.notes,
+        plan=plan,
+        plan_file=plan_file,
+        iteration=iteration,
+    )
+
+
+def conflict_gate(plan: Breakdown, *, iteration: int, plan_file: str) -> Gate:
+    """The question about a conflict; to approve it is to override it."""
+    return Gate(
+        kind=GateKind.CONFLICT,
+        reason=f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+        choices=(Choice.APPROVE, Choice.REJECT, Choice.REPLAN, Choice.CANCEL),
+        valid=False,
+        plan=plan,
+        plan_file=plan_file,
+        iteration=iteration,
+    )
+
+
+def merge_gate(plan: Breakdown, refused: Finding, *, branch: str, iteration: int, vanished: bool, asked: bool) -> Gate:
+    """The question about a merge that goes no further by itself.
+
+    Only tests that vanished can be waved through: a person may know that they are gone for good. Nobody approves a
+    conflict or a red tree away. `asked`: whether the developer can be asked about it at all.
+    """
+    choices = [Choice.CANCEL]
+    if asked:
+        choices.insert(0, Choice.REJECT)
+    if vanished:
+        choices.insert(0, Choice.APPROVE)
+    return Gate(
+        kind=GateKind.MERGE,
+        reason=f"the story is finished and could not be merged: {refused.message.partition(chr(10))[0]}",
+        choices=tuple(choices),
+        barred="" if vanished else "nothing is merged with a conflict or a red suite",
+        valid=False,
+        issues=(refused,),
+        plan=plan,
+        iteration=iteration,
+        branch=branch,
+    )
+
+
+def cannot_be_carried_out(plan: Breakdown, result: PlanValidationResult) -> str:
+    """Why nobody can approve this plan, "" when somebody can."""
+    if not plan.tasks:
+        return "it has no tasks"
+    hard = [issue for issue in result.issues if issue.code in NOT_TO_BE_CARRIED_OUT]
+    return hard[0].message if hard else ""
+
+
+async def ask(stage: Stage, gate: Gate, plans_left: int) -> GateAnswer:
+    """Open the gate, wait, tell how it was settled; `plans_left` may be made without a person's word."""
+    story, policy = stage.story_id, stage.policies.gate
+    opened = await stage.step.open_gate(gate, policy.timeout_s)
+    until = f", until {opened.deadline:%Y-%m-%d %H:%M:%S} UTC" if opened.deadline else ""
+    await stage.step.emit(
+        GATE_OPENED,
+        f"{story} waits for a person{until}: {gate.reason}; see `orchestrator show {story}`, then "
+        f"`orchestrator {' | '.join(gate.choices)} {story}`",
+        level=Level.WARN,
+        **_decided(gate, Verdict.ASKED, plans_left),
+        gate=opened.model_dump(mode="json"),
+    )
+    answer = await stage.step.answer(opened)
+    said = f": {answer.comment}" if answer.comment else ""
+    await stage.step.emit(
+        GATE_SETTLED,
+        f"the {gate.kind} is {DONE_AS[answer.choice]}"
+        + (f" by {answer.by}" if answer.choice is not Choice.TIME_OUT else "")
+        + said,
+        **_decided(gate, answer.choice, plans_left),
+        by=answer.by,
+    )
+    return answer
+
+
+def _decided(gate: Gate, verdict: StrEnum, plans_left: int) -> dict[str, Any]:
+    return decided(Loop.GATE, verdict, findings=gate.issues, attempt=gate.iteration, budget_left=plans_left)
+
+
+def comment_finding(story: str, answer: GateAnswer) -> Finding:
+    """A person's comment as feedback for the next plan."""
+    message = f"{answer.by} turned it down: {answer.comment or 'without a word'}"
+    return major(COMMENT, message, where=Where(story=story), fix="Do what the person says; it goes first.")
+
+
+def approved_findings(story: str, gate: Gate, by: str) -> list[Finding]:
+    """What a person approved in spite of it: told, and missed no more."""
+    if gate.valid:
+        return []
+    message = f"{by} approved the plan in spite of {counted(len(gate.issues), 'issue')}"
+    told = minor(
+        "gate.approved_invalid", message, where=Where(story=story), fix="Look at the result with these in mind."
+    )
+    return [told, *(issue.model_copy(update={"severity": Severity.MINOR}) for issue in gate.issues)]
+
+
+def stopped(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
+    """How the story ends that was given up, or about which nobody answered in time."""
+    where = Where(story=stage.story_id)
+    fix = f"`orchestrator replan {stage.story_id} --comment TEXT` or `reset` it; then give the same command again"
+    if answer.choice is Choice.CANCEL:
+        said = f": {answer.comment}" if answer.comment else ""
+        message = f"{answer.by} gave the story up{said}"
+        return StoryStopped(StoryStatus.CANCELLED, [major("gate.cancelled", message, where=where, fix=fix)])
+    message = f"nobody answered in time: {gate.reason}"
+    unanswered = major("gate.unanswered", message, where=where, fix=fix)
+    cancels = stage.policies.gate.on_timeout == "cancel"
+    status = StoryStatus.CANCELLED if cancels else StoryStatus.NEEDS_ATTENTION
+    return StoryStopped(status, [*gate.issues, unanswered])
+
+
+def left_on_branch(stage: Stage, gate: Gate, answer: GateAnswer) -> StoryStopped:
+    """How a story ends whose merge was given up, or about which nobody answered in time: its work stays."""
+    where = Where(story=stage.story_id)
+    fix = f"merge {gate.branch} by hand, or `orchestrator replan {stage.story_id} --comment TEXT` to build it anew"
+    if answer.choice is Choice.CANCEL:
+        said = f": {answer.comment}" if answer.comment else ""
+        message = f"{answer.by} left the story unmerged{said}"
+        return StoryStopped(
+            StoryStatus.NEEDS_ATTENTION, [*gate.issues, major("gate.unmerged", message, where=where, fix=fix)]
+        )
+    message = f"nobody answered in time: {gate.reason}"
+    unanswered = major("gate.unanswered", message, where=where, fix=fix)
+    return StoryStopped(StoryStatus.NEEDS_ATTENTION, [*gate.issues, unanswered])
+
+
+def approves(stage: Stage, gate: Gate, answer: GateAnswer) -> bool:
+    """Whether the plan is built: a person says so, or nobody does and that is configured, for a valid one only."""
+    if answer.choice is Choice.TIME_OUT:
+        return stage.policies.gate.on_timeout == "approve" and gate.kind is GateKind.PLAN and gate.valid
+    return answer.choice is Choice.APPROVE and Choice.APPROVE in gate.choices

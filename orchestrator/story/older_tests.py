@@ -1,0 +1,81 @@
+"""Tests that ran before a merge must run after it: one that vanished shows nothing any more."""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from orchestrator.core.paths import is_test_file
+from orchestrator.core.ports import SuiteRunner, Workspace
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport
+
+NAMED = 20
+"""Vanished tests that a finding names; the rest is counted."""
+Tests = Mapping[str, str]
+"""Name of each test with its group in front, runs of a parametrized test counted as one → its file, "" if unknown."""
+
+
+class OlderTests:
+    """What ran on the result branch, kept for the commit it stands at; shared by the stories of one run."""
+
+    def __init__(self) -> None:
+        self._commit, self._tests = "", dict[str, str]()
+        self._passed = frozenset[str]()
+        self.base: TestReport | None = None
+        """The whole suite's run at the sprint's base commit, once it is known."""
+
+    def know_base(self, commit: str, report: TestReport) -> None:
+        """`report` is the whole suite's at the sprint's base `commit`, where the result branch begins."""
+        self.base = report
+        if not self._commit and report.problem in {None, RunProblem.NO_TESTS}:
+            self.note(commit, report)
+
+    def note(self, commit: str, report: TestReport) -> None:
+        """`report` is the whole suite's at `commit`, which the result branch stands at now."""
+        self._commit, self._tests = commit, ran(report)
+        self._passed = frozenset(case.id for case in report.cases if case.result is CaseResult.PASSED)
+
+    async def at_result(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> Tests | str:
+        """The tests of the result branch as it is, run now if nobody did; or why that cannot be said, for people."""
+        commit = await workspace.result_head()
+        if commit != self._commit:
+
+            async def run(folder: Path) -> TestReport:
+                return await runner.run(folder, files=None, key=key)
+
+            report = await workspace.result_tree(run)
+            if report.problem not in {None, RunProblem.NO_TESTS}:
+                return f"{report.problem}: {report.output[-500:].strip()}"
+            self.note(commit, report)
+        return self._tests
+
+    async def passing(self, workspace: Workspace, runner: SuiteRunner, *, key: str) -> frozenset[str]:
+        """Ids of the tests that pass on the result branch as it is, run as for `at_result`; none when that fails."""
+        tests = await self.at_result(workspace, runner, key=key)
+        return frozenset() if isinstance(tests, str) else self._passed
+
+
+def ran(report: TestReport) -> dict[str, str]:
+    """Tests that came to a result. What is an error may be no test but a file that could not be loaded."""
+    shown = (case for case in report.cases if case.result in {CaseResult.PASSED, CaseResult.FAILED})
+    return {_key(case): case.file for case in shown}
+
+
+def vanished(before: Tests, after: TestReport, changed: Collection[str]) -> tuple[str, ...]:
+    """Tests of `before` that `after` does not have or only skipped, sorted; `changed` are files whose tests may go."""
+    there = {_key(case) for case in after.cases if case.result is not CaseResult.SKIPPED}
+    return tuple(sorted(test for test, file in before.items() if test not in there and file not in changed))
+
+
+def _key(case: ReportedCase) -> str:
+    return f"{case.id.partition('::')[0]}::{case.name}"
+
+
+def told(tests: Collection[str]) -> str:
+    """The names for people."""
+    names = [*tests][:NAMED]
+    more = f" and {len(tests) - NAMED} more" if len(tests) > NAMED else ""
+    return f"{', '.join(names)}{more}"
+
+
+def holds_tests(files: Collection[str]) -> bool:
+    """Whether a tree with these paths can have a test at all."""
+    return any(is_test_file(path) for path in files)

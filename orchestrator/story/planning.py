@@ -1,0 +1,344 @@
+"""The plan loop: plans judged, revised, mended, put to a person; then the contract.
+
+The packages that a plan brings are asked of their registry before code is paid for.
+
+A plan that a person brought, judged as it is, by the settings of today. Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any
+
+from packaging.utils import canonicalize_name
+
+from orchestrator.answers.task_plan import read_task_plan
+from orchestrator.checks.breakdown import ignored_files
+from orchestrator.checks.breakdown_rules import check_breakdown, mend
+from orchestrator.checks.environment import build_failed, installing_cause, script_refused
+from orchestrator.checks.task_plan import breakdown_of, check_length, check_planned, check_task_plan
+from orchestrator.contract.freeze import freeze, worth_freezing
+from orchestrator.core.breakdown import Breakdown, PlanValidationResult
+from orchestrator.core.command import Choice, Gate, GateAnswer, Loop, Verdict, decided
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import GivenPlan, Planned
+from orchestrator.core.finding import Finding, Severity, Where, critical, major, questions
+from orchestrator.core.history import CONFLICT
+from orchestrator.core.sprint import BroughtPlan, Replan, StoryStatus
+from orchestrator.core.suite import NewPackages
+from orchestrator.core.value import counted
+from orchestrator.story import gate as gates
+from orchestrator.story.context import Progress, Stage, StoryStopped
+from orchestrator.story.routing import PlanRoute, route_plan
+
+_TOLD = 1500
+"""Characters of an installer's words, from their end."""
+
+
+async def check_packages(stage: Stage, plan: Breakdown, there: Sequence[str]) -> list[Finding]:
+    """What is said of packages that cannot be had; `there` are those that the project declares.
+
+    Raises StoryStopped when it is the registry that cannot be reached.
+    """
+    known = {canonicalize_name(name) for name in there}
+    asked = {**plan.dependencies.devDependencies, **plan.dependencies.dependencies}
+    new = {name: version for name, version in asked.items() if canonicalize_name(name) not in known}
+    files = sorted({path for task in plan.tasks for path in task.files_to_create})
+
+    async def work(_step_id: str) -> NewPackages:
+        return await stage.runner.new_packages(stage.workspace.root(stage.story_id), new, files)
+
+    found = await stage.step.step("packages", work, NewPackages) if new else NewPackages()
+    if cause := installing_cause(found.refusal):
+        raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [cause])
+    if found.had or found.base_too:
+        return []
+    where = Where(story=plan.story_id, field="dependencies")
+    if found.closed:
+        return [script_refused(found.closed, found.setting, where)]
+    if found.failed:
+        return [build_failed(found.failed, where)]
+    return [
+        major(
+            "breakdown.unavailable_package",
+            f"not all of {', '.join(sorted(new))} can be installed here: {found.refusal[-_TOLD:]}",
+            where=where,
+            fix="Name packages and versions that the registry has ready-made, or do without them.",
+        )
+    ]
+
+
+def judge_given(
+    given: GivenPlan,
+    story_id: str,
+    existing_files: frozenset[str],
+    known_packages: frozenset[str],
+    min_chars: int,
+) -> tuple[Finding, ...]:
+    """What was said of the text, then what the rules of a breakdown say, in the plan's own words; by severity."""
+    plan = read_task_plan(given.text, given.path).plan
+    findings = [
+        *given.findings,
+        *check_length(given.text, given.path, min_chars),
+        *check_planned(plan, given.breakdown, existing_files, known_packages),
+    ]
+    told = [
+        finding.model_copy(update={"where": finding.where.model_copy(update={"story": story_id})})
+        for finding in findings
+    ]
+    return tuple(sorted(told, key=lambda finding: (-finding.severity.rank, finding.where.line or 0)))
+
+
+def read_by_rules(plan: BroughtPlan, story_id: str) -> GivenPlan:
+    """The plan as it is read without a model, with what its structural checks say."""
+    reading = read_task_plan(plan.text, plan.path)
+    findings = (*reading.findings, *check_task_plan(reading.plan, story_id))
+    return GivenPlan(path=plan.path, text=plan.text, breakdown=breakdown_of(reading.plan, story_id), findings=findings)
+
+
+MISSING_TASKS = "breakdown.missing_tasks"
+
+
+async def plan_story(stage: Stage, progress: Progress) -> Breakdown:
+    """An accepted breakdown.
+
+    Raises StoryStopped: failed (no answer), conflicted, needs_attention (escalated or unanswered), cancelled.
+    """
+    return await PlanLoop(stage, progress).run()
+
+
+async def freeze_contract(stage: Stage, progress: Progress, plan: Breakdown) -> ArchitectureContract:
+    """Freeze the closed world of the story and tell it."""
+
+    async def work(_step_id: str) -> ArchitectureContract:
+        files = await stage.workspace.files(stage.story_id)
+        manifests = await stage.workspace.read(stage.story_id, [path for path in files if worth_freezing(path)])
+        return freeze(breakdown=plan, base_commit=progress.branch.base, files=files, manifests=manifests)
+
+    contract = (await stage.step.step("freeze", work, ArchitectureContract)).sharing()
+    await stage.step.emit(
+        "contract_frozen",
+        f"allowed beside what is there: {counted(len(contract.declared_files), 'file')} and "
+        f"{counted(len(contract.declared_dependencies), 'new package')}",
+        contract=contract.model_dump(mode="json"),
+    )
+    return contract
+
+
+class PlanLoop:
+    """The plans of one story until one is accepted; its fields are what a plan from the start resets."""
+
+    def __init__(self, stage: Stage, progress: Progress) -> None:
+        self._stage, self._progress = stage, progress
+        self._given: GivenPlan | None = stage.brief.plan
+        self._begin(stage.brief.replan)
+
+    def _begin(self, said: Replan | None) -> None:
+        """Plan from the start, with what a person said."""
+        self._said = said
+        self._feedback = ""
+        self._iteration = self._invalid = 0
+        self._asked = False
+        self._budget = self._stage.policies.plan.max_iterations
+
+    async def run(self) -> Breakdown:
+        """Draft, judge, route, ask, until a plan is accepted."""
+        while True:
+            planned = await self._draft()
+            if planned.breakdown is None:
+                raise StoryStopped(StoryStatus.FAILED, planned.findings)
+            conflict = planned.breakdown.architectural_conflict.detected
+            accepted = await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
+            if accepted is not None:
+                return accepted
+
+    async def _draft(self) -> Planned:
+        """The next plan to be judged: a person's own, or the architect's."""
+        self._iteration += 1
+        if self._given is not None:
+            given = self._given
+            return Planned(breakdown=given.breakdown, findings=given.findings, previous=given.text)
+        planned = await self._stage.architect.breakdown(self._progress.surface, self._feedback, self._said)
+        self._progress.note_findings([finding for finding in planned.findings if not finding.severity.blocks])
+        return planned
+
+    async def _judge(self, planned: Planned) -> Breakdown | None:
+        plan = planned.breakdown
+        assert plan is not None
+        said = self._checked(plan) if self._given is None else self._said_of(self._given)
+        result = await self._result(plan, said)
+        self._invalid += not result.valid
+        # A person's plan is never sent back to the architect: an invalid one goes to the gate at once.
+        budget = 0 if self._given is not None else self._budget
+        route = route_plan(result, self._invalid, budget)
+        if route is PlanRoute.APPROVED and self._asks(result):
+            route = PlanRoute.REVISE
+        await self._tell(plan, route, result)
+        if route is PlanRoute.REVISE:
+            self._feedback = self._stage.architect.revision(planned, result.findings)
+            return None
+        if route is PlanRoute.ESCALATE and self._given is None:
+            plan, result = await self._mended(plan)
+        return await self._settle(planned, plan, result)
+
+    def _asks(self, result: PlanValidationResult) -> bool:
+        """Whether the architect is asked, once, about packages that its own plan speaks of and does not declare."""
+        if self._asked or self._given is not None or not questions(result.notes) or self._invalid + 1 >= self._budget:
+            return False
+        self._asked = True
+        self._invalid += 1
+        return True
+
+    async def _settle(self, planned: Planned, plan: Breakdown, result: PlanValidationResult) -> Breakdown | None:
+        """A plan that goes no further by itself: built, or put to a person where the mode says so."""
+        mode = self._stage.policies.gate.mode
+        while not result.valid or mode == "always":
+            if mode == "auto":
+                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, result.issues)
+            gate = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
+            answer = await gates.ask(self._stage, gate, self._left(gate.valid))
+            if gates.approves(self._stage, gate, answer):
+                return self._accepted(plan, gate, answer.by)
+            if answer.choice is Choice.EDIT and answer.plan is not None:
+                plan, result = answer.plan, await self._result(answer.plan, self._checked(answer.plan))
+                edited = gates.plan_gate(plan, result, iteration=self._iteration, plan_file=self._plan_file)
+                if Choice.APPROVE in edited.choices:
+                    return self._accepted(plan, edited, answer.by)
+            elif answer.choice in gate.choices or answer.choice is Choice.TIME_OUT:
+                self._sent_back(planned, gate, answer, result.findings)
+                return None
+        self._progress.note_findings(result.notes)
+        return plan
+
+    async def _result(self, plan: Breakdown, said: Sequence[Finding]) -> PlanValidationResult:
+        """With what is said of new packages, where nothing else keeps the plan from being built."""
+        result = PlanValidationResult.of(said)
+        if not result.valid:
+            return result
+        ignored = await self._ignored(plan)
+        packages = await check_packages(self._stage, plan, self._progress.surface.dependencies)
+        return PlanValidationResult.of([*said, *ignored, *packages])
+
+    async def _ignored(self, plan: Breakdown) -> list[Finding]:
+        """Of files that are in no commit, whatever is delivered. The architect is told once; then they are left out."""
+        paths = sorted({path for task in plan.tasks for path in task.files_to_create})
+        if ".gitignore" in paths or not any(path.endswith(".gitignore") for path in self._progress.surface.files):
+            return []
+
+        async def work(_step_id: str) -> list[str]:
+            return list(await self._stage.workspace.ignored(self._stage.story_id, paths))
+
+        self._progress.ignored = {*await self._stage.step.step("ignored", work, list[str])}
+        return ignored_files(plan, self._progress.ignored, told=self._invalid > 0 or self._given is not None)
+
+    def _accepted(self, plan: Breakdown, gate: Gate, by: str) -> Breakdown:
+        self._progress.note_findings([*gates.approved_findings(self._stage.story_id, gate, by), *gate.notes])
+        return plan
+
+    def _sent_back(self, planned: Planned, gate: Gate, answer: GateAnswer, findings: tuple[Finding, ...]) -> None:
+        """Another plan, as a person wants it. Raises StoryStopped when none is wanted."""
+        if answer.choice is Choice.REPLAN:
+            self._given = None
+            told = gate.conflict.told if gate.conflict.detected else ""
+            self._begin(Replan(comment=answer.comment, overridden_conflict=told))
+        elif answer.choice is Choice.REJECT:
+            self._budget += 1
+            comment = gates.comment_finding(self._stage.story_id, answer)
+            self._feedback = self._stage.architect.revision(planned, [comment, *findings])
+        else:
+            raise gates.stopped(self._stage, gate, answer)
+
+    async def _conflict(self, planned: Planned, plan: Breakdown) -> None:
+        """Back to the architect when a person has overridden it, or does so now. Raises StoryStopped."""
+        if self._said is not None and self._said.overridden_conflict:
+            finding = _overridden(self._stage)
+            self._invalid += 1
+            result = PlanValidationResult.of([finding])
+            if route_plan(result, self._invalid, self._budget) is PlanRoute.REVISE:
+                await self._tell(plan, PlanRoute.REVISE, result)
+                self._feedback = self._stage.architect.revision(planned, [finding])
+                return
+        await self._stage.step.emit(
+            CONFLICT,
+            f"the architect sees a conflict: {plan.architectural_conflict.conflict_reason}",
+            level=Level.WARN,
+            **self._decided(Verdict.CONFLICT, ()),
+            conflict=plan.architectural_conflict.model_dump(mode="json"),
+        )
+        ended = StoryStopped(StoryStatus.CONFLICTED, [_conflict_finding(self._stage, plan)])
+        if self._stage.policies.gate.mode == "auto":
+            raise ended
+        gate = gates.conflict_gate(plan, iteration=self._iteration, plan_file=self._plan_file)
+        answer = await gates.ask(self._stage, gate, self._left(valid=True))
+        if answer.choice is Choice.TIME_OUT:
+            raise ended
+        # To approve a conflict is to override it, and the architect plans anew with that said.
+        over = answer.model_copy(update={"choice": Choice.REPLAN}) if answer.choice is Choice.APPROVE else answer
+        self._sent_back(planned, gate, over, ())
+
+    @property
+    def _plan_file(self) -> str:
+        return self._given.path if self._given is not None else ""
+
+    def _left(self, valid: bool) -> int:
+        """Revisions that may still be asked for after the present plan."""
+        return max(0, self._budget - self._invalid - valid) if self._given is None else 0
+
+    def _decided(self, verdict: StrEnum, findings: Iterable[Finding], *, valid: bool = True) -> dict[str, Any]:
+        left = self._left(valid)
+        return decided(Loop.PLAN, verdict, findings=findings, attempt=self._iteration, budget_left=left)
+
+    def _checked(self, plan: Breakdown) -> list[Finding]:
+        surface = self._progress.surface
+        return check_breakdown(plan, frozenset(surface.files), frozenset(surface.dependencies))
+
+    def _said_of(self, given: GivenPlan) -> Sequence[Finding]:
+        surface = self._progress.surface
+        files, packages = frozenset(surface.files), frozenset(surface.dependencies)
+        return judge_given(given, self._stage.story_id, files, packages, self._stage.policies.plan.min_chars)
+
+    async def _mended(self, plan: Breakdown) -> tuple[Breakdown, PlanValidationResult]:
+        """The plan with what can be mended mended (A3-A5), and what is still said of it."""
+        mended, said = mend(plan, frozenset(self._progress.surface.files))
+        self._progress.note_findings(said)
+        left = await self._result(mended, [_softened(finding) for finding in self._checked(mended)])
+        if left.valid:
+            await self._stage.step.emit(
+                "plan_mended", "the plan's budget is used up; what could be mended was", level=Level.WARN,
+                **self._decided(Verdict.MENDED, said), plan=mended.model_dump(mode="json"),
+            )  # fmt: skip
+        return mended, left
+
+    async def _tell(self, plan: Breakdown, route: PlanRoute, result: PlanValidationResult) -> None:
+        whose = "a person's plan" if self._given is not None else f"plan {self._iteration}"
+        about = f"{whose} with {counted(len(plan.tasks), 'task')}: {route}"
+        await self._stage.step.emit(
+            "plan_judged",
+            about if result.valid else f"{about} ({result.issues[0].message})",
+            level=Level.INFO if result.valid else Level.WARN,
+            **self._decided(route, result.findings, valid=result.valid),
+            severity=result.severity,
+            plan_file=self._plan_file,
+            plan=plan.model_dump(mode="json"),
+        )
+
+
+def _overridden(stage: Stage) -> Finding:
+    message = "the conflict was overridden by a person and counts as settled"
+    fix = "Set detected to false and plan the story as the person's comment says."
+    where = Where(story=stage.story_id, field="architectural_conflict")
+    return major("breakdown.conflict_overridden", message, where=where, fix=fix)
+
+
+def _softened(finding: Finding) -> Finding:
+    """Tasks that did not come in spite of all revisions are told and missed no more."""
+    return finding.model_copy(update={"severity": Severity.MINOR}) if finding.code == MISSING_TASKS else finding
+
+
+def _conflict_finding(stage: Stage, plan: Breakdown) -> Finding:
+    return critical(
+        "breakdown.conflict",
+        f"a conflict was detected: {plan.architectural_conflict.told}",
+        fix=f"decide what gives way: override it with `orchestrator replan {stage.story_id} --comment TEXT`, "
+        "or change the story or the architecture and `reset` the story; then give the same command again",
+    )

@@ -1,0 +1,161 @@
+"""The whole suite against what ran before: on the story's branch once its own tests pass, and when it is merged."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.delivery import MergeResult
+from orchestrator.core.paths import is_test_file
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.story.context import Progress, Stage, failure_text, summary
+from orchestrator.story.older_tests import Tests, holds_tests, told, vanished
+from orchestrator.story.suite_runs import flaky_findings, twice
+
+
+class Regression:
+    """The whole suite on one tree: not worse than at the base commit, and nothing that ran before is gone."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        progress: Progress,
+        plan: Breakdown,
+        suite: TestSuite,
+        may_go: frozenset[str] = frozenset(),
+    ) -> None:
+        """`may_go` are older tests that a person let go."""
+        self._stage, self._progress, self._suite, self._may_go = stage, progress, suite, may_go
+        self._changed = {change.file for change in plan.tests_to_change}
+        # Doctests go with the code they stand in.
+        self._changed |= {path for task in plan.tasks for path in task.files_to_create if not is_test_file(path)}
+        self._report: TestReport | None = None
+        self._vanished: tuple[str, ...] = ()
+        self._flaky: tuple[str, ...] = ()
+        self._unknown = ""
+
+    async def before_merge(self) -> TestReport | None:
+        """The run in which tests fail that the story found there and that passed at the base, with these as failed.
+
+        None when there are none, or when the run says nothing of them: the merge will tell. Tests that fail once and
+        pass alone are told as flaky.
+        """
+        stage = self._stage
+        if not holds_tests(self._progress.surface.files):
+            return None
+
+        async def work(_step_id: str) -> TestReport:
+            await stage.workspace.reset(stage.story_id)
+            report = await self._run(stage.workspace.root(stage.story_id), (), stage.environment_key)
+            if report.green or report.problem is not None:
+                return report
+            known = self._not_own((await self.at_base()).failing_ids, report)
+            return await self._settled(stage.workspace.root(stage.story_id), stage.environment_key, report, known)
+
+        report = await stage.step.step("older_tests", work, TestReport)
+        self._progress.note_findings(flaky_findings(report.flaky))
+        return report if report.problem is None and report.failed else None
+
+    async def check(self, folder: Path) -> str:
+        """Why a merged tree is turned down, or ""."""
+        key = f"{self._stage.brief.sprint}-merge"
+        self._report = report = await self._run(folder, (), key)
+        red = "" if report.green else await self._red(folder, key, report)
+        if red := red or await self._faked(folder, key, report):
+            return red
+        before = await self._before()
+        if isinstance(before, str):
+            self._unknown = before
+            return ""
+        gone = vanished(before, report, self._changed)
+        self._vanished = tuple(test for test in gone if test not in self._may_go)
+        return f"older tests do not run any more: {told(self._vanished)}" if self._vanished else ""
+
+    async def _faked(self, folder: Path, key: str, report: TestReport) -> str:
+        """Why older tests that passed are not believed: tests changed so that they must fail pass, or "".
+
+        The story's own files were proved on its branch; a file that proves nothing on the result either is let off.
+        """
+        passed = [case for case in report.cases if case.result is CaseResult.PASSED]
+        older = [case for case in passed if case.file and case.file not in self._suite.files]
+        files = set(await self._stage.runner.unproved(folder, older, key=key)) if older else set()
+        if files:
+            there = [case for case in older if case.file in files]
+            base = f"{self._stage.brief.sprint}-base"
+            files -= set(
+                await self._stage.workspace.result_tree(lambda tree: self._stage.runner.unproved(tree, there, key=base))
+            )
+        told = ", ".join(sorted(files))
+        return (
+            f"tests of {told}, changed so that they must fail, were reported as passed: they show nothing"
+            if files
+            else ""
+        )
+
+    async def _run(self, folder: Path, only: Sequence[ReportedCase], key: str) -> TestReport:
+        names = () if only else self._suite.expected_names
+        return await self._stage.runner.run(folder, files=None, expected_names=names, only=only, key=key)
+
+    async def _red(self, folder: Path, key: str, report: TestReport) -> str:
+        """Why the merged tree is red, "" when it only fails what failed at the sprint's base commit already (C6).
+
+        What was mended since then may fail no more: neither the story's own tests nor those that pass on the result.
+        """
+        if report.problem is not None:
+            return f"{summary(report)}\n{report.output[-4000:]}"
+        base = await self.at_base()
+        if base.problem not in {None, RunProblem.NO_TESTS}:
+            return f"{summary(report)}; at the base commit {summary(base)}\n{failure_text(report)}"
+        known = self._not_own(base.failing_ids, report)
+        settled = await self._settled(folder, key, report, known - await self._mended(known & report.failing_ids))
+        self._flaky = settled.flaky
+        if not settled.failed and settled.passed:
+            return ""
+        return f"{summary(report)}: {', '.join(sorted(settled.failing_ids))}\n{failure_text(settled)}"
+
+    def _not_own(self, failing: frozenset[str], report: TestReport) -> frozenset[str]:
+        """Without the story's own tests: they pass on its branch, whatever they did before."""
+        return failing - {case.id for case in report.cases if case.file in self._suite.files}
+
+    async def _mended(self, failing: frozenset[str]) -> frozenset[str]:
+        """Those that pass on the result branch as it is; none when that cannot be said."""
+        stage = self._stage
+        if not failing:
+            return failing
+        return failing & await stage.older.passing(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
+
+    async def _settled(self, folder: Path, key: str, report: TestReport, known: frozenset[str]) -> TestReport:
+        """The run without the failures that are `known`, its fresh ones run once more alone."""
+        fresh = report.failing_ids - known
+        once = partial(self._again, folder, key)
+        settled = await twice(self._stage, report, once, fresh) if fresh else report
+        left_out = settled.failing_ids - fresh
+        return settled.model_copy(update={"cases": tuple(case for case in settled.cases if case.id not in left_out)})
+
+    async def _again(self, folder: Path, key: str, only: Sequence[ReportedCase]) -> TestReport:
+        return await self._run(folder, only, key)
+
+    async def at_base(self) -> TestReport:
+        """The whole suite at the sprint's base commit."""
+        stage = self._stage
+        if stage.older.base is not None:
+            return stage.older.base
+
+        async def run(folder: Path) -> TestReport:
+            return await stage.runner.run(folder, files=None, key=f"{stage.brief.sprint}-base")
+
+        return await stage.workspace.base_tree(run)
+
+    async def _before(self) -> Tests | str:
+        stage, progress = self._stage, self._progress
+        here = await stage.workspace.result_head()
+        if here == progress.branch.base and not holds_tests(progress.surface.files):
+            return {}
+        return await stage.older.at_result(stage.workspace, stage.runner, key=f"{stage.brief.sprint}-base")
+
+    def told(self, result: MergeResult) -> MergeResult:
+        """The result with what was learned about older tests; what ran is kept for the next merge."""
+        if result.merged and self._report is not None:
+            self._stage.older.note(result.commit, self._report)
+        learned = {"vanished": self._vanished, "older_unknown": self._unknown, "flaky": self._flaky}
+        return result.model_copy(update=learned)

@@ -1,0 +1,301 @@
+"""One answer of the developer to a merge that was refused: both sides shown, judged, taken into the story's branch."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.checks.delivery import check_resolution
+from orchestrator.checks.lost_exports import lost_exports, users_of
+from orchestrator.checks.paths import Around
+from orchestrator.contract.enforce import check_delivery, without_question
+from orchestrator.contract.freeze import rebased, widened, worth_freezing
+from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.contract import ArchitectureContract, Surface, sharing
+from orchestrator.core.delivery import Delivery, MergeResult, Sides, is_lock
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Delivered, MergeBrief, TaskBrief
+from orchestrator.core.finding import Finding, blocking, minor
+from orchestrator.core.paths import RepoPath, is_test_file
+from orchestrator.story.commands import lock_left, merged_locks
+from orchestrator.story.context import Progress, Stage, recorded_stack
+from orchestrator.story.gate import COMMENT
+from orchestrator.story.merge import Tried
+from orchestrator.story.project_scan import build_surface, database_paths, scan_paths
+
+_CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
+LABELS = ("merged meanwhile", "your story")
+"""What stands at git's markers instead of two commits."""
+
+
+async def look(stage: Stage, onto: str) -> Sides:
+    """Both sides of a merge as git sees them."""
+
+    async def work(_step_id: str) -> Sides:
+        return await stage.workspace.sides(stage.story_id, onto)
+
+    return await stage.step.step("sides", work, Sides)
+
+
+def out_of_reach(sides: Sides, contract: ArchitectureContract) -> str:
+    """Why the developer is not asked about this merge, "" when it is."""
+    if sides.unreadable:
+        return f"{', '.join(sides.unreadable)} cannot be shown as two texts"
+    tests = [one.path for one in sides.conflicts if is_test_file(one.path)]
+    if tests:
+        return f"{', '.join(tests)} belongs to the tester"
+    return "" if contract.declared_files else "no task of the plan has a file"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the developer made of it."""
+
+    contract: ArchitectureContract | None
+    """The story's contract on the result that its branch now has; None when nothing was accepted."""
+    refused: tuple[Finding, ...] = ()
+    """Why it was not."""
+
+
+class Resolution:
+    """One request to the developer. Raises ProviderError as its turn does."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        progress: Progress,
+        plan: Breakdown,
+        contract: ArchitectureContract,
+        sides: Sides,
+        refused: MergeResult,
+        tried: Tried,
+    ) -> None:
+        self._stage, self._progress, self._plan, self._tried = stage, progress, plan, tried
+        self._before, self._refused = contract, refused
+        self._locks = [one.path for one in sides.conflicts if is_lock(one.path)]
+        conflicts = tuple(one for one in sides.conflicts if one.path not in self._locks)
+        self._sides = sides.model_copy(update={"conflicts": conflicts})
+        self._paths = [one.path for one in conflicts]
+        theirs = _CHANGED.findall(sides.result_diff) if refused.red else []
+        theirs = [path for path in theirs if not is_test_file(path) and not is_lock(path)]
+        named = [path for path in theirs if path.rpartition("/")[2] in refused.red]
+        self._theirs = named or theirs
+        """Files of stories merged meanwhile that a red run may be about: shown, and open to the answer."""
+
+    async def ask(self, said: Sequence[Finding]) -> Asked:
+        """Ask, judge, and take what was accepted into the branch with the result that it was made for."""
+        files = await self._files(self._sides.tree)
+        contract = await self._rebased()
+        task = self._owner(contract)
+        if self._locks and not self._paths:  # no text of the two stories is in conflict
+            nothing = Delivery(story_id=self._stage.story_id, task_id=task.task_id, files=())
+            await self._take_in(task, nothing)
+            self._progress.surface = await self._scan(self._sides.onto)
+            return Asked(contract=contract)
+        own = sorted({*contract.declared_files, *self._paths, *self._theirs} & set(files))
+        texts = await self._texts(own)
+        brief = await self._brief(task, files, texts, contract, said)
+
+        async def judge(delivery: Delivery) -> Sequence[Finding]:
+            return await self._judge(
+                delivery, widened(contract, task.task_id, [*self._paths, *self._theirs]), texts, files, said
+            )
+
+        delivered = await self._stage.developer.merge(brief, judge)
+        if not delivered.accepted or delivered.delivery is None:
+            return await self._unresolved(task, delivered)
+        self._progress.note_findings(delivered.findings)
+        commit = await self._take_in(task, delivered.delivery)
+        self._progress.surface = await self._scan(self._sides.onto)
+        await self._tell(task, delivered, delivered.delivery, commit, contract)
+        return Asked(contract=contract)
+
+    async def _files(self, tree: str) -> tuple[str, ...]:
+        async def work(_step_id: str) -> tuple[str, ...]:
+            return await self._stage.workspace.files_at(tree)
+
+        return await self._stage.step.step("files", work, tuple[str, ...])
+
+    async def _rebased(self) -> ArchitectureContract:
+        """The story's contract on the result: what was merged before is there, as files and as packages."""
+
+        async def work(_step_id: str) -> ArchitectureContract:
+            workspace, onto = self._stage.workspace, self._sides.onto
+            files = await workspace.files_at(onto)
+            manifests = await workspace.read_at(onto, [path for path in files if worth_freezing(path)])
+            return rebased(self._before, base_commit=onto, files=files, manifests=manifests)
+
+        return (await self._stage.step.step("rebase", work, ArchitectureContract)).sharing()
+
+    def _owner(self, contract: ArchitectureContract) -> Task:
+        """The task of the first file in conflict or named by the failing tests, else the last one with files."""
+        owned = [(task, contract.task_files.get(task.task_id, ())) for task in self._plan.tasks]
+        for path in self._paths:
+            owners = [task for task, files in owned if path in files]
+            if owners:
+                return owners[0]
+        with_files = [(task, files) for task, files in owned if files]
+        named = [task for task, files in with_files if any(path in self._refused.red for path in files)]
+        return named[0] if named else with_files[-1][0]
+
+    async def _texts(self, paths: Sequence[str]) -> dict[str, str]:
+        """The story's files as merged; the markers tell the sides by name."""
+
+        async def work(_step_id: str) -> dict[str, str]:
+            return await self._stage.workspace.read_at(self._sides.tree, paths)
+
+        texts = await self._stage.step.step("read", work, dict[str, str])
+        return {path: self._labelled(text) if path in self._paths else text for path, text in texts.items()}
+
+    def _labelled(self, text: str) -> str:
+        for sign, commit, label in zip("<>", (self._sides.onto, self._sides.head), LABELS, strict=True):
+            text = text.replace(f"{sign * 7} {commit}", f"{sign * 7} {label}")
+        return text
+
+    async def _brief(
+        self,
+        task: Task,
+        files: tuple[str, ...],
+        texts: dict[str, str],
+        contract: ArchitectureContract,
+        said: Sequence[Finding],
+    ) -> MergeBrief:
+        statuses = self._progress.tasks
+        work = TaskBrief(
+            task=task.model_copy(update={"files_to_create": tuple(RepoPath(path) for path in texts)}),
+            breakdown=self._plan,
+            surface=await self._scan(self._sides.tree),
+            allowed_dependencies=tuple(sorted(contract.allowed_dependencies)),
+            modified_files=texts,
+            files=files,
+            done_tasks=tuple(f"{one.task_id} ({statuses[one.task_id]}): {one.description}" for one in self._plan.tasks),
+        )
+        return MergeBrief(
+            work=work,
+            merged=self._sides.merged,
+            conflicts=self._sides.conflicts,
+            red=self._refused.red,
+            result_diff=self._sides.result_diff,
+            story_diff=self._sides.story_diff,
+            said=tuple(said),
+        )
+
+    async def _scan(self, tree: str) -> Surface:
+        async def work(_step_id: str) -> Surface:
+            workspace, story = self._stage.workspace, self._stage.story_id
+            async with self._stage.scans:
+                files = await workspace.files_at(tree)
+                texts = await workspace.read_at(tree, scan_paths(files))
+                schemas = await workspace.schemas(story, database_paths(files))
+                return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
+
+        return sharing(await self._stage.step.step("scan", work, Surface))
+
+    async def _judge(
+        self,
+        delivery: Delivery,
+        contract: ArchitectureContract,
+        texts: Mapping[str, str],
+        files: tuple[str, ...],
+        said: Sequence[Finding],
+    ) -> list[Finding]:
+        """Nothing is run before it is committed: the suites are, on the tree that it makes."""
+        results = {one.path: one.result for one in self._sides.conflicts}
+        # Why an earlier answer was refused names what it lost: that is no leave to lose it again.
+        about = "\n".join(finding.message for finding in said if finding.code == COMMENT)
+        around = Around(
+            packages=frozenset(contract.allowed_dependencies),
+            stack=recorded_stack(self._stage.brief.tech_stack, self._plan),
+            task=about,
+            runtime=self._progress.surface.runtime,
+            runtimes=self._progress.surface.runtimes,
+            others=await self._users(delivery, texts, files, about),
+        )
+        silent = delivery.model_copy(update={"commands": ()})
+        return [
+            *check_resolution(delivery, self._sides.conflicts, texts, around),
+            *map(without_question, check_delivery(contract, silent, {**texts, **results}, self._progress.installed)),
+        ]
+
+    async def _users(
+        self, delivery: Delivery, texts: Mapping[str, str], files: tuple[str, ...], about: str
+    ) -> dict[str, str]:
+        """The texts of files that use what a file that was not in conflict loses."""
+        settled = {path: text for path, text in texts.items() if path not in self._paths}
+        lost = lost_exports(delivery, settled, about)
+        if all(one.route for one in lost):
+            return {}
+
+        async def work(_step_id: str) -> dict[str, str]:
+            found = await self._stage.workspace.read_at(self._sides.tree, scan_paths(files))
+            using = {path for paths in users_of(lost, found).values() for path in paths}
+            return {path: text for path, text in found.items() if path in using}
+
+        return await self._stage.step.step("users", work, dict[str, str])
+
+    async def _take_in(self, task: Task, delivery: Delivery) -> str:
+        """Lock files in conflict are made again of what the manifests have become."""
+        files = delivery.files
+        if self._locks:
+            texts: dict[str, str] = {change.path: change.content for change in files}
+            made = await merged_locks(self._stage, self._sides.tree, self._sides.onto, texts, self._locks)
+            self._progress.note_findings([lock_left(told, task.task_id) for told in made.told])
+            self._progress.locks |= {change.path: change.content for change in made.files}
+            files = (*files, *made.files)
+
+        async def work(step_id: str) -> str:
+            note = self._stage.note(f"{self._stage.story_id}: with what was merged before", step_id, task.task_id)
+            return await self._stage.workspace.take_in(self._stage.story_id, self._sides.onto, files, note)
+
+        return await self._stage.step.step("take_in", work, str)
+
+    async def _unresolved(self, task: Task, delivered: Delivered) -> Asked:
+        blocked = tuple(blocking(delivered.findings))
+        why = blocked[0].message if blocked else "no answer could be read"
+        found = minor(
+            "merge.unresolved",
+            f"the developer was asked to bring both sides together, and the answer was refused: {why}",
+            fix="look at the answer in the story's record; a comment to the gate's question asks once more",
+        )
+        self._progress.note_findings([found])
+        await self._stage.step.emit(
+            "merge_unresolved",
+            found.message,
+            level=Level.WARN,
+            task=task.task_id,
+            **decided(
+                Loop.MERGE,
+                Verdict.REFUSED,
+                findings=blocked,
+                attempt=self._tried.attempt,
+                budget_left=self._tried.requests_left,
+            ),
+        )
+        return Asked(contract=None, refused=blocked)
+
+    async def _tell(
+        self,
+        task: Task,
+        delivered: Delivered,
+        delivery: Delivery,
+        commit: str,
+        contract: ArchitectureContract,
+    ) -> None:
+        stories = ", ".join(one.story for one in self._sides.merged if one.story)
+        what = f"brought {', '.join(delivery.paths)} together" + (f" with what {stories} changed" if stories else "")
+        tried = self._tried
+        await self._stage.step.emit(
+            "merge_resolved",
+            f"{delivered.by} {what}; tested again",
+            task=task.task_id,
+            files=list(delivery.paths),
+            by=delivered.by,
+            commit=commit,
+            onto=self._sides.onto,
+            contract=contract.model_dump(mode="json"),
+            **decided(
+                Loop.MERGE, Verdict.RESOLVED, findings=delivered.findings, attempt=tried.attempt,
+                budget_left=tried.requests_left,
+            ),
+        )  # fmt: skip

@@ -1,0 +1,182 @@
+"""One task's change, read by every reviewer after each delivery until all approve or its reviews are used up."""
+
+from collections.abc import Iterable
+
+from orchestrator.checks.runner_reach import runner_reach
+from orchestrator.core.breakdown import Task
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.contract import ArchitectureContract
+from orchestrator.core.delivery import ReviewBrief, Reviewed, ReviewIssue
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, major, minor
+from orchestrator.core.sprint import ReviewOutcome, TaskOutcome, TaskStatus
+from orchestrator.core.value import counted
+from orchestrator.story.context import Progress, Stage, TaskReviews
+from orchestrator.story.routing import ReviewRoute, ReviewStep, all_approve, route_review
+
+MOST_ADVICE = 20
+"""Lines of a change that a reviewer is shown; the report names them all."""
+
+
+async def review_task(stage: Stage, progress: Progress, contract: ArchitectureContract, task: Task) -> ReviewStep:
+    """Where the task goes now that a delivery of it is on the branch.
+
+    A change that was approved as it stands, or that changes nothing from the start, is not read again. One that comes
+    after the last review goes on unapproved: nobody approves what nobody saw.
+    """
+    known, most = progress.reviews[task.task_id], stage.policies.review.max_iterations
+    change = await _change(stage, contract, task, known)
+    is_last = TaskStatus.PENDING not in progress.tasks.values()
+    known.unread = change != known.read
+    if not known.unread and (not known.rounds or _approved(known)):
+        return route_review(True, len(known.rounds) or 1, most, is_last=is_last)
+    if len(known.rounds) < most:
+        advice = tuple(runner_reach(change))
+        progress.note_findings(advice)
+        brief = ReviewBrief(
+            task=task, contract=contract, diff=change, previous=open_comments(known), advice=advice[:MOST_ADVICE]
+        )
+        known.rounds.append(tuple([await reviewer.review(brief) for reviewer in stage.reviewers]))
+        known.read, known.unread = change, False
+    approved = not known.unread and _approved(known)
+    step = route_review(approved, len(known.rounds), most, is_last=is_last)
+    await _tell(stage, task, known, step)
+    return step
+
+
+async def _change(stage: Stage, contract: ArchitectureContract, task: Task, known: TaskReviews) -> str:
+    paths = sorted({*contract.task_files.get(task.task_id, ()), *known.paths})
+
+    async def work(_step_id: str) -> str:
+        return await stage.workspace.patch(stage.story_id, known.since, paths)
+
+    return await stage.step.step("patch", work, str)
+
+
+def _approved(known: TaskReviews) -> bool:
+    return bool(known.rounds) and all_approve(known.rounds[-1])
+
+
+def unsettled(known: TaskReviews | None) -> tuple[Reviewed, ...]:
+    """The last review of a task that not everybody approved in."""
+    return () if known is None or not known.rounds or _approved(known) else known.rounds[-1]
+
+
+def open_comments(known: TaskReviews) -> tuple[ReviewIssue, ...]:
+    """The comments of all reviewers in the last review, numbered through; none when all approved."""
+    issues = (issue for reviewed in unsettled(known) for issue in reviewed.comments)
+    return tuple(issue.model_copy(update={"number": number}) for number, issue in enumerate(issues, start=1))
+
+
+async def _tell(stage: Stage, task: Task, known: TaskReviews, step: ReviewStep) -> None:
+    most, done = stage.policies.review.max_iterations, len(known.rounds)
+    last = () if known.unread else known.rounds[-1]
+    against = ", ".join(reviewed.by for reviewed in last if not reviewed.approved)
+    if step.unapproved:
+        why = f"{against} did not approve" if last else "nobody has read its last change"
+        verdict, told = Verdict.UNAPPROVED, f"goes on without approval after {counted(done, 'review')}: {why}"
+    elif step.route is ReviewRoute.DEVELOPER:
+        comments = counted(len(open_comments(known)), "comment")
+        verdict, told = Verdict.SENT_BACK, f"goes back after review {done} of {most}: {comments} of {against}"
+    else:
+        names = ", ".join(reviewed.by for reviewed in last)
+        verdict, told = Verdict.APPROVED, f"is approved by {names} in review {done} of {most}"
+    await stage.step.emit(
+        "review_judged",
+        f"{task.task_id} {told}",
+        level=Level.INFO if verdict is Verdict.APPROVED else Level.WARN,
+        task=task.task_id,
+        reviews=[_short(reviewed, done).model_dump(mode="json") for reviewed in last],
+        **decided(Loop.REVIEW, verdict, findings=_findings(task, last), attempt=max(done, 1), budget_left=most - done),
+    )
+
+
+def _findings(task: Task, reviews: Iterable[Reviewed]) -> list[Finding]:
+    """Why a review did not approve: its comments, else its own faults, else its reason."""
+    found: list[Finding] = []
+    for reviewed in reviews:
+        if reviewed.approved:
+            continue
+        told = [*(_comment(task, reviewed.by, issue) for issue in reviewed.comments), *blocking(reviewed.findings)]
+        found += told or [_without_comment(task, reviewed)]
+    return found
+
+
+def _comment(task: Task, by: str, issue: ReviewIssue) -> Finding:
+    weigh = {Severity.CRITICAL: critical, Severity.MAJOR: major}.get(issue.severity, minor)
+    where = Where(file=issue.file or None, line=issue.line, task=task.task_id)
+    fix = issue.fix or "change it as the comment asks"
+    return weigh("review.comment", f"{by}: {_words(issue)}", where=where, fix=fix)
+
+
+def _without_comment(task: Task, reviewed: Reviewed) -> Finding:
+    reason = reviewed.review.rationale or reviewed.review.summary or "no reason is given"
+    return major(
+        "review.not_approved",
+        f"{reviewed.by} does not approve: {_line(reason)}",
+        where=Where(task=task.task_id),
+        fix="hold the change against the task and the criteria of its story",
+    )
+
+
+def _words(issue: ReviewIssue) -> str:
+    return _line(f"{issue.title}: {issue.issue}" if issue.issue else issue.title)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _short(reviewed: Reviewed, iteration: int) -> ReviewOutcome:
+    review = reviewed.review
+    return ReviewOutcome(
+        iteration=iteration,
+        by=reviewed.by,
+        verdict=review.verdict,
+        severity=review.severity,
+        issues=len(review.issues),
+        approved=reviewed.approved,
+    )
+
+
+def task_outcomes(progress: Progress) -> tuple[TaskOutcome, ...]:
+    """How far each task came, with what reviewers said of it."""
+    return tuple(_outcome(task, status, progress.reviews.get(task)) for task, status in progress.tasks.items())
+
+
+def _outcome(task: str, status: TaskStatus, known: TaskReviews | None) -> TaskOutcome:
+    if known is None:
+        return TaskOutcome(id=task, status=status)
+    told = [_short(reviewed, done) for done, said in enumerate(known.rounds, start=1) for reviewed in said]
+    return TaskOutcome(id=task, status=status, reviews=tuple(told), comments=open_comments(known))
+
+
+def unapproved(progress: Progress) -> list[Finding]:
+    """One finding per task that went on without approval, with the comments left open."""
+    tasks = [task for task, status in progress.tasks.items() if status is TaskStatus.UNAPPROVED]
+    return [_unapproved(task, progress.reviews[task]) for task in tasks]
+
+
+def _unapproved(task: str, known: TaskReviews) -> Finding:
+    done = counted(len(known.rounds), "review")
+    unread = f"nobody has read its last change, after {done}"
+    comments = [f"{_place(issue)}{_words(issue)}" for issue in open_comments(known)]
+    others = [f"{one.by}: {_line(why)}" for one in unsettled(known) if not one.approved for why in _besides(one)]
+    reason = unread if known.unread else f"not approved in {done}; open: {'; '.join((*comments, *others))}"
+    return major(
+        "review.unapproved",
+        reason,
+        where=Where(task=task),
+        fix="read its commits on the story's branch and merge it or mend it by hand; or `reset` or `replan` the story",
+    )
+
+
+def _besides(reviewed: Reviewed) -> list[str]:
+    """Why a reviewer does not approve, beside the comments: what was wrong with the review, or its reason."""
+    faults = [finding.message for finding in blocking(reviewed.findings)]
+    return faults or ([] if reviewed.comments else [reviewed.review.rationale or "no comment"])
+
+
+def _place(issue: ReviewIssue) -> str:
+    line = f":{issue.line}" if issue.line is not None else ""
+    return f"{issue.file}{line} " if issue.file else ""

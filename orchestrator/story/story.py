@@ -1,0 +1,188 @@
+"""One story, from its text to a merged branch or an honest outcome. The main loop of the product."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from orchestrator.checks.environment import BASE, PREFIX
+from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.contract import ArchitectureContract, Surface, sharing
+from orchestrator.core.delivery import Branch
+from orchestrator.core.errors import BudgetExceeded, OrchestratorError, ProviderError, WorkspaceError
+from orchestrator.core.finding import Finding, critical, major, minor
+from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
+from orchestrator.core.story import topological
+from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
+from orchestrator.story.merge import ask_person, check_final_diff, merge_notes, stop_on
+from orchestrator.story.merging import Merging
+from orchestrator.story.planning import freeze_contract, plan_story
+from orchestrator.story.project_scan import build_surface, database_paths, scan_paths
+from orchestrator.story.review import task_outcomes, unapproved
+from orchestrator.story.suite import write_suite
+from orchestrator.story.suite_loop import run_trial
+from orchestrator.story.task import Order, TaskRun
+
+
+async def run_story(stage: Stage) -> StoryOutcome:
+    """The story's outcome; every failure of the story is one, never an exception."""
+    result = await work_through(stage)
+    if result.branch is not None and result.commit is None:
+        head = await stage.step.step("head", lambda _step_id: stage.workspace.head(stage.story_id), str)
+        result = result.model_copy(update={"commit": head})
+    # All steps are recorded, and the tree is as its branch: a sprint of many stories must not keep one for each. What
+    # cannot be removed now goes with the sprint's other trees.
+    with suppress(WorkspaceError, OSError):
+        await stage.workspace.leave(stage.story_id)
+    return result
+
+
+async def work_through(stage: Stage) -> StoryOutcome:
+    """Plan, freeze, build, test, merge."""
+    progress: Progress | None = None
+    try:
+        progress = await begin(stage)
+        plan = await plan_story(stage, progress)
+        contract = await freeze_contract(stage, progress, plan)
+        progress.tasks = dict.fromkeys((task.task_id for task in plan.tasks), TaskStatus.PENDING)
+        tasks = TaskRun(stage, progress, plan, contract)
+        for task in in_order(plan):
+            await tasks.run(Order(task=task))
+        suite = await write_suite(stage, progress, plan, await scan(stage))
+        trial = await run_trial(stage, progress, plan, suite, tasks)
+        found = await check_final_diff(stage, progress, tasks.contract, frozenset(trial.suite.files))
+        stop_on(found)
+        if trial.red is None:
+            await ask_person(stage, plan, progress.branch.name, found)
+        return await conclude(stage, progress, plan, tasks.contract, trial)
+    except StoryStopped as stopped:
+        return outcome(
+            stage,
+            progress,
+            StoryStatus(stopped.status),
+            extra=stopped.findings,
+            stop_sprint=_concerns_all(stage, stopped.findings),
+        )
+    except OrchestratorError as error:
+        return outcome(
+            stage,
+            progress,
+            StoryStatus.FAILED,
+            extra=[*_still_red(progress), _as_finding(error), *error.findings],
+            stop_sprint=isinstance(error, ProviderError) and error.kind == "auth",
+        )
+
+
+async def begin(stage: Stage) -> Progress:
+    """Branch and worktree at the result branch, and what the project looks like there."""
+
+    async def work(_step_id: str) -> Branch:
+        return await stage.workspace.open(stage.story_id)
+
+    branch = await stage.step.step("open", work, Branch)
+    progress = Progress(branch=branch, surface=await scan(stage))
+    progress.note_findings(stage.brief.findings)
+    return progress
+
+
+async def scan(stage: Stage) -> Surface:
+    """The project on the story's branch as it is now."""
+
+    async def work(_step_id: str) -> Surface:
+        async with stage.scans:
+            files = await stage.workspace.files(stage.story_id)
+            texts = await stage.workspace.read(stage.story_id, scan_paths(files))
+            schemas = await stage.workspace.schemas(stage.story_id, database_paths(files))
+            return await asyncio.to_thread(build_surface, "", files, texts, schemas=schemas)
+
+    return sharing(await stage.step.step("scan", work, Surface))
+
+
+def in_order(plan: Breakdown) -> list[Task]:
+    """The tasks so that each comes after those it depends on."""
+    needs = {task.task_id: task.dependencies for task in plan.tasks}
+    by_id = {task.task_id: task for task in plan.tasks}
+    return [by_id[task_id] for task_id in topological(by_id, needs)]
+
+
+async def conclude(
+    stage: Stage, progress: Progress, plan: Breakdown, contract: ArchitectureContract, trial: Trial
+) -> StoryOutcome:
+    """Green and whole is merged; everything else waits for a person on its branch."""
+    unfinished = [task for task, status in progress.tasks.items() if status is not TaskStatus.DONE]
+    if trial.red is not None:
+        progress.note_findings(_still_red(progress))
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
+    if unfinished:
+        progress.note_findings(_unfinished(progress))
+        return outcome(stage, progress, StoryStatus.NEEDS_ATTENTION)
+    merged = await Merging(stage, progress, plan, contract, trial).run()
+    progress.note_findings(merge_notes(merged))
+    try:
+        await tell_record(stage, plan, progress.surface, await scan(stage), merged.commit)
+    except OrchestratorError as error:  # the story is in the result, whatever else goes wrong
+        progress.note_findings([_untold(error)])
+    return outcome(stage, progress, StoryStatus.DONE, commit=merged.commit)
+
+
+def _concerns_all(stage: Stage, findings: Sequence[Finding]) -> bool:
+    """Whether the environment lacks what no story can do without."""
+    codes = {finding.code for finding in findings if finding.code.startswith(PREFIX)}
+    return bool(codes) and (stage.brief.story.foundation or BASE in codes)
+
+
+def _untold(error: OrchestratorError) -> Finding:
+    told = f"the story is merged, but the architecture record does not know what it added: {error.message}"
+    return minor("story.record_untold", told, fix="say in later stories what they are to build on")
+
+
+def outcome(
+    stage: Stage,
+    progress: Progress | None,
+    status: StoryStatus,
+    *,
+    extra: Sequence[Finding] = (),
+    commit: str | None = None,
+    stop_sprint: bool = False,
+) -> StoryOutcome:
+    """The story's result as a value."""
+    if progress is not None:
+        progress.note_findings([*extra, *unapproved(progress)])
+    trial = progress.trial if progress else None
+    return StoryOutcome(
+        id=stage.story_id,
+        status=status,
+        attempts=trial.attempts if trial else 0,
+        tasks=task_outcomes(progress) if progress else (),
+        tests=tests_outcome(trial.suite, trial.report) if trial else TestsOutcome(),
+        before=trial.before if trial else {},
+        hollow=trial.hollow if trial else {},
+        findings=tuple(progress.findings) if progress else tuple(extra),
+        branch=progress.branch.name if progress else None,
+        commit=commit,
+        stop_sprint=stop_sprint,
+    )
+
+
+def _unfinished(progress: Progress) -> list[Finding]:
+    """Of tasks that are not even unapproved; about those their reviews say more."""
+    finished = {TaskStatus.DONE, TaskStatus.UNAPPROVED}
+    tasks = [task for task, status in progress.tasks.items() if status not in finished]
+    told = f"the tests pass, but {', '.join(tasks)} could not be finished: no delivery satisfied every check"
+    fix = "look at the branch: finish it by hand, or reset the story"
+    return [major("story.unfinished", told, fix=fix)] if tasks else []
+
+
+def _still_red(progress: Progress | None) -> list[Finding]:
+    """That the last run of the tests was red, if there was one and it was."""
+    trial = progress.trial if progress else None
+    if trial is None or trial.red is None:
+        return []
+    return [red_finding(trial.red, trial.attempts, of_older=trial.broken is not None)]
+
+
+def _as_finding(error: OrchestratorError) -> Finding:
+    code = error.code if isinstance(error, ProviderError) else f"story.{type(error).__name__.lower()}"
+    fix = "remove the cause, then reset the story so that it can be run anew"
+    if isinstance(error, BudgetExceeded):
+        fix = "see in its path what the calls went into; make the story smaller or raise the budget, then reset it"
+    return critical(code, error.message, fix=fix)

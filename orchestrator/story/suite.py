@@ -1,0 +1,151 @@
+"""The story's suite: written once, committed, frozen."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from orchestrator.checks.suite import check_older, is_suite
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.contract import Surface
+from orchestrator.core.delivery import FileChange
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Faulty, OlderTest, SuiteBrief
+from orchestrator.core.finding import Finding, Where, minor
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import TestSuite
+from orchestrator.core.value import counted
+from orchestrator.story.context import Progress, Stage, StoryStopped
+
+
+async def write_suite(stage: Stage, progress: Progress, plan: Breakdown, surface: Surface) -> TestSuite:
+    """A committed suite, with the older tests that the plan has rewritten. Raises StoryStopped (failed) without one."""
+    brief = await _brief(stage, plan, surface)
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, surface, {}))
+    suite = written.suite
+    if suite is None:
+        raise StoryStopped(StoryStatus.FAILED, written.findings)
+    progress.note_findings(written.findings)
+    await _commit(stage, suite)
+    await _tell_older(stage, brief, suite)
+    return suite
+
+
+async def replace_suite(
+    stage: Stage, progress: Progress, plan: Breakdown, faulty: Faulty, older: Mapping[str, str]
+) -> TestSuite | None:
+    """The suite written once more for a reason that is recorded; None where no other one came.
+
+    `older` are the texts that files of the suite had before the story: one that it has no more gets its text back.
+    """
+    brief = await _brief(stage, plan, progress.surface)
+    brief = brief.model_copy(
+        update={
+            "faulty": faulty,
+            "older": tuple(one.model_copy(update={"text": older.get(one.path, one.text)}) for one in brief.older),
+        }
+    )
+    written = await stage.tester.suite(brief, partial(_judge, stage, plan, progress.surface, older))
+    suite, before = written.suite, faulty.suite
+    if suite is None or suite.changes == before.changes:
+        return None
+    progress.note_findings(written.findings)
+    rest = tuple(change for change in before.changed if change.path not in suite.files)
+    suite = suite.model_copy(update={"changed": (*suite.changed, *rest)})
+    await put_in_place(stage, suite, before, older)
+    await stage.step.emit(
+        "suite_replaced",
+        f"{before.test_file} is written anew: {faulty.reason}",
+        level=Level.WARN,
+        file=suite.test_file,
+        reason=faulty.reason,
+        before=before.test_content,
+        after=suite.test_content,
+    )
+    await _tell_older(stage, brief, suite)
+    return suite
+
+
+async def put_in_place(stage: Stage, suite: TestSuite, of: TestSuite, older: Mapping[str, str]) -> None:
+    """Commit the suite in place of another one, whose further files get their text in `older` back, or go."""
+    left = [path for path in of.files if path not in suite.files]
+    again = [FileChange(path=path, content=older[path]) for path in left if path in older]
+    await _commit(stage, suite, again, [path for path in left if path not in older])
+
+
+def kept(suite: TestSuite, reason: str) -> Finding:
+    """That a suite which the tester calls wrong was not replaced."""
+    return minor(
+        "test.suite_fault",
+        f"the tester calls {suite.test_file} wrong and wrote none that takes its place: {reason}",
+        where=Where(file=suite.test_file),
+        fix="look at the tests: when they are wrong, mend them on the branch, or `reset` the story",
+    )
+
+
+async def _brief(stage: Stage, plan: Breakdown, surface: Surface) -> SuiteBrief:
+    own = stage.policies.test.custom is not None
+    listed = {one.file: one.reason for one in plan.tests_to_change if is_suite(one.file, any_language=own)}
+    listed = {path: reason for path, reason in listed.items() if path in surface.files}
+
+    async def read(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, [*story_files(plan), *listed])
+
+    texts = await stage.step.step("read", read, dict[str, str])
+    return SuiteBrief(
+        breakdown=plan,
+        surface=surface,
+        files={path: texts[path] for path in story_files(plan) if path in texts},
+        older=tuple(
+            OlderTest(path=path, reason=reason, text=texts[path]) for path, reason in listed.items() if path in texts
+        ),
+    )
+
+
+async def _commit(
+    stage: Stage, suite: TestSuite, again: Sequence[FileChange] = (), removed: Sequence[str] = ()
+) -> None:
+    """`again` are older tests as they were before the story."""
+
+    async def commit(step_id: str) -> str:
+        note = stage.note(f"{stage.story_id}: tests", step_id)
+        return await stage.workspace.commit(stage.story_id, (*suite.changes, *again), note, removed)
+
+    done = await stage.step.step("commit", commit, str)
+    about = f"{suite.test_file} with {counted(len(suite.expected_names), 'test')}"
+    await stage.step.emit("suite_committed", about, commit=done, files=list(suite.files))
+
+
+async def _tell_older(stage: Stage, brief: SuiteBrief, suite: TestSuite) -> None:
+    after: dict[str, str] = {change.path: change.content for change in suite.changes}
+    for one in brief.older:
+        if after.get(one.path, one.text) != one.text:
+            await stage.step.emit(
+                "older_test_rewritten",
+                f"the tester rewrote {one.path}: {one.reason or 'no reason given'}",
+                file=one.path,
+                reason=one.reason,
+                before=one.text,
+                after=after[one.path],
+            )
+
+
+async def _judge(
+    stage: Stage, plan: Breakdown, surface: Surface, before: Mapping[str, str], suite: TestSuite
+) -> list[Finding]:
+    """Older tests change only where the plan says so; `before` holds texts that a suite of the story has changed."""
+    path = suite.test_file
+    if path not in surface.files or path in {change.file for change in plan.tests_to_change}:
+        return []
+
+    if path in before:
+        return check_older(suite, before[path])
+
+    async def read(_step_id: str) -> dict[str, str]:
+        return await stage.workspace.read(stage.story_id, [path])
+
+    older = await stage.step.step("read", read, dict[str, str])
+    return check_older(suite, older.get(path))
+
+
+def story_files(plan: Breakdown) -> list[str]:
+    """All files of the tasks, once each, in task order."""
+    return list(dict.fromkeys(path for task in plan.tasks for path in task.files_to_create))

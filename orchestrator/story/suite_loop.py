@@ -1,0 +1,379 @@
+"""The frozen suite run, analysed, and the story mended for a bounded number of attempts.
+
+Whom a red run concerns: which tasks are asked for again, with which instructions (pure).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause
+from orchestrator.core.breakdown import Breakdown, Task
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.errors import ProviderError
+from orchestrator.core.event import Level
+from orchestrator.core.exchange import Analysed, FailureBrief, Faulty, PastAttempt
+from orchestrator.core.finding import Finding, Where, major, minor
+from orchestrator.core.sprint import StoryStatus
+from orchestrator.core.suite import NO_RUNNER, FailureInstruction, RunProblem, TestReport, TestSuite
+from orchestrator.core.value import counted
+from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary, unproved_findings
+from orchestrator.story.fail_before import (
+    Ended,
+    Unnoticed,
+    reason_to_ask,
+    run_before,
+    run_hollow,
+    tell_not_stronger,
+    unnoticed,
+    unnoticed_findings,
+)
+from orchestrator.story.regression import Regression
+from orchestrator.story.routing import TestRoute, route_test
+from orchestrator.story.suite import kept, put_in_place, replace_suite, story_files
+from orchestrator.story.suite_runs import Signature, flaky_findings, run_suite, signature, tell_run
+from orchestrator.story.task import Order, TaskRun
+
+Owned = Mapping[str, Sequence[str]]
+"""Task id → the files it may change, as its contract has them."""
+
+
+def orders(plan: Breakdown, owned: Owned, analysed: Analysed, report: TestReport) -> list[Order]:
+    """Which tasks are asked for again: each gets the instructions for its own files only.
+
+    Without a usable instruction the tasks whose files occur in the output are asked for, or else all with files; they
+    get the output itself.
+    """
+    tasks = [with_files(task, owned) for task in plan.tasks]
+    result = []
+    for task in tasks:
+        mine = tuple(i for i in analysed.instructions if i.file in task.files_to_create)
+        if mine:
+            result.append(Order(task=task, instructions=mine))
+    if result:
+        return result
+    output = f"The tests failed:\n{failure_text(report)}"
+    able = [task for task in tasks if task.files_to_create]
+    named = [task for task in able if any(path in output for path in task.files_to_create)]
+    return [Order(task=task, failure_output=output) for task in named or able]
+
+
+def with_files(task: Task, owned: Owned) -> Task:
+    """The task with the files that an amendment gave to it."""
+    given = [path for path in owned.get(task.task_id, ()) if path not in task.files_to_create]
+    return task.model_copy(update={"files_to_create": (*task.files_to_create, *given)}) if given else task
+
+
+def outside(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[FailureInstruction]:
+    """Those for files of no task."""
+    files = {path for paths in owned.values() for path in paths}
+    return [instruction for instruction in instructions if instruction.file not in files]
+
+
+def unassigned(owned: Owned, instructions: Sequence[FailureInstruction]) -> list[Finding]:
+    """What is said of instructions for files outside every task."""
+    return [
+        minor(
+            "analysis.outside_tasks",
+            f"an instruction for {i.file} belongs to no task: {i.issue} ({i.fix})",
+            where=Where(file=i.file),
+            fix="look whether the plan lacks this file; no task may change it",
+        )
+        for i in outside(owned, instructions)
+    ]
+
+
+def nearest_task(plan: Breakdown, path: str) -> Task:
+    """The task with the file whose folders begin most alike; of several the last, which knows most."""
+    able = [task for task in plan.tasks if task.files_to_create] or list(plan.tasks)
+    near = [max((_alike(path, other) for other in task.files_to_create), default=0) for task in able]
+    return next(task for task, count in reversed([*zip(able, near, strict=True)]) if count == max(near))
+
+
+def _alike(one: str, two: str) -> int:
+    """How many folders two paths share from the root on."""
+    folders = zip(one.split("/")[:-1], two.split("/")[:-1], strict=False)
+    return len([*takewhile(lambda pair: pair[0] == pair[1], folders)])
+
+
+def about(owned: Owned, task: Task, history: Sequence[PastAttempt]) -> tuple[PastAttempt, ...]:
+    """The attempts that concerned a task, each with the instructions for its files only."""
+    files = {*owned.get(task.task_id, ()), *task.files_to_create}
+    mine = (past.model_copy(update={"instructions": _of(files, past.instructions)}) for past in history)
+    return tuple(past for past in mine if past.instructions)
+
+
+def _of(files: set[str], instructions: Sequence[FailureInstruction]) -> tuple[FailureInstruction, ...]:
+    return tuple(instruction for instruction in instructions if instruction.file in files)
+
+
+async def run_trial(stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> Trial:
+    """Run the suite, and the older tests once it is green; while either is red and attempts remain, mend."""
+    return await _Attempts(stage, progress, plan, suite, tasks).run()
+
+
+class _Attempts:
+    """One story's attempts: what was seen in them decides how far they go."""
+
+    def __init__(self, stage: Stage, progress: Progress, plan: Breakdown, suite: TestSuite, tasks: TaskRun) -> None:
+        self._stage, self._progress, self._plan, self._tasks = stage, progress, plan, tasks
+        self._suite = suite
+        self._attempt = self._repeats = 0
+        self._history: list[PastAttempt] = []
+        self._seen: list[Signature] = []
+        self._came_back = ""
+        self._before: dict[str, str] = {}
+        self._hollow: dict[str, str] = {}
+        self._lacking: set[str] = set()
+
+    @property
+    def _owned(self) -> Owned:
+        return self._tasks.contract.task_files
+
+    def _left(self, report: TestReport) -> int:
+        """How many more runs there may be after this one."""
+        most = self._attempt if report.problem in NO_RUNNER else self._stage.policies.test.max_attempts
+        return most - self._attempt
+
+    async def run(self) -> Trial:
+        while True:
+            self._attempt += 1
+            report = await run_suite(self._stage, self._plan, self._suite)
+            if report.green and not self._before:
+                report = await self._noticed(report)
+            self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
+            broken = None
+            if report.green:
+                await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
+                broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
+            # Told in the outcome also when the story ends before the next run.
+            self._progress.trial = trial = Trial(
+                suite=self._suite,
+                report=report,
+                broken=broken,
+                attempts=self._attempt,
+                before=self._before,
+                hollow=self._hollow,
+            )
+            if trial.red is None:
+                return trial
+            came_back = self._note(trial.red)
+            lacks, in_vain = self._environment(trial.red)
+            left = 0 if in_vain else self._left(trial.red)
+            route = route_test(False, self._attempt, self._attempt + left, self._repeats)
+            await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
+            if in_vain:
+                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
+            if route is TestRoute.MEND and await self._packages_added(trial.red.output, *_messages(trial.red)):
+                continue
+            if came_back:
+                await self._tell_again(route, left)
+            if route is not TestRoute.MEND:
+                return trial
+            await self._mend(trial.red, lacks, of_older=broken is not None)
+
+    async def _noticed(self, report: TestReport) -> TestReport:
+        """The green run, or that of a suite with tests that notice the story's change and the code under test.
+
+        Those are asked for once; what is then unnoticed still is advice. The suite is green as it is, so it stays when
+        the request fails, or when what comes does not pass in the last attempt; before that, it is a red run.
+        """
+        stage, progress, earlier = self._stage, self._progress, self._suite
+        rows = await self._look(report)
+        if rows and not progress.suite_strengthened:
+            progress.suite_strengthened = True
+            try:
+                stronger = await self._replace(reason_to_ask(rows))
+            except ProviderError as error:
+                await tell_not_stronger(stage, error.message)
+                stronger = False
+            if stronger:
+                again = await run_suite(stage, self._plan, self._suite)
+                if not again.green and self._left(again):
+                    self._before = {}
+                    return again
+                if again.green:
+                    report = again
+                    rows = await self._look(report)
+                else:
+                    await put_in_place(stage, earlier, self._suite, await self._older(self._suite.files))
+                    await tell_not_stronger(stage, f"the one that came does not pass: {summary(again)}")
+                    self._suite = earlier
+        progress.note_findings(unnoticed_findings(rows))
+        return report
+
+    async def _look(self, report: TestReport) -> tuple[Unnoticed, ...]:
+        """Run the suite without the change, and on a hollow tree what failed there for want of new code."""
+        self._before, self._hollow = await run_before(self._stage, self._plan, self._suite), {}
+        criteria = self._stage.brief.story.acceptance_criteria
+        if criteria and Ended.NOT_JUDGED in self._before.values():
+            self._hollow = await run_hollow(self._stage, self._plan, self._suite, report.duration_s)
+        return unnoticed(criteria, self._suite, report, self._before, self._hollow)
+
+    def _note(self, red: TestReport) -> bool:
+        """Whether the story failed like this before."""
+        self._seen.append(signature(red))
+        came_back = self._times() > 1
+        self._repeats += came_back
+        if came_back:
+            self._came_back = self._seen[-1].text
+        return came_back
+
+    def _times(self) -> int:
+        return sum(seen.id == self._seen[-1].id for seen in self._seen)
+
+    def _environment(self, red: TestReport) -> tuple[Sequence[Finding], bool]:
+        """What the environment lacks, and whether another delivery would be in vain: then, or when it was told once."""
+        own = {*self._suite.files, *(path for files in self._owned.values() for path in files)}
+        cause = environment_cause(red, Place(before=self._progress.surface.files, own=own))
+        if cause is None:
+            return (), False
+        told, self._lacking = cause.code in self._lacking, {*self._lacking, cause.code}
+        return (cause,), told or not avoidable(cause)
+
+    async def _mend(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> None:
+        """Have the failure analysed, and the tasks asked for again that it concerns."""
+        analysed = await self._analyse(red, lacks, of_older=of_older)
+        await self._tell_analysed(analysed, self._left(red))
+        if analysed.environment and (broken := await self._broken_base()):
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, [broken_base(analysed.environment, broken)])
+        await self._amended(analysed)
+        told = (f"{one.issue} {one.fix}" for one in analysed.instructions)
+        if await self._packages_added(analysed.environment, *told):
+            return
+        if analysed.suite_fault and not self._progress.suite_replaced:
+            self._progress.suite_replaced = True
+            replaced = await self._replace(analysed.suite_fault)
+            if replaced:
+                self._before = {}
+            else:
+                self._progress.note_findings([kept(self._suite, analysed.suite_fault)])
+            if replaced and not analysed.instructions:
+                self._history.append(PastAttempt(report=red, suite_fault=analysed.suite_fault))
+                return
+        asked = orders(self._plan, self._owned, analysed, red)
+        past = tuple(self._history)
+        self._history.append(PastAttempt(report=red, instructions=analysed.instructions))
+        for order in asked:
+            history = about(self._owned, order.task, past)
+            more = replace(order, attempt=self._attempt + 1, history=history, repeated=self._came_back)
+            await self._tasks.run(more)
+
+    async def _replace(self, reason: str) -> bool:
+        """The suite written once more, as the tester says that it is wrong; whether it is another one now."""
+        older = await self._older(self._suite.files)
+        faulty = Faulty(suite=self._suite, reason=reason)
+        suite = await replace_suite(self._stage, self._progress, self._plan, faulty, older)
+        self._suite = suite or self._suite
+        return suite is not None
+
+    async def _older(self, files: Sequence[str]) -> dict[str, str]:
+        """Texts of these files before the story."""
+
+        async def read(_step_id: str) -> dict[str, str]:
+            return await self._stage.workspace.read_base(self._stage.story_id, files)
+
+        return await self._stage.step.step("read", read, dict[str, str])
+
+    async def _packages_added(self, *texts: str) -> bool:
+        """Whether the architect grants packages that are said to be missing: the same code is then run with them."""
+        tasks = self._tasks
+        task = next((one for one in reversed(self._plan.tasks) if one.files_to_create), self._plan.tasks[-1])
+        tasks.contract = await tasks.amendments.for_texts(tasks.contract, task, texts)
+        return await tasks.declare()
+
+    async def _amended(self, analysed: Analysed) -> None:
+        """Files of no task that a fix is for: the architect is asked, what is not granted is noted."""
+        fixes = outside(self._owned, analysed.instructions)
+        if not fixes:
+            return
+        task, tasks = nearest_task(self._plan, fixes[0].file), self._tasks
+        tasks.contract = await tasks.amendments.for_fixes(tasks.contract, task, fixes)
+        self._progress.note_findings(unassigned(self._owned, analysed.instructions))
+
+    async def _analyse(self, red: TestReport, lacks: Sequence[Finding], *, of_older: bool) -> Analysed:
+        stage = self._stage
+        owned = (path for files in self._owned.values() for path in files)
+        tests = sorted(_files_of(red)) if of_older else []
+        paths = list(dict.fromkeys([*story_files(self._plan), *owned, *tests]))
+
+        async def work(_step_id: str) -> dict[str, str]:
+            return await stage.workspace.read(stage.story_id, paths)
+
+        texts = await stage.step.step("read", work, dict[str, str])
+        return await stage.tester.analyse(
+            FailureBrief(
+                suite=self._suite,
+                report=red,
+                files={path: text for path, text in texts.items() if path not in tests},
+                task_files={task: tuple(files) for task, files in self._owned.items()},
+                history=tuple(self._history),
+                older={path: texts[path] for path in tests if path in texts},
+                environment="; ".join(finding.message for finding in lacks),
+            )
+        )
+
+    async def _broken_base(self) -> str:
+        """Why nothing can be run without the story's change either, "" when something can."""
+
+        async def work(_step_id: str) -> str:
+            base = await Regression(self._stage, self._progress, self._plan, self._suite).at_base()
+            nothing = base.problem not in {None, RunProblem.NO_TESTS} or (base.failed and not base.passed)
+            return summary(base) if nothing else ""
+
+        return await self._stage.step.step("base", work, str)
+
+    async def _tell_again(self, route: TestRoute, left: int) -> None:
+        """The same failure once more: another way is tried, or a person is needed."""
+        again, seen = route is TestRoute.MEND, self._seen[-1]
+        finding = same_failure(seen, self._times())
+        if not again:
+            self._progress.note_findings([finding])
+        await self._stage.step.emit(
+            "failure_repeated",
+            f"{finding.message}; {'it is gone about differently' if again else 'no further attempt is made'}",
+            level=Level.WARN,
+            signature=seen.id,
+            times=self._times(),
+            **decided(
+                Loop.TEST,
+                Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
+                findings=[finding],
+                attempt=self._attempt,
+                budget_left=left if again else 0,
+            ),
+        )
+
+    async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
+        faulty = [f"the suite is wrong: {analysed.suite_fault}"] if analysed.suite_fault else []
+        faulty += [f"the environment is at fault: {analysed.environment}"] if analysed.environment else []
+        told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
+        verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
+        await self._stage.step.emit(
+            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}",
+            instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
+            suite_fault=analysed.suite_fault,
+            environment=analysed.environment,
+            **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
+        )  # fmt: skip
+
+
+def _messages(red: TestReport) -> list[str]:
+    """What failed tests say."""
+    return [case.message for case in red.cases if case.id in red.failing_ids]
+
+
+def _files_of(red: TestReport) -> set[str]:
+    """Files that failed tests stand in."""
+    ids = red.failing_ids
+    return {case.file for case in red.cases if case.file and case.id in ids}
+
+
+def same_failure(seen: Signature, times: int) -> Finding:
+    """A failure that came back although it was to be mended."""
+    return major(
+        "test.same_failure",
+        f"the same failure {counted(times, 'time')} (signature {seen.id}): {seen.text}",
+        fix="look at the failing test and the code together, the instructions so far do not help: mend the branch by "
+        "hand, or `reset` the story",
+    )

@@ -1,0 +1,211 @@
+"""One run of a story's suite as a durable step, its failed tests run once more alone.
+
+Failed tests run once more by themselves: one that passes then is flaky, and that is told (pure).
+
+What a red run failed with, without what differs from run to run (pure).
+"""
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from enum import StrEnum
+from functools import partial
+
+from orchestrator.core.breakdown import Breakdown
+from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.event import Level
+from orchestrator.core.finding import Finding, minor
+from orchestrator.core.suite import CaseResult, ReportedCase, RunProblem, TestReport, TestSuite
+from orchestrator.core.value import Value
+from orchestrator.story.context import FAILING_CAP, OUTPUT_CAP, Stage, Trial, recorded_stack, red_finding, summary
+from orchestrator.story.routing import route_test
+
+MOST = 50
+"""Failed tests up to which a second run is worth it: where more fail, it is no coincidence."""
+NAMED = 20
+_RED = frozenset({CaseResult.FAILED, CaseResult.ERROR})
+
+
+def to_run_again(report: TestReport, reruns: int, among: Collection[str] | None = None) -> tuple[ReportedCase, ...]:
+    """The failed tests of a run to be run once more, of those with an id in `among` (None: all); () for no second run.
+
+    A run with a problem has none: what did not come about cannot be flaky. Nor has what is no test: a file that could
+    not be loaded.
+    """
+    failed = [case for case in report.cases if case.result in _RED and (among is None or case.id in among)]
+    if not reruns or report.problem is not None or not 0 < len(failed) <= MOST:
+        return ()
+    whole = [case for case in failed if not case.file or case.id.startswith("::") or case.name == case.file]
+    return () if whole else tuple(failed)
+
+
+def counted_again(report: TestReport, second: TestReport) -> TestReport:
+    """The run with what the second run of its failed tests showed; one with a problem shows nothing."""
+    passed = frozenset(case.id for case in second.cases if case.result is CaseResult.PASSED)
+    if second.problem is not None or not passed & report.failing_ids:
+        return report
+    flaky = tuple(case.id for case in report.cases if case.result in _RED and case.id in passed)
+    cases = tuple(
+        case.model_copy(update={"result": CaseResult.PASSED, "message": ""}) if case.id in flaky else case
+        for case in report.cases
+    )
+    return report.model_copy(update={"cases": cases, "flaky": (*report.flaky, *flaky)})
+
+
+def flaky_findings(ids: Sequence[str]) -> list[Finding]:
+    """What is said of tests that failed once and passed by themselves; one finding, none for no test."""
+    if not ids:
+        return []
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return [
+        minor(
+            "test.flaky",
+            f"failed once and passed when run again alone: {', '.join(ids[:NAMED])}{more}",
+            fix="look for what they depend on beside the code: time, order, ports, files left behind",
+        )
+    ]
+
+
+Once = Callable[[Sequence[ReportedCase]], Awaitable[TestReport]]
+"""Runs these tests alone; with none, everything."""
+
+
+async def run_suite(stage: Stage, plan: Breakdown, suite: TestSuite) -> TestReport:
+    """The frozen suite on the story's branch. It shows nothing when its files are not what the tester wrote."""
+    stack = recorded_stack(stage.brief.tech_stack, plan)
+
+    async def once(only: Sequence[ReportedCase]) -> TestReport:
+        async def work(_step_id: str) -> TestReport:
+            # What commands left behind is swept out: a run sees the branch and nothing else, also when repeated.
+            await stage.workspace.reset(stage.story_id)
+            there = await stage.workspace.read(stage.story_id, suite.files)
+            changed = [change.path for change in suite.changes if there.get(change.path) != change.content]
+            if changed:
+                told = f"the branch holds another text than the tester wrote: {', '.join(changed)}"
+                return TestReport(problem=RunProblem.TAMPERED, output=told)
+            return await stage.runner.run(
+                stage.workspace.root(stage.story_id),
+                files=suite.run_files,
+                expected_names=() if only else suite.expected_names,
+                only=only,
+                stack=stack,
+                key=stage.environment_key,
+                reset=partial(stage.workspace.reset, stage.story_id),
+            )
+
+        return await stage.step.step("test", work, TestReport)
+
+    return await twice(stage, await once(()), once)
+
+
+async def twice(stage: Stage, report: TestReport, once: Once, among: Collection[str] | None = None) -> TestReport:
+    """The run, with those of its failed tests (of `among`, or all) counted as passed that pass when run alone."""
+    again = to_run_again(report, stage.policies.test.flaky_reruns, among)
+    return counted_again(report, await once(again)) if again else report
+
+
+async def run_again(stage: Stage, plan: Breakdown, trial: Trial) -> TestReport:
+    """The frozen suite once more, on the branch as it is now: no attempt of its own, nothing is mended after it."""
+    report = await run_suite(stage, plan, trial.suite)
+    verdict = Verdict.GREEN if report.green else route_test(False, trial.attempts, trial.attempts)
+    await tell_run(stage, report, verdict, trial.attempts, 0)
+    return report
+
+
+async def tell_run(
+    stage: Stage, report: TestReport, verdict: StrEnum, attempt: int, left: int, *, of_older: bool = False
+) -> None:
+    """Record a run that decided something; `of_older`: it is tests that the story found there that fail."""
+    failing = [case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}]
+    green, what = verdict is Verdict.GREEN, "older tests fail: " if of_older else ""
+    await stage.step.emit(
+        "older_tests_failed" if of_older else "tests_finished",
+        f"attempt {attempt}: {what}{summary(report)}",
+        level=Level.INFO if green else Level.WARN,
+        green=green,
+        problem=report.problem,
+        duration_ms=round(report.duration_s * 1000),
+        output="" if green else report.output[-OUTPUT_CAP:],
+        failing=[case.model_dump(mode="json") for case in failing[:FAILING_CAP]],
+        flaky=list(report.flaky[:FAILING_CAP]),
+        ran_with=list(report.ran_with),
+        **decided(
+            Loop.TEST,
+            verdict,
+            findings=[] if green else [red_finding(report, attempt, of_older=of_older)],
+            attempt=attempt,
+            budget_left=left,
+        ),
+    )
+
+
+MOST_CASES, MOST_SAID = 20, 1000
+"""Failed tests whose messages count, and how many characters of each; of the others only the names."""
+MOST_TEXT = 300
+"""Characters of a signature's text for people."""
+_FILE = r"[\w@+-][\w.@+-]{0,80}\.(?:py|pyi|[cm]?[jt]sx?|json|toml|ya?ml|sql|html?|css|txt|md|db|sqlite)"
+_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
+    (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?"), "<time>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<address>"),
+    (re.compile(r"(?:file://)?(?<![\w.@+~/-])(?:/[\w.@+~-]{1,80}){1,20}/(" + _FILE + r")\b"), r"\1"),
+    (re.compile(r"(?:file://)?(?<![\w/])/(?:tmp|var|private|home|root|Users)(?:/[\w.@+~-]{1,80}){0,20}"), "<path>"),
+    (re.compile(r"(?<![\w.@+-])(" + _FILE + r")(?::\d+)+"), r"\1"),
+    (re.compile(r"\b((?:line|column|pid|port|process|thread)[ =:#]{1,3})\d+", re.IGNORECASE), r"\1<n>"),
+    (re.compile(r"(\b127\.0\.0\.1|\blocalhost|\[::1?\]):\d+"), r"\1:<n>"),
+    (re.compile(r"\b\d+(?:\.\d+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?|minutes?)\b"), "<duration>"),
+    (re.compile(r"(?<![^\W_])(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,}(?![^\W_])", re.IGNORECASE), "<hex>"),
+    (re.compile(r"\b(tmp|temp)[-_]?[0-9a-z_]{6,}\b"), r"\1<name>"),
+    (re.compile(r"\b\d{9,}(?:\.\d+)?\b"), "<n>"),
+)
+"""Form → what stands for it, in this order: a path before the line number behind it, a time before its parts."""
+_TOLD_BY_NAME = frozenset({RunProblem.FAKED, RunProblem.TAMPERED})
+"""What such a run prints shows nothing, and need not be the same twice."""
+_SAID = re.compile(r"^E\s+(.*)$", re.MULTILINE)
+_CALLED_FROM = re.compile(r"^[ \t]*at .*\n?", re.MULTILINE)
+
+
+class Signature(Value):
+    """The same for two runs that failed in the same way."""
+
+    id: str
+    """Sixteen hexadecimal digits."""
+    text: str
+    """What failed, for people: one line, capped."""
+
+
+def signature(report: TestReport) -> Signature:
+    """Of a red run: its problem, its failed tests whatever their order, and what they said, `normalised`."""
+    failing = sorted(
+        (case for case in report.cases if case.result in {CaseResult.FAILED, CaseResult.ERROR}),
+        key=lambda case: case.id,
+    )
+    parts = [f"{case.id}: {_said(case)}" for case in failing[:MOST_CASES]]
+    parts += [case.id for case in failing[MOST_CASES:]]
+    if report.problem is not None:
+        names = ", ".join(sorted(report.missing_names))
+        parts.insert(0, f"{report.problem}{f': {names}' if names else ''}")
+    if not failing and not report.missing_names and report.problem not in _TOLD_BY_NAME:
+        parts.append(normalised(report.output[-MOST_SAID:]))
+    text = "\n".join(parts)
+    shown = " ".join(text.split())
+    return Signature(
+        id=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16],
+        text=shown if len(shown) <= MOST_TEXT else f"{shown[:MOST_TEXT]}…",
+    )
+
+
+def _said(case: ReportedCase) -> str:
+    """What a test says for itself: not the code around it, which may change while the failure stays."""
+    own = _SAID.findall(case.message)
+    text = "\n".join(own) if own else _CALLED_FROM.sub("", case.message)
+    return normalised(text[:MOST_SAID])
+
+
+def normalised(text: str) -> str:
+    """`text` without paths' folders, line numbers, addresses, times, durations, hashes, ids, and temporary names."""
+    for form, stands_for in _SHAPES:
+        text = form.sub(stands_for, text)
+    return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.strip())

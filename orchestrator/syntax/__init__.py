@@ -1,1 +1,0 @@
-"""Does this text parse in its language, and what does it export?"""

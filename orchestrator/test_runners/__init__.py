@@ -1,0 +1,1 @@
+"""Suites run by the runner of the project."""

@@ -1,0 +1,101 @@
+"""Which runner runs a suite: setting, recorded stack, manifests, name; never a default.
+
+What the recorded tech stack says about the test runner, read strictly: rather nothing than a guess.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from orchestrator.core.finding import Finding, Where, major
+
+_NAMES: Mapping[str, str] = {
+    "pytest": r"python[\d.]*|cpython|pytest|django|flask|fastapi",
+    "node": r"node(?:\.?js)?|javascript|typescript|express(?:\.?js)?|jest|vitest|mocha",
+}
+"""Runner of ours → the words that stand for it."""
+_OTHERS = r"jasmine|ava|deno|bun|java|kotlin|golang|rust|ruby|rails|php|elixir|swift"
+"""Other languages and runners: what names one of them does not tell which of ours is meant."""
+_NOT = r"\b(?:no|not|non|never|without|except|than|instead of|replac\w+|from)[ \t]+(?:\w+[ \t]+){0,2}"
+"""Words that rule out what comes right behind them."""
+
+
+def recorded_runner(sources: Iterable[str]) -> str | None:
+    """The runner that the first of `sources` names which names exactly one; None when none of them does.
+
+    A source that names both, a foreign one, or one of them only to rule it out, is unclear and says nothing.
+    """
+    return next((runner for source in sources if (runner := _named(source)) is not None), None)
+
+
+def _named(text: str) -> str | None:
+    found = [runner for runner, names in _NAMES.items() if re.search(rf"\b(?:{names})\b", text, re.IGNORECASE)]
+    every = "|".join((*_NAMES.values(), _OTHERS))
+    unclear = re.search(rf"\b(?:{_OTHERS})\b|{_NOT}(?:{every})\b", text, re.IGNORECASE)
+    return found[0] if len(found) == 1 and unclear is None else None
+
+
+PYTEST = "pytest"
+UNITTEST = "unittest"
+DJANGO = "django"
+NODE = "node"
+CUSTOM = "custom"
+"""The command of `test.custom`."""
+RUNNERS = (PYTEST, UNITTEST, DJANGO, NODE)
+"""What `test.command` may name. unittest's and Django's are pytest's for all who choose by language."""
+_KINDS = (PYTEST, NODE)
+PYTHON_MANIFESTS = ("pyproject.toml", "setup.cfg", "setup.py", "requirements*.txt", "pytest.ini", "tox.ini")
+_MANIFESTS = {PYTEST: PYTHON_MANIFESTS, NODE: ("package.json",)}
+_RUNS = {PYTEST: re.compile(r"\.py$"), NODE: re.compile(r"\.[cm]?[jt]sx?$")}
+"""What each can run at all."""
+SUITES = {PYTEST: re.compile(r"^(test_.*|.*_test)\.py$"), NODE: re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")}
+"""File names that tell the runner by themselves."""
+
+
+def choose_runner(
+    command: str | None, root_files: Collection[str], suite_files: Collection[str], stack: Sequence[str] = ()
+) -> str | Finding:
+    """The runner's name for `suite_files` (none: the whole suite), or the finding `test.no_runner`.
+
+    `command` is the setting `test.command`, `stack` what is recorded about the tech stack, the most telling text first,
+    `root_files` the names of the files in the project's root. A stack that says nothing clear leaves the choice to the
+    manifests; manifests of both kinds leave it to the suite's name; so does whatever names a runner that cannot run the
+    suite.
+    """
+    if command is not None and command.strip():
+        name = command.strip()
+        return name if name in RUNNERS else _none(f"`test.command` names `{name}`", suite_files)
+    able = [name for name in _KINDS if all(_RUNS[name].search(file) for file in suite_files)]
+    if not able:
+        return _none(f"no known runner runs {', '.join(f'`{file}`' for file in suite_files)}", suite_files)
+    recorded = recorded_runner(stack)
+    if recorded in able:
+        return recorded
+    stated = stated_runners(root_files)
+    fitting = [name for name in able if name in stated] or [name for name in able if _named_for(name, suite_files)]
+    if len(fitting) == 1:
+        return fitting[0]
+    return _none("neither the recorded tech stack, nor a manifest, nor the name of the suite tells it", suite_files)
+
+
+def stated_runners(root_files: Collection[str]) -> list[str]:
+    """The runners whose manifests are among these."""
+    return [name for name in _KINDS if _states(root_files, name)]
+
+
+def _states(root_files: Collection[str], runner: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in root_files for pattern in _MANIFESTS[runner])
+
+
+def _named_for(runner: str, files: Collection[str]) -> bool:
+    return bool(files) and all(SUITES[runner].search(PurePosixPath(file).name) for file in files)
+
+
+def _none(reason: str, files: Collection[str]) -> Finding:
+    return major(
+        "test.no_runner",
+        f"No test runner could be chosen: {reason}.",
+        where=Where(file=next(iter(files), None), field="test.command"),
+        fix=f"Name the suite test_*.py, *.test.js or *.test.ts, or set test.command to one of: {', '.join(RUNNERS)}.",
+    )

@@ -1,0 +1,423 @@
+"""The SuiteRunner of a project that may hold Python tests, Node tests, or both.
+
+What a command changed in a tree. Blocks.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from orchestrator.code.manifests import npm as manifests_npm
+from orchestrator.code.manifests import python as manifests_python
+from orchestrator.core.delivery import FileChange, LockFiles
+from orchestrator.core.errors import WorkspaceError
+from orchestrator.core.finding import Finding
+from orchestrator.core.paths import is_manifest
+from orchestrator.core.suite import (
+    OUTPUT_KEPT,
+    CommandResult,
+    InstalledPackages,
+    NewPackages,
+    ProjectEnvironment,
+    ReportedCase,
+    RunProblem,
+    TestReport,
+)
+from orchestrator.environments.installed import read_installed
+from orchestrator.environments.lock_files import LockMaker
+from orchestrator.environments.node import NodeEnvironments, NodePackages
+from orchestrator.environments.node_layers import linked
+from orchestrator.environments.project import KEY, ProjectBuild, ProjectSetup
+from orchestrator.files.safe_files import read_text, root_files
+from orchestrator.sandbox.git_scan import GitMark
+from orchestrator.sandbox.services import Services
+from orchestrator.settings.model import TestSettings
+from orchestrator.test_runners.choice import CUSTOM, DJANGO, NODE, PYTEST, UNITTEST, choose_runner, stated_runners
+from orchestrator.test_runners.custom import CustomRunner
+from orchestrator.test_runners.node import NodeRunner
+from orchestrator.test_runners.proof import Copies, MutatedSuite, mutate
+from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.test_runners.report import merged
+from orchestrator.test_runners.tests_in_tree import files_of_tests, kinds_of_tests
+
+_NOT_LOOKED_AT = frozenset(
+    {".git", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", ".hypothesis"}
+)
+"""Folders of tools, which every tool makes anew."""
+_MOST_ENTRIES = 200_000
+States = Mapping[str, tuple[int, int, int]]
+"""Of the files of a tree, each with what changes with its content."""
+
+
+def states(root: Path) -> States:
+    """As far as a bounded walk gets; no link is followed."""
+    found: dict[str, tuple[int, int, int]] = {}
+    seen = 0
+    for folder, inner, names in os.walk(root):
+        inner[:] = [name for name in inner if name not in _NOT_LOOKED_AT]
+        seen += len(inner) + len(names)
+        if seen > _MOST_ENTRIES:
+            break
+        base = os.path.relpath(folder, root)
+        for name in names:
+            path = name if base == "." else f"{base}/{name}"
+            try:
+                told = os.lstat(os.path.join(folder, name))
+            except OSError:
+                continue
+            found[path] = (told.st_ino, told.st_size, told.st_mtime_ns)
+    return found
+
+
+def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
+    """The texts of those of `own` that are new or other than `before`, and the paths of what else is, sorted."""
+    paths = sorted(path for path, state in states(root).items() if before.get(path) != state and path != ".git")
+    texts = {path: text for path in paths if path in own and (text := read_text(root, path)) is not None}
+    made = tuple(FileChange(path=path, content=text) for path, text in texts.items())
+    return made, tuple(path for path in paths if path not in texts)
+
+
+_LOCKS = (manifests_npm.is_lock, manifests_python.is_lock)
+_JAVASCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
+_ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
+"""Why a run may have shown nothing without anybody's fault."""
+
+
+class ProjectRunner:
+    """Runs a suite with the runner it belongs to, and the whole suite with every runner it has tests for.
+
+    `settings.command` names the only runner to be used. `path` is where commands are looked up.
+    """
+
+    def __init__(
+        self,
+        pytest: PytestRunner,
+        node: NodeRunner,
+        packages: NodeEnvironments,
+        settings: TestSettings,
+        path: str,
+        setup: ProjectSetup | None = None,
+        build: ProjectBuild | None = None,
+        services: Services | None = None,
+        locks: LockMaker | None = None,
+        *,
+        tries: bool = True,
+    ) -> None:
+        """Without `tries`, nothing is found out about new packages."""
+        self._setup, self._build, self._services, self._tries = setup, build, services or Services(), tries
+        self._runners: dict[str, PytestRunner | NodeRunner] = {
+            PYTEST: pytest,
+            UNITTEST: pytest,
+            DJANGO: pytest,
+            NODE: node,
+        }
+        self._pytest = pytest
+        self._custom: CustomRunner | None = None
+        if settings.custom is not None:
+            self._custom = CustomRunner(settings.custom, self._command, settings.timeout_s)
+        self._packages = packages
+        self._settings = settings
+        self._path = path
+        self._lock_maker = locks
+        self._secret = secrets.token_hex()
+        """What the tests that are mutated at a merge are picked by: the same ones on each tree."""
+
+    async def run(
+        self,
+        root: Path,
+        *,
+        files: Sequence[str] | None = None,
+        expected_names: Sequence[str] = (),
+        only: Sequence[ReportedCase] = (),
+        stack: Sequence[str] = (),
+        key: str,
+        reset: Callable[[], Awaitable[None]] | None = None,
+        timeout_s: float | None = None,
+    ) -> TestReport:
+        """See `ports.SuiteRunner.run`."""
+        root = await asyncio.to_thread(root.resolve)
+        kinds = await self._kinds(root, files, only, stack)
+        if isinstance(kinds, Finding):
+            return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
+        if failed := await self._ready(root, key):
+            return failed
+        copies = await asyncio.to_thread(_copies, root, files)
+        mark = await asyncio.to_thread(GitMark.of, root)
+        report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
+        if broken := await asyncio.to_thread(mark.broken):
+            return _refuted(report, RunProblem.TAMPERED, f"while they ran, {broken}")
+        changed = await asyncio.to_thread(copies.changed)
+        if changed:
+            return _refuted(report, RunProblem.TAMPERED, f"changed while they ran: {', '.join(changed)}")
+        if files and report.green and reset is not None:
+            return await self._proved(report, kinds[0], copies, root, files, only, key, reset)
+        return report
+
+    async def _kinds(
+        self, root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase], stack: Sequence[str]
+    ) -> tuple[str, ...] | Finding:
+        """The runners that are needed, or why there is none."""
+        if self._custom is not None:
+            return (CUSTOM,)
+        if only and not self._only:
+            return tuple(dict.fromkeys(_kind(case) for case in only))
+        if files is None and not self._only:
+            return await asyncio.to_thread(kinds_of_tests, root)
+        names = await asyncio.to_thread(root_files, root)
+        choice = choose_runner(self._settings.command, names, files or (), stack)
+        return choice if isinstance(choice, Finding) else (choice,)
+
+    async def _by(
+        self,
+        kinds: Sequence[str],
+        root: Path,
+        files: Sequence[str] | None,
+        expected: Sequence[str],
+        only: Sequence[ReportedCase],
+        key: str,
+        timeout_s: float | None,
+    ) -> TestReport:
+        if len(kinds) == 1:
+            runner = self._runner(kinds[0])
+            return await runner.run(root, files=files, expected_names=expected, only=only, key=key, timeout_s=timeout_s)
+        reports = [
+            await self._runner(kind).run(
+                root, files=files, only=[case for case in only if _kind(case) == kind], key=key, timeout_s=timeout_s
+            )
+            for kind in kinds
+        ]
+        return merged(kinds, reports, expected)
+
+    def _runner(self, kind: str) -> PytestRunner | NodeRunner | CustomRunner:
+        return self._custom if kind == CUSTOM and self._custom is not None else self._runners[kind]
+
+    async def _proved(
+        self,
+        report: TestReport,
+        kind: str,
+        copies: Copies,
+        root: Path,
+        files: Sequence[str],
+        only: Sequence[ReportedCase],
+        key: str,
+        reset: Callable[[], Awaitable[None]],
+    ) -> TestReport:
+        """The green report, if other expectations in the same files make it fail."""
+        told, problem = "", RunProblem.FAKED
+        for single in (False, True):
+            suite = await asyncio.to_thread(mutate, copies.texts, report.cases, single=single)
+            if not suite.mutated and kind == CUSTOM:
+                return report.model_copy(update={"not_proved": f"nothing here can change a test of {', '.join(files)}"})
+            chosen = (*only, *suite.added) if only else ()
+            await reset()  # a suite need not pass on what its first run left
+            await self._ready(root, key)
+            run = partial(self._runner(kind).run, root, files=files, only=chosen, key=key)
+            shown = await _mutated(copies, suite, run)
+            if isinstance(shown, str):
+                return _refuted(report, RunProblem.FAKED, f"it could not be shown that the suite can fail: {shown}")
+            if accepted := suite.accepted(shown):
+                why = f"these tests passed although they were changed so that they must fail: {', '.join(accepted[:5])}"
+                return _refuted(report, RunProblem.FAKED, f"{why}; what is reported shows nothing")
+            if suite.failed_in(shown) and suite.keeps_passing(shown):
+                return report
+            problem = shown.problem if shown.problem in _ENDED else RunProblem.FAKED
+            why = "tests that were not changed failed beside them" if suite.failed_in(shown) else "none was reported"
+            told = f"in a second run, with tests changed so that they must fail, {why}\n{shown.output[-2000:]}"
+        return _refuted(report, problem, told)
+
+    async def collect(self, root: Path, *, key: str) -> int:
+        """See `ports.SuiteRunner.collect`."""
+        root = await asyncio.to_thread(root.resolve)
+        kinds = await self._kinds(root, None, (), ())
+        if await self._ready(root, key):
+            return 0
+        found = (
+            () if isinstance(kinds, Finding) else [await self._runner(kind).collect(root, key=key) for kind in kinds]
+        )
+        return sum(found)
+
+    async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
+        """See `ports.SuiteRunner.new_packages`. In a project of both kinds a package may be of either."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        if len(kinds) == 1:
+            asked = [await self._check_new(kinds, root, packages)]
+        else:
+            asked = [await self._check_new(kinds, root, {name: packages[name]}) for name in packages if kinds]
+        told = [one for one in asked if not one.had]
+        refusal = "\n".join(filter(None, (one.refusal for one in told)))[-OUTPUT_KEPT:]
+        return NewPackages(
+            refusal=refusal,
+            base_too=bool(refusal) and not (await self._check_new(kinds, root, {})).had,
+            closed=tuple(name for one in told for name in one.closed),
+            listed=next((one.listed for one in told if one.closed), ()),
+            failed="\n".join(filter(None, (one.failed for one in told))),
+        )
+
+    async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
+        """See `ports.SuiteRunner.installed`. In a project of both kinds a package that one has is enough."""
+        root = await asyncio.to_thread(root.resolve)
+        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
+        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
+        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        mine = packages if len(kinds) == 1 else {}
+        site = await self._pytest.site(root, mine) if PYTEST in kinds else None
+        modules = await self._packages.modules(root, mine) if NODE in kinds else None
+        return await asyncio.to_thread(read_installed, [site] if site else [], [modules] if modules else [])
+
+    async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
+        """What the first of these says that has the packages, else what the last one lacks."""
+        found = NewPackages()
+        refusals = list[str]()
+        for kind in kinds:
+            found = await self._runners[kind].check_new(root, packages)
+            if found.had:
+                return found
+            refusals += [found.refusal] if found.refusal else []
+        return found.model_copy(update={"refusal": "\n".join(refusals)})
+
+    async def follow_locks(self, texts: Mapping[str, str], locks: Sequence[str]) -> LockFiles:
+        """See `ports.SuiteRunner.follow_locks`."""
+        return LockFiles() if self._lock_maker is None else await self._lock_maker.follow(texts, tuple(locks))
+
+    async def unproved(self, root: Path, cases: Sequence[ReportedCase], *, key: str) -> tuple[str, ...]:
+        """See `ports.SuiteRunner.unproved`."""
+        root = await asyncio.to_thread(root.resolve)
+        await self._ready(root, key)
+        files = sorted({case.file for case in cases if case.file})
+        copies = await asyncio.to_thread(Copies, root, files)
+        suite = await asyncio.to_thread(mutate, copies.texts, cases, secret=self._secret)
+        found: set[str] = set()
+        kinds = (CUSTOM,) if self._custom is not None else tuple(dict.fromkeys(map(_kind, cases)))
+        for kind in kinds if suite.mutated else ():
+            shown = await _mutated(copies, suite, partial(self._runner(kind).run, root, key=key))
+            if isinstance(shown, TestReport):
+                found |= {test.partition("::")[0] for test in await asyncio.to_thread(suite.accepted, shown)}
+        return tuple(sorted(found))
+
+    async def environment(self, root: Path, *, key: str) -> ProjectEnvironment:
+        """Install what the manifests in `root` ask for, and say what came of it. Never raises for what they hold."""
+        root = await asyncio.to_thread(root.resolve)
+        began = time.monotonic()
+        failed = await self._ready(root, key)
+        python = await self._pytest.environment(root, key)
+        node = await self._packages_for(root, key)
+        seconds = round(time.monotonic() - began, 1)
+        names = await asyncio.to_thread(root_files, root)
+        manifests = [name for name in names if is_manifest(name) or any(lock(name) for lock in _LOCKS)]
+        layers = [layer for layer in (python.layer, node.modules) if layer is not None]
+        problems = [
+            problem
+            for problem in (python.problem, node.problem, failed.output.rpartition("\n")[2] if failed else "")
+            if problem
+        ]
+        silent = await self._services.unreachable()
+        return ProjectEnvironment(
+            key="+".join(layer.name if layer == python.layer else node.key for layer in layers),
+            seconds=seconds,
+            megabytes=await asyncio.to_thread(_megabytes, layers),
+            because=(*manifests, *filter(None, (python.note, node.note)), *silent, *problems),
+            problem="; ".join(problems),
+            failed="\n".join(filter(None, (python.failed, node.failed))),
+            output_end=f"{python.output}\n{node.output}\n{failed.output if failed else ''}".strip()[-OUTPUT_KEPT:],
+        )
+
+    async def command(
+        self, root: Path, command: str, *, key: str, timeout_s: float | None = None, own: Sequence[str] | None = None
+    ) -> CommandResult:
+        """See `ports.SuiteRunner.command`. When the project cannot be set up, it is not run: exit code 1."""
+        root = await asyncio.to_thread(root.resolve)
+        if failed := await self._ready(root, key):
+            text = f"The command was not run.\n{failed.output}"
+            return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
+        before = await asyncio.to_thread(states, root) if own is not None else {}
+        result = await self._command(root, command, key=key, timeout_s=timeout_s)
+        if own is None:
+            return result
+        made, left = await asyncio.to_thread(changed, root, before, own)
+        return result.model_copy(update={"made": made, "left": left})
+
+    async def _ready(self, root: Path, key: str) -> TestReport | None:
+        """Have in the tree what setup and build make; the report of a run for which that could not be had."""
+        if self._setup is not None and (failed := await self._setup.ensure(root, partial(self._command, key=KEY))):
+            return TestReport(problem=RunProblem.SETUP_FAILED, output=failed)
+        if self._build is not None and await asyncio.to_thread(self._build.has_work, root):
+            made = await self._pytest.environment(root, key)  # with what the project's own build makes
+            failed = "" if made.problem else await self._build.ensure(root, key, partial(self._command, key=key))
+            if failed:
+                return TestReport(problem=RunProblem.BUILD_FAILED, output=failed)
+        return None
+
+    async def _command(
+        self,
+        root: Path,
+        command: str,
+        *,
+        key: str,
+        timeout_s: float | None = None,
+        fetch: Mapping[str, str] | None = None,
+    ) -> CommandResult:
+        packages = await self._packages_for(root, key)
+        if packages.problem is not None:
+            text = f"The command was not run.\n{packages.problem}\n{packages.output}"
+            return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
+        mark = await asyncio.to_thread(GitMark.of, root)
+        async with linked(root, packages.modules):
+            result = await self._pytest.command(
+                root, command, key=key, modules=packages.modules, timeout_s=timeout_s, fetch=fetch
+            )
+        if not (broken := await asyncio.to_thread(mark.broken)):
+            return result
+        return result.model_copy(
+            update={"exit_code": result.exit_code or 1, "output": f"{result.output}\n[{broken}]\n"}
+        )
+
+    @property
+    def _only(self) -> str:
+        return (self._settings.command or "").strip()
+
+    async def _packages_for(self, root: Path, key: str) -> NodePackages:
+        """A machine without npm runs the commands of Python projects that happen to have a package.json as well."""
+        if self._only == PYTEST or await asyncio.to_thread(shutil.which, "npm", path=self._path) is None:
+            return NodePackages()
+        return await self._packages.ensure(root)
+
+
+async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaitable[TestReport]]) -> TestReport | str:
+    """The same command with the mutated texts in place; why it could not be run."""
+    try:
+        await asyncio.to_thread(copies.write, suite.texts)
+        return await run()
+    except (WorkspaceError, KeyError) as error:
+        return str(error)
+    finally:
+        with contextlib.suppress(WorkspaceError):
+            await asyncio.to_thread(copies.put_back)
+
+
+def _megabytes(folders: Sequence[Path]) -> float:
+    files = (file.lstat() for folder in folders for file in folder.rglob("*"))
+    return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
+
+
+def _copies(root: Path, files: Sequence[str] | None) -> Copies:
+    return Copies(root, tuple(files_of_tests(root)) if files is None else files)
+
+
+def _kind(case: ReportedCase) -> str:
+    """By the file: what is no JavaScript is Python's, also texts with doctests."""
+    return NODE if _JAVASCRIPT.search(case.file) else PYTEST
+
+
+def _refuted(report: TestReport, problem: RunProblem, why: str) -> TestReport:
+    return report.model_copy(update={"problem": problem, "output": f"{report.output}\n[{why}]\n"})

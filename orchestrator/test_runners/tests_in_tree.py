@@ -1,0 +1,270 @@
+"""Which tests a tree holds, by name and first look: no link is followed, and the walk is bounded.
+
+Test runners that a JavaScript project brings itself: which one it uses and how its people call it (pure but for
+looking at manifests; blocks).
+"""
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from orchestrator.core.suite import CaseResult, ReportedCase
+from orchestrator.files.safe_files import read_text, root_files
+from orchestrator.test_runners.choice import NODE, PYTEST, PYTHON_MANIFESTS, SUITES
+from orchestrator.test_runners.junit import MAX_BYTES, shortened
+
+MOCHA_REPORTER = Path(__file__).with_name("mocha_reporter.cjs")
+SEPARATOR = " > "
+"""Between the titles of a test and of what it stands in."""
+ROOT = "<root>"
+"""What stands in titles for the tree's folder: pathe puts `process.cwd()` into some, and each run has another tree."""
+TOOLS = ("vitest", "jest", "mocha")
+_MANIFEST = "package.json"
+_CONFIGS = {"vitest.config": "vitest", "jest.config": "jest", ".mocharc": "mocha"}
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+_ENDS = {"&&", "||", ";", "|", "&"}
+_TAKES_VALUE = frozenset(
+    {"-c", "--config", "-r", "--require", "--import", "--loader", "--root", "--dir", "--project", "--projects"}
+    | {"--rootDir", "--roots", "--timeout", "-t", "--testTimeout", "--extension", "--file", "--env", "--environment"}
+    | {
+        "--preset",
+        "--ui",
+        "-u",
+        "--package",
+        "--maxWorkers",
+        "-w",
+        "--pool",
+        "--ignore",
+        "--exclude",
+        "--spec",
+        "--mode",
+    }
+)
+"""Options whose value is the next word."""
+_NOT_OURS = re.compile(
+    r"--(?:watch\w*|no-watch|coverage\S*|collectCoverage\S*|reporters?\S*|outputFile\S*|json|ci|silent|verbose|ui|open"
+    r"|bail\S*|onlyChanged|changed\S*|passWithNoTests|detectOpenHandles|run|parallel|reporter-options?\S*)(?:=.*)?|-[wob]"
+)
+"""What people give for themselves: how results are shown, what is left out when nothing has changed."""
+_SPECIAL = re.compile(r"[.*+?^${}()|\[\]\\/]")
+"""Characters that mean something in a pattern of JavaScript's."""
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_RESULTS = {"passed": CaseResult.PASSED, "failed": CaseResult.FAILED}
+
+
+class Tool(NamedTuple):
+    """How a project's tests are run."""
+
+    name: str
+    """One of `TOOLS`."""
+    folder: str
+    """Below the root, of the manifest that says so; "" for the root itself."""
+    why: str
+    """What says so, for people."""
+    options: tuple[str, ...] = ()
+    """That its people call it with."""
+    words: tuple[str, ...] = ()
+    """Which tests they name to it."""
+    env: Mapping[str, str] = {}
+
+
+def tool_of(root: Path, file: str) -> Tool | None:
+    """The runner of the nearest folder above a test whose manifest names one. Blocks."""
+    for parent in PurePosixPath(file).parents:
+        folder = "" if str(parent) == "." else str(parent)
+        if (found := tool_in(root, folder)) is not None:
+            return found
+    return None
+
+
+def tool_in(root: Path, folder: str) -> Tool | None:
+    """The runner that a folder's manifest names: in a script that tests, else as a package, else by its settings."""
+    names = root_files(root / folder)
+    if _MANIFEST not in names:
+        return None
+    where = f"{folder}/{_MANIFEST}" if folder else _MANIFEST
+    with suppress(ValueError, AttributeError):
+        manifest = json.loads(read_text(root, where) or "")
+        scripts = manifest.get("scripts") or {}
+        for name in sorted(scripts, key=lambda one: (one != "test", len(one))):
+            if name.startswith("test") and isinstance(scripts[name], str):
+                if (found := _called(scripts[name], folder, f"the script `{name}` of {where}")) is not None:
+                    return found
+                if name == "test" and re.search(r"\bnode\b.*--test\b", scripts[name]):
+                    return None
+        brought = {name for group in ("devDependencies", "dependencies") for name in manifest.get(group) or {}}
+        if tools := [name for name in TOOLS if name in brought]:
+            return Tool(tools[0], folder, f"{where} brings it")
+        if tools := [name for name in TOOLS if name in manifest]:  # settings
+            return Tool(tools[0], folder, f"{where} has settings of it")
+    tools = [tool for start, tool in _CONFIGS.items() if any(name.startswith(start) for name in names)]
+    return Tool(tools[0], folder, f"{folder or 'the root'} has settings of it") if tools else None
+
+
+def _called(script: str, folder: str, why: str) -> Tool | None:
+    """`cross-env NODE_ENV=test NODE_OPTIONS=--experimental-vm-modules jest --config x tests`"""
+    with suppress(ValueError):
+        lexer = shlex.shlex(script, posix=True, punctuation_chars=";&|")
+        lexer.whitespace_split, lexer.commenters = True, ""
+        words = [*lexer]
+        bases = [re.sub(r"\.[cm]?js$", "", PurePosixPath(word).name) for word in words]
+        place = next((number for number, base in enumerate(bases) if base in TOOLS), None)
+        if place is None:
+            return None
+        start = max((number + 1 for number, word in enumerate(words[:place]) if word in _ENDS), default=0)
+        end = next((number for number, word in enumerate(words) if number > place and word in _ENDS), len(words))
+        before = words[start:place]
+        env = dict(word.split("=", 1) for word in before if _VARIABLE.fullmatch(word))
+        if "node" in before and (flags := [word for word in before[before.index("node") :] if word.startswith("--")]):
+            env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *flags)))
+        options, positional = _split(words[place + 1 : end])
+        return Tool(bases[place], folder, why, options, positional, env)
+    return None
+
+
+def _split(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options with their values, and what is no option."""
+    options, positional, waiting = list[str](), list[str](), [*words]
+    while waiting:
+        word = waiting.pop(0)
+        if not word.startswith("-") or word == "-":
+            positional += [word] if word not in {"run", "watch"} else []
+            continue
+        held = [word]
+        if word in _TAKES_VALUE and waiting:
+            held.append(waiting.pop(0))
+        if not _NOT_OURS.fullmatch(word):
+            options += held
+    return tuple(options), tuple(positional)
+
+
+def command(tool: Tool, program: str, scratch: Path, files: Sequence[str], only: Sequence[ReportedCase]) -> list[str]:
+    """The command line for some files, seen from the tool's folder, none: whatever it finds; `only` cases of them."""
+    report, pattern = scratch / "report.json", _pattern(only)
+    if tool.name == "vitest":
+        ours = [
+            "run",
+            "--reporter=default",
+            "--reporter=json",
+            f"--outputFile.json={report}",
+            "--coverage.enabled=false",
+        ]
+        named = ["-t", pattern]
+    elif tool.name == "jest":
+        ours = ["--json", f"--outputFile={report}", "--ci", "--coverage=false", "--watchAll=false", "--watchman=false"]
+        ours += [f"--cacheDirectory={scratch}"]
+        named, files = ["--testNamePattern", pattern], ["--runTestsByPath", *files] if files else files
+    else:
+        ours = [f"--reporter={MOCHA_REPORTER}", "--reporter-option", f"output={report}"]
+        named = ["--grep", pattern]
+    return [program, *ours[:1], *tool.options, *ours[1:], *(named if only else ()), *(files or tool.words)]
+
+
+def _pattern(only: Sequence[ReportedCase]) -> str:
+    """Of the whole names; tools join titles by spaces. What it selects beside them is left out of the report."""
+    names = (_SPECIAL.sub(r"\\\g<0>", case.name).replace(SEPARATOR, "(?: > | )").replace(ROOT, ".*") for case in only)
+    return f"^(?:{'|'.join(names)})$"
+
+
+def read_results(report: Path, root: Path) -> tuple[ReportedCase, ...]:
+    """The cases in the JSON that jest and vitest write, files told from `root`. Blocks.
+
+    Raises ValueError, with a reason for people, when it is none.
+    """
+    text = read_text(report.parent, report.name, MAX_BYTES)
+    if text is None:
+        raise ValueError("the runner ended without writing its report")
+    try:
+        results = json.loads(text)["testResults"]
+        cases = [case for result in results for case in _cases(result, root)]
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"the report cannot be read: {error!r}"[:300]) from error
+    seen: dict[str, int] = {}
+    for number, case in enumerate(cases):
+        seen[case.id] = times = seen.get(case.id, 0) + 1
+        if times > 1:  # the same title for several rows of a table
+            cases[number] = case.model_copy(update={"id": f"{case.id} ({times})"})
+    return tuple(cases)
+
+
+def _cases(result: Mapping[str, object], root: Path) -> list[ReportedCase]:
+    named = str(result.get("name") or "")
+    inside = PurePosixPath(named).is_relative_to(root)
+    file = PurePosixPath(named).relative_to(root).as_posix() if inside else ""
+    found, held = list[ReportedCase](), result.get("assertionResults")
+    for one in held if isinstance(held, list) else ():
+        name = SEPARATOR.join(str(title) for title in (*(one.get("ancestorTitles") or ()), one["title"]) if title)
+        state = _RESULTS.get(one.get("status"), CaseResult.SKIPPED)
+        found.append(_case(file, name, state, one.get("failureMessages") or (), root))
+    if not found and result.get("status") == "failed":
+        found.append(_case(file, file, CaseResult.ERROR, [result.get("message")], root))
+    return found
+
+
+def _case(file: str, name: str, result: CaseResult, messages: Sequence[object], root: Path) -> ReportedCase:
+    name = name.replace(str(root), ROOT)
+    # Paths are told from the root: the same failure reads the same in every folder it is run in.
+    said = _ANSI.sub("", "\n".join(map(str, messages))).replace(f"file://{root}/", "").replace(f"{root}/", "")
+    return ReportedCase(name=name, id=f"{file}::{name}", file=file, result=result, message=shortened(said.strip()))
+
+
+_NO_TESTS_THERE = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
+_MOST_ENTRIES = 200_000
+_IN_FOLDER = re.compile(r"(^|/)(__tests__|tests?)/([^/]+/)*[^/.]+\.[cm]?[jt]sx?$")
+"""Where jest and mocha look for tests of any name."""
+_UNITTESTS = re.compile(r"^(tests?.*|.*_tests)\.py$")
+"""What only unittest and Django look for."""
+_TYPESCRIPT = (".ts", ".mts", ".cts")
+
+
+def kinds_of_tests(root: Path) -> tuple[str, ...]:
+    """Runners that the whole suite needs; pytest when there is no test at all, which it will say. Blocks.
+
+    A JavaScript or TypeScript test counts when it imports `node:test`, or when a manifest above it names what runs it.
+    """
+    names = root_files(root)
+    python = any(fnmatchcase(name, pattern) for name in names for pattern in PYTHON_MANIFESTS)
+    node = False
+    for path in files_of_tests(root):
+        python = python or path.endswith(".py")
+        node = node or is_nodes(root, path) or (not path.endswith(".py") and tool_of(root, path) is not None)
+        if python and node:
+            break
+    return (PYTEST, NODE) if python and node else (NODE,) if node else (PYTEST,)
+
+
+def typescript_tests(root: Path) -> tuple[str, ...]:
+    """Node's own tests below `root` that are written in TypeScript, sorted. Blocks."""
+    return tuple(sorted(path for path in files_of_tests(root) if is_typescript(path) and is_nodes(root, path)))
+
+
+def is_typescript(path: str) -> bool:
+    """Whether node has to leave types out to run it."""
+    return path.endswith(_TYPESCRIPT)
+
+
+def is_nodes(root: Path, path: str) -> bool:
+    """Whether it is for `node --test`: it imports `node:test`. Blocks."""
+    return not path.endswith(".py") and "node:test" in (read_text(root, path) or "")
+
+
+def files_of_tests(root: Path) -> Iterator[str]:
+    """Paths below `root` that are named like tests, no link followed. Blocks."""
+    seen = 0
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in _NO_TESTS_THERE]
+        seen += len(files) + len(folders)
+        if seen > _MOST_ENTRIES:
+            return
+        base = os.path.relpath(folder, root)
+        for name in files:
+            path = name if base == "." else f"{base}/{name}"
+            named = any(pattern.search(name) for pattern in (*SUITES.values(), _UNITTESTS))
+            if named or _IN_FOLDER.search(path):
+                yield path

@@ -1,0 +1,1 @@
+"""Test doubles and builders, for our tests and for those of users."""

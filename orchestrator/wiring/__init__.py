@@ -1,1 +1,0 @@
-"""Builds the object graph. The only room that imports adapters."""
