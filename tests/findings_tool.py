@@ -115,27 +115,27 @@ MAKERS = {
 }
 """The last three become findings when they end a story; `make` and `weigh` are what their function chooses."""
 DYNAMIC: dict[str, tuple[str, ...]] = {
-    "domain/findings.py": (),
-    "adapters/backlog_tree.py": ("backlog.field_twice", "backlog.type"),
-    "adapters/csv_stories.py": (),
-    "adapters/project_texts.py": (),
+    "core/finding.py": (),
+    "backlogs/tree.py": ("backlog.field_twice", "backlog.type"),
+    "backlogs/csv.py": (),
+    "app/briefs.py": (),
     "checks/breakdown_rules.py": (),
-    "engine/step.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),
-    "sprint/amendment.py": ("contract.dependency", "contract.file", "contract.import", "contract.other_task"),
-    "sprint/merge.py": ("contract.ci",),
-    "sprint/merging.py": tuple(f"provider.{kind}" for kind in get_args(ErrorKind)),
-    "sprint/story.py": (
+    "engine/durable.py": (*(f"provider.{kind}" for kind in get_args(ErrorKind)), "story.workspaceerror"),
+    "story/amendment.py": ("contract.dependency", "contract.file", "contract.import", "contract.other_task"),
+    "story/merge.py": ("contract.ci",),
+    "story/merging.py": tuple(f"provider.{kind}" for kind in get_args(ErrorKind)),
+    "story/story.py": (
         *(f"provider.{kind}" for kind in get_args(ErrorKind)),
         "story.contractviolation",
         "story.workspaceerror",
     ),
-    "sprint/run_telling.py": ("test.failed", *(f"test.{problem}" for problem in RunProblem)),
-    "syntax/javascript_check.py": ("delivery.syntax", "suite.syntax"),
-    "syntax/json_source.py": ("delivery.syntax", "suite.syntax"),
-    "syntax/python_source.py": ("delivery.syntax", "suite.syntax"),
-    "syntax/sql_check.py": ("delivery.sql", "delivery.syntax", "suite.syntax"),
-    "syntax/check.py": ("delivery.syntax", "suite.syntax"),
-    "syntax/manifest.py": ("contract.unreadable", "delivery.syntax"),
+    "story/context.py": ("test.failed", *(f"test.{problem}" for problem in RunProblem)),
+    "code/javascript/tree.py": ("delivery.syntax", "suite.syntax"),
+    "code/data.py": ("delivery.syntax", "suite.syntax"),
+    "code/python/source.py": ("delivery.syntax", "suite.syntax"),
+    "code/sql/check.py": ("delivery.sql", "delivery.syntax", "suite.syntax"),
+    "code/check.py": ("delivery.syntax", "suite.syntax"),
+    "code/manifests/manifest.py": ("contract.unreadable", "delivery.syntax"),
 }
 """Module → the codes of those of its findings whose code is not written where they are built."""
 

@@ -8,14 +8,12 @@ from tests.findings_tool import CATALOGUE, CODE, DYNAMIC, PACKAGE, Site, all_sit
 SITES = all_sites()
 SHARED = {
     "answer.truncated": {"answers", "personas"},
-    "answer.unfit": {"answers", "personas"},
-    "answer.unreadable": {"answers", "personas"},
-    "breakdown.conflict": {"checks", "sprint"},
-    **{f"contract.{kind}": {"contract", "sprint"} for kind in ("ci", "dependency", "file", "import", "other_task")},
-    "contract.unreadable": {"contract", "syntax"},
-    "delivery.syntax": {"checks", "syntax"},
-    **{f"provider.{kind}": {"engine", "sprint"} for kind in get_args(ErrorKind)},
-    "story.workspaceerror": {"engine", "sprint"},
+    "breakdown.conflict": {"checks", "sprint", "story"},
+    **{f"contract.{kind}": {"contract", "story"} for kind in ("ci", "dependency", "file", "import", "other_task")},
+    "contract.unreadable": {"contract", "code"},
+    "delivery.syntax": {"checks", "code"},
+    **{f"provider.{kind}": {"engine", "story"} for kind in get_args(ErrorKind)},
+    "story.workspaceerror": {"engine", "story"},
 }
 """Codes that more than one room raises or reads, each with one meaning."""
 
@@ -23,7 +21,7 @@ SHARED = {
 def lacking(site: Site) -> str | None:
     """Returns what a finding lacks where it is built."""
     module = site.place.partition(":")[0].removeprefix(f"{PACKAGE.name}/")
-    if module == "domain/findings.py":
+    if module == "core/finding.py":
         return None
     if not site.codes and module not in DYNAMIC:
         return "its code is not written where it is built: see DYNAMIC"
