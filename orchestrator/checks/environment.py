@@ -133,8 +133,8 @@ _LIBRARY_RULE: _Rule = (
     major(
         "environment.no_library",
         "this machine has no shared library `{1}`",
-        fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie in "
-        "an unusual place",
+        fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie "
+        "in an unusual place",
     ),
 )
 _PLACE_RULES: Sequence[_Rule] = (
