@@ -23,7 +23,7 @@ from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, unsafe_reason
 from orchestrator.core.secrets import Masks
 from orchestrator.core.suite import FailureInstruction, TestSuite
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, squeezed
 
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
 _PLAIN_NAMES = frozenset(
@@ -167,11 +167,12 @@ def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding
     """Major for every file that holds most of an example's code, under whatever path."""
     shown = [entry for value in _values(examples) for entry in value.get("files") or () if isinstance(entry, dict)]
     texts = [wanted for entry in shown if (wanted := _telling(entry.get("content")))]
+    whole = {squeezed(text) for entry in shown if isinstance(text := entry.get("content"), str) and text.strip()}
     fix = "Write the file that the task below asks for."
     found = []
     for change in delivery.files:
         held = {line.strip() for line in change.content.splitlines()} if texts else set()
-        if any(_is_most(wanted, held) for wanted in texts):
+        if squeezed(change.content) in whole or any(_is_most(wanted, held) for wanted in texts):
             where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
             found.append(major("delivery.placeholder", f"the content of `{change.path}` {_SAID}", where=where, fix=fix))
     return found

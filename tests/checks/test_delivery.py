@@ -6,7 +6,6 @@ from orchestrator.checks.content import check_content, manifest_losses
 from orchestrator.checks.delivery import PLACEHOLDER, read_delivery
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, blocking
-from orchestrator.prompts.render import examples
 
 STORY, TASK = "US-001", "T-US-001-01"
 
@@ -71,30 +70,6 @@ def test_what_is_no_usable_file_is_left_out_and_said(value: Any, code: str) -> N
     delivery, findings = read(value)
     assert delivery is None
     assert [finding.code for finding in blocking(findings)] == [f"delivery.{code}"]
-
-
-def test_what_the_prompt_shows_is_no_file() -> None:
-    prompt = """Say `<your text of the file>`, like this:
-
-~~~~markdown
-```python
-def total(prices):
-    return sum(prices)
-```
-~~~~
-{"files": [{"path": "a.py", "content": "import os\\n\\nprint(os.name)\\n"}]}
-and never "rest of the code".
-"""
-    shown = examples(prompt)
-    for text in (
-        "def total(prices):\n\treturn sum(prices)\n",
-        "import os\nprint(os.name)",
-        " <your text of the file>\n",
-    ):
-        delivery, findings = read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)
-        assert (delivery, [finding.code for finding in blocking(findings)]) == (None, ["delivery.placeholder"])
-    for text in ("def total(prices):\n    return sum(prices) + 1\n", "", "import os\n"):
-        assert not blocking(read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)[1])
 
 
 def test_valid_files_stay_beside_refused_ones() -> None:
