@@ -1,4 +1,4 @@
-"""Prompt files → segments: Markdown with segment markers, includes and `{{slots}}`, checked against a table at start."""
+"""Prompt files → segments: Markdown with markers, includes and `{{slots}}`, checked against one table at start."""
 
 import hashlib
 import re
