@@ -241,9 +241,6 @@ class Sheet:
             message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
             fix = "put quotes around the cell that holds a comma"
             found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
-        elif extra:
-            message = f"{name} ends with {len(extra)} commas too many"
-            found.append(minor("backlog.extra_commas", message, where=where, fix="remove them"))
         return found
 
 

@@ -1,11 +1,4 @@
-"""An architect's answer → Breakdown.
-
-Raw tasks of an answer → Task values.
-
-The tasks of a `breakdown_missing` answer joined to those that were there.
-
-The optional parts of an architect's answer: read leniently, what does not fit is left out and told.
-"""
+"""An architect's answer → Breakdown, and the tasks of a `breakdown_missing` answer joined to those that were there."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar

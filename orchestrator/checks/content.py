@@ -1,9 +1,4 @@
-"""What delivered files hold, looked at before anything is written.
-
-Comments that stand where code should stand: "rest of the code unchanged", "TODO: implement".
-
-What a manifest says of the project and loses: dependencies and scripts.
-"""
+"""What is said of the contents of delivered files before anything is written: syntax, missing code, losses."""
 
 import io
 import re

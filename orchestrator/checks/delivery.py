@@ -1,7 +1,4 @@
-"""A developer's answer → Delivery, and the door to what its content is checked for (B2).
-
-What a resolution of a merge holds, against both sides: neither may lose anything by it.
-"""
+"""A developer's answer → Delivery, and what a resolution of a merge must hold of both sides."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

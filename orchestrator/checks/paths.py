@@ -1,12 +1,6 @@
-"""What a path in an answer may be: safe, a file, and not somebody else's.
+"""What an answer may hold beside its form: paths of real files, no example of its prompt, no name of a secret.
 
-What a delivery's contents are held against, besides the files as they were.
-
-An answer that is the prompt's own example, or has parts of it.
-
-Names that stand for secrets, in files that a model wrote: the secret is put back, or the file is left out.
-
-Shell files are judged by bash itself: `bash -n` reads a script and runs nothing of it.
+Also what a delivery is held against, and what bash says of its shell files.
 """
 
 import json

@@ -1,7 +1,4 @@
-"""The contract against a delivery, and against the whole diff of a finished story.
-
-Where a story may write, and what kind of thing may stand there.
-"""
+"""The contract against a delivery, and against the whole diff of a finished story."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
