@@ -74,7 +74,6 @@ def check(kind: str, text: str, options: CheckOptions) -> Judged:
         task_files=options.context or None,
         plan=_plan(options.plan, options.story) if options.plan is not None else None,
         installed=read_environment(options.environment, options.repo) if kind == "delivery" else InstalledPackages(),
-        examples=library.examples(PROMPTS[kind]),
         worked=library.worked(PROMPTS[kind]),
         check_shell=check_shell,
     )

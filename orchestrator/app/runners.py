@@ -3,20 +3,17 @@
 The sandbox that a command line's commands run in, and how it is told.
 """
 
-import shutil
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from pathlib import Path
 
 from orchestrator.app.sprints import Chosen, begun_event
-from orchestrator.checks.environment import HEADERS, LOOKED_FOR
 from orchestrator.core.event import Event, Level
 from orchestrator.core.suite import SANDBOX_CHOSEN, SandboxFacts, Tier
 from orchestrator.environments.base_commit import AUTO, BaseCommit
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.environments.node import NodeEnvironments
-from orchestrator.environments.node_layers import node_headers
 from orchestrator.environments.project import ProjectBuild, ProjectSetup
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.choose import open_sandbox
@@ -73,12 +70,6 @@ def project_runner(
     limit = settings.commands.install_timeout_s
     build = ProjectBuild(folder / ".built", own.build, limit)
     return ProjectRunner(pytest, runner, packages, settings.test, path, setup, build, services, locks, tries=tries)
-
-
-def programs_there(environment: Environment) -> list[str]:
-    """Those of `LOOKED_FOR` that commands would find. Blocks."""
-    found = [name for name in LOOKED_FOR if shutil.which(name, path=command_path(environment))]
-    return [*found, *([HEADERS] if node_headers() is not None else ())]
 
 
 def command_path(environment: Environment) -> str:

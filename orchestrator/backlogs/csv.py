@@ -1,8 +1,6 @@
-"""A CSV backlog: read into stories, and single cells written back without touching another byte.
+"""A CSV backlog: read into rows, and single cells written back without touching another byte.
 
-CSV that keeps its bytes: every cell knows where it stands, so single cells change and nothing else does.
-
-A parsed CSV backlog → rows, and the findings only a row's shape can give. Pure.
+Every cell knows where it stands in the file.
 """
 
 import errno
@@ -15,20 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from orchestrator.backlogs.rows import ReadingRules, Row, build_stories, missing_id
-from orchestrator.backlogs.writer import (
-    SidecarCell,
-    SidecarCells,
-    Wanted,
-    load_sidecar,
-    merged,
-    reading_overlay,
-    save_sidecar,
-    sidecar_to_ourselves,
-)
+from orchestrator.backlogs.rows import ReadRows, Row, missing_id, unusable
+from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, major, minor
-from orchestrator.core.story import BacklogContent, CellUpdate
 from orchestrator.files.atomic_file import commit, is_read_only, stage
 
 BOM = b"\xef\xbb\xbf"
@@ -145,8 +133,7 @@ def _check_encoding(data: bytes, source: str) -> None:
 def _unterminated(source: str, line: int) -> BacklogError:
     message = f"{source}: the quoted cell that starts in line {line} is never closed"
     fix = 'close it with ", and write a quote inside a quoted cell as ""'
-    finding = critical("backlog.unterminated_quote", message, where=Where(file=source, line=line), fix=fix)
-    return BacklogError(f"{message}; {fix}", findings=(finding,))
+    return unusable("backlog.unterminated_quote", message, source, fix=fix, line=line)
 
 
 def _record(data: bytes, position: int, line: int, source: str) -> tuple[tuple[CsvCell, ...], int, int]:
@@ -198,7 +185,7 @@ class Sheet:
         read = ((number, row, table.values(row)) for number, row in enumerate(table.rows))
         filled = [entry for entry in read if any(value.strip() for value in entry[2])]
         if not filled:
-            raise _unusable("backlog.empty", f"{source} is empty", source, fix=f"its first line names {_required()}")
+            raise unusable("backlog.empty", f"{source} is empty", source, fix=f"its first line names {_required()}")
         _, self._header, names = filled[0]
         self.names = tuple(name.strip() for name in names)
         self.columns: dict[str, int] = {}
@@ -208,7 +195,7 @@ class Sheet:
         self._check_header()
         if len(filled) == 1:
             message = f"{source} has a header and no rows"
-            raise _unusable("backlog.no_rows", message, source, fix="write one row per story")
+            raise unusable("backlog.no_rows", message, source, fix="write one row per story")
         self._filled = filled[1:]
 
     def _check_header(self) -> None:
@@ -218,7 +205,7 @@ class Sheet:
             lacking = " and no column ".join(missing)
             message = f"{self.source} has no column {lacking}; the header found is: {found[:1000]}"
             fix = f"the first line must name {_required()}, separated by commas"
-            raise _unusable("backlog.columns", message, self.source, fix=fix, line=self._header.line)
+            raise unusable("backlog.columns", message, self.source, fix=fix, line=self._header.line)
 
     def rows(self) -> list[Row]:
         """Every row below the header that is not blank, in file order."""
@@ -254,19 +241,11 @@ class Sheet:
             message = f"{name} has {len(values)} cells, the header has {len(self.names)}"
             fix = "put quotes around the cell that holds a comma"
             found.append(major("backlog.too_many_cells", message, where=where, fix=fix))
-        elif extra:
-            message = f"{name} ends with {len(extra)} commas too many"
-            found.append(minor("backlog.extra_commas", message, where=where, fix="remove them"))
         return found
 
 
 def _required() -> str:
     return " and ".join(REQUIRED)
-
-
-def _unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
-    finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
-    return BacklogError(f"{message}; {fix}", findings=(finding,))
 
 
 _TRIES = 5
@@ -309,63 +288,40 @@ def _signature(path: Path) -> tuple[int, int, int]:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-class CsvBacklog:
-    """One CSV file behind the port Backlog; `sidecar` is a JSON file in the state folder for cells it cannot take.
+class CsvBacklog(SidecarBacklog):
+    """One CSV file, whose cells are changed in place; the sidecar has those that it cannot take."""
 
-    `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
-    """
+    def rows(self) -> ReadRows:
+        """Rows and findings of the file alone.
 
-    def __init__(self, path: Path, sidecar: Path, rules: ReadingRules) -> None:
-        self._path = path
-        self._sidecar = sidecar
-        self._rules = rules
-        self._unsaved: Wanted = {}
-
-    def read(self) -> BacklogContent:
-        """Read stories and the problems of single rows; relations between rows are `checks.backlog`'s to judge.
-
-        Sidecar cells count for columns the file lacks, and for cells of the file unchanged since they were set aside.
-        Raises BacklogError (message and finding) when the file is missing, empty, not UTF-8, has an open quote, lacks
-        a required column, or holds no rows.
+        Raises BacklogError (message and finding) when it is missing, empty, not UTF-8, has an open quote, lacks a
+        required column, or holds no rows.
         """
+        sheet = self._sheet()
+        return ReadRows(sheet.rows(), sheet.shape_findings())
+
+    def into_source(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, str | None]:
+        """Cells into the file as it is now; when it cannot be changed at all, every cell is the sidecar's."""
+        try:
+            remaining, gone = self._into_file(wanted, aside)
+        except (OSError, BacklogError) as error:
+            cells = set_aside(wanted, aside, self._current())
+            return cells, f"the backlog file {self._path} was not changed ({_reason(error)})"
+        return remaining, f"no row {', '.join(gone)} is left in {self._path}" if gone else None
+
+    def _sheet(self, data: bytes | None = None) -> Sheet:
         source = str(self._path)
-        sheet = Sheet(parse_csv(_read_bytes(self._path, source), source), source)
-        overlay, broken = reading_overlay(self._sidecar)
-        stories, found = build_stories(sheet.rows(), source, overlay, self._rules)
-        problems = [*sheet.shape_findings(), *found, *broken]
-        problems.sort(key=lambda finding: finding.where.line or 0)
-        return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
+        return Sheet(parse_csv(_read_bytes(self._path, source) if data is None else data, source), source)
 
-    def write(self, updates: Sequence[CellUpdate]) -> str | None:
-        """Change cells by story id in the file as it is now; None when all is stored, else a sentence for people.
+    def _current(self) -> dict[str, Mapping[str, str]]:
+        """What the file holds, as far as it can be read; a cell that a row is too short for is empty."""
+        try:
+            sheet = self._sheet()
+        except BacklogError:
+            return {}
+        return {row.story_id: {**dict.fromkeys(sheet.columns, ""), **row.cells} for row in reversed(sheet.rows())}
 
-        Never raises for what the disk does. Cells of columns the file lacks go to the sidecar without a word; when the
-        file cannot be changed at all, every cell goes there and the sentence says why.
-        """
-        wanted = merged(self._unsaved, updates)
-        with sidecar_to_ourselves(self._sidecar):
-            aside, _ = load_sidecar(self._sidecar)
-            try:
-                remaining, gone = self._into_file(wanted, aside)
-                warning = f"no row {', '.join(gone)} is left in {self._path}" if gone else None
-            except (OSError, BacklogError) as error:
-                remaining = self._all_aside(wanted, aside)
-                warning = f"the backlog file {self._path} was not changed ({_reason(error)})"
-            return self._keep(remaining, aside, wanted, warning)
-
-    def _keep(self, remaining: Wanted, before: SidecarCells, wanted: Wanted, warning: str | None) -> str | None:
-        """Store what the file did not take; what cannot be stored either is tried again with the next write."""
-        self._unsaved = {}
-        if remaining != before.cells:
-            try:
-                save_sidecar(self._sidecar, SidecarCells(cells=remaining))
-            except OSError as error:
-                self._unsaved = wanted
-                reason = f"{self._sidecar} cannot be written: {error.strerror}"
-                return f"{warning}, and {reason}" if warning else f"cells were not stored: {reason}"
-        return f"{warning}; its new cells are in {self._sidecar}" if warning else None
-
-    def _into_file(self, wanted: Wanted, aside: SidecarCells) -> tuple[Wanted, list[str]]:
+    def _into_file(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, list[str]]:
         """Put cells into the file; returns what stays in the sidecar, and wanted ids that have no row any more."""
         if is_read_only(self._path):
             raise OSError(errno.EROFS, "it or its folder is read-only")
@@ -377,11 +333,11 @@ class CsvBacklog:
                 continue
         return self._into_file_once(target, wanted, aside)
 
-    def _into_file_once(self, target: Path, wanted: Wanted, aside: SidecarCells) -> tuple[Wanted, list[str]]:
+    def _into_file_once(self, target: Path, wanted: Wanted, aside: Wanted) -> tuple[Wanted, list[str]]:
         with _locked(target):
             signature = _signature(target)
             data = target.read_bytes()
-            sheet = Sheet(parse_csv(data, str(self._path)), str(self._path))
+            sheet = self._sheet(data)
             edits, remaining, gone = _edits(sheet, wanted, aside)
             changed = sheet.table.replaced(edits)
             if changed != data:
@@ -392,30 +348,13 @@ class CsvBacklog:
                 commit(beside, target)
         return remaining, gone
 
-    def _all_aside(self, wanted: Wanted, aside: SidecarCells) -> Wanted:
-        """Every cell for the sidecar, each with what the file holds now, as far as it can be read."""
-        rows: dict[str, Mapping[str, str]] = {}
-        try:
-            source = str(self._path)
-            sheet = Sheet(parse_csv(_read_bytes(self._path, source), source), source)
-            rows = {row.story_id: row.cells for row in reversed(sheet.rows())}
-        except BacklogError:
-            sheet = None
-        remaining = {story: dict(row) for story, row in aside.cells.items()}
-        for story, row in wanted.items():
-            for column, cell in row.items():
-                known = sheet is not None and story in rows and column.lower() in sheet.columns
-                was = rows[story].get(column.lower(), "") if known else None
-                remaining.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
-        return remaining
 
-
-def _edits(sheet: Sheet, wanted: Wanted, aside: SidecarCells) -> tuple[dict[tuple[int, int], str], Wanted, list[str]]:
+def _edits(sheet: Sheet, wanted: Wanted, aside: Wanted) -> tuple[dict[tuple[int, int], str], Wanted, list[str]]:
     """Cell edits for wanted and set-aside values; what stays in the sidecar; wanted ids without a row."""
     rows = {row.story_id: row for row in reversed(sheet.rows())}
     edits: dict[tuple[int, int], str] = {}
     remaining: Wanted = {}
-    for story, column, cell in aside.each():
+    for story, column, cell in ((story, *pair) for story, row in aside.items() for pair in row.items()):
         place = sheet.columns.get(column.lower())
         if place is None or story not in rows:
             remaining.setdefault(story, {})[column] = cell

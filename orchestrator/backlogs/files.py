@@ -1,25 +1,20 @@
-"""Backlogs in YAML, JSON and Markdown: read and never written, what a run writes goes to the sidecar.
+"""Which backlog a path is, by its suffix; backlogs in YAML, JSON and Markdown, which are read and never written.
 
-A backlog's file as UTF-8 text, or one clear error.
-
-One story in a Markdown file: front matter between `---` lines, then a section per field. Pure.
-
-Which backlog a path is: the file's suffix or the folder decides, never a guess at its content.
+A folder has one story per Markdown file: front matter between `---` lines, then a section per field.
 """
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from orchestrator.backlogs.csv import CsvBacklog
-from orchestrator.backlogs.rows import ReadingRules, Row, build_stories
+from orchestrator.backlogs.rows import ReadingRules, ReadRows, Row, unusable
 from orchestrator.backlogs.tree import (
     RUN_FIELDS,
     Fields,
     Node,
-    ReadRows,
     Scalar,
     TreeParser,
     field_name,
@@ -27,22 +22,12 @@ from orchestrator.backlogs.tree import (
     parse_yaml,
     story_row,
     story_rows,
-    unusable,
 )
-from orchestrator.backlogs.writer import (
-    SidecarCell,
-    SidecarCells,
-    Wanted,
-    load_sidecar,
-    merged,
-    reading_overlay,
-    save_sidecar,
-    sidecar_to_ourselves,
-)
+from orchestrator.backlogs.writer import SidecarBacklog, Wanted, set_aside
 from orchestrator.core.errors import BacklogError
-from orchestrator.core.finding import Finding, Where, critical, minor
+from orchestrator.core.finding import Finding, minor
 from orchestrator.core.ports import Backlog
-from orchestrator.core.story import BacklogContent, CellUpdate
+from orchestrator.core.story import BacklogContent
 from orchestrator.settings import Environment, Settings
 from orchestrator.storage.state_folder import StateFolder
 
@@ -221,58 +206,28 @@ def markdown_rows(path: Path, source: str) -> ReadRows:
     return ReadRows([row for row, _ in read], [finding for _, found in read for finding in found])
 
 
-class FileBacklog:
-    """A backlog behind the port Backlog whose source never changes by a byte; `sidecar` keeps what runs write.
-
-    `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
-    """
+class FileBacklog(SidecarBacklog):
+    """A backlog whose source never changes by a byte: the sidecar keeps what runs write."""
 
     def __init__(self, path: Path, sidecar: Path, rules: ReadingRules, reader: RowReader) -> None:
-        self._path, self._sidecar, self._rules, self._reader = path, sidecar, rules, reader
-        self._unsaved: Wanted = {}
+        super().__init__(path, sidecar, rules)
+        self._reader = reader
         self._known: tuple[object, dict[str, Mapping[str, str]]] | None = None
 
-    def read(self) -> BacklogContent:
-        """Read stories and the problems of single ones; relations between them are `checks.backlog`'s to judge.
+    def rows(self) -> ReadRows:
+        """Rows and findings of the source alone. Raises BacklogError."""
+        return self._reader(self._path, str(self._path))
 
-        Sidecar cells count where the source says nothing, or says what it said when they were set aside. Raises
-        BacklogError (message and finding, naming file and line) when the source cannot be read as a backlog.
-        """
-        source = str(self._path)
-        rows, found = self._reader(self._path, source)
-        overlay, broken = reading_overlay(self._sidecar)
-        stories, notes = build_stories(rows, source, overlay, self._rules)
-        problems = [*found, *notes, *broken]
-        problems.sort(key=lambda finding: (finding.where.file or "", finding.where.line or 0))
-        return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
-
-    def write(self, updates: Sequence[CellUpdate]) -> str | None:
-        """Keep cells in the sidecar; None when all is stored, else a sentence for people. Never raises for the disk."""
-        wanted = merged(self._unsaved, updates)
-        with sidecar_to_ourselves(self._sidecar):
-            aside, _ = load_sidecar(self._sidecar)
-            current = self._current()
-            cells = {story: dict(row) for story, row in aside.cells.items()}
-            for story, row in wanted.items():
-                for column, cell in row.items():
-                    was = current.get(story, {}).get(column.lower())
-                    cells.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
-            self._unsaved = {}
-            if cells == aside.cells:
-                return None
-            try:
-                save_sidecar(self._sidecar, SidecarCells(cells=cells))
-            except OSError as error:
-                self._unsaved = wanted
-                return f"cells were not stored: {self._sidecar} cannot be written: {error.strerror}"
-        return None
+    def into_source(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, str | None]:
+        """All cells are the sidecar's."""
+        return set_aside(wanted, aside, self._current()), None
 
     def _current(self) -> dict[str, Mapping[str, str]]:
         """What the source itself says in the fields that runs write; read again only when the source has changed."""
         try:
             signature = self._signature()
             if self._known is None or self._known[0] != signature:
-                rows, _ = self._reader(self._path, str(self._path))
+                rows, _ = self.rows()
                 ours = {
                     row.story_id: {name: row.cells[name] for name in RUN_FIELDS if name in row.cells}
                     for row in reversed(rows)
@@ -306,8 +261,7 @@ def open_backlog(path: Path, settings: Settings, folder: StateFolder) -> Backlog
         return CsvBacklog(path, sidecar, rules)
     message = f"{path} is no backlog we can read: its name ends with {suffix or 'no suffix'}"
     fix = "a backlog is a file .csv, .yaml, .yml or .json, or a folder of Markdown files (*.md)"
-    finding = critical("backlog.format", message, where=Where(file=str(path)), fix=fix)
-    raise BacklogError(f"{message}; {fix}", findings=(finding,))
+    raise unusable("backlog.format", message, str(path), fix=fix)
 
 
 def read_backlog(path: Path, settings: Settings, environment: Environment) -> BacklogContent:

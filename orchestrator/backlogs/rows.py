@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, minor
 from orchestrator.core.story import IdIndex, Priority, Story, is_yes, parse_dependencies, priority_of
 from orchestrator.core.value import Value, parse_criteria
@@ -56,6 +57,19 @@ class Row(NamedTuple):
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.file else f"line {self.line}"
         return f"{self.story_id} ({place})" if self.story_id else f"the row in {place}"
+
+
+class ReadRows(NamedTuple):
+    """What a source holds."""
+
+    rows: Sequence[Row]
+    problems: Sequence[Finding]
+
+
+def unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
+    """The error for a source that cannot be a backlog, with its one finding."""
+    finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
+    return BacklogError(f"{message}; {fix}", findings=(finding,))
 
 
 def missing_id(row: Row, source: str) -> Finding:

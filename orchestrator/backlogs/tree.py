@@ -1,20 +1,17 @@
-"""A parsed YAML or JSON text as a tree of texts with lines, and stories found in it. Pure.
+"""A YAML or JSON text as a tree of texts with lines, and stories found in it. Pure.
 
-JSON → tree of texts with lines.
-
-YAML → tree of texts with lines. Read as events, so that no tag builds anything and each value stays as written.
+YAML is read as events, so that no tag builds anything and each value stays as written.
 """
 
 import json
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import yaml
 from rapidfuzz import process
 
-from orchestrator.backlogs.rows import TEXT_FIELDS, Row, missing_id
+from orchestrator.backlogs.rows import TEXT_FIELDS, ReadRows, Row, missing_id, unusable
 from orchestrator.core.errors import BacklogError
 from orchestrator.core.finding import Finding, Where, critical, major, minor
 
@@ -61,19 +58,6 @@ class Fields(NamedTuple):
 Node = Scalar | Items | Fields
 TreeParser = Callable[[str, str], Node]
 """(text, source) → the tree. Raises BacklogError naming source and line."""
-
-
-class ReadRows(NamedTuple):
-    """What a source holds."""
-
-    rows: Sequence[Row]
-    problems: Sequence[Finding]
-
-
-def unusable(code: str, message: str, source: str, *, fix: str, line: int | None = None) -> BacklogError:
-    """The error for a source that cannot be a backlog, with its one finding."""
-    finding = critical(code, message, where=Where(file=source, line=line), fix=fix)
-    return BacklogError(f"{message}; {fix}", findings=(finding,))
 
 
 def field_name(name: str) -> str | None:
@@ -212,12 +196,15 @@ def _misspelt(entries: Sequence[Node], source: str) -> Iterator[Finding]:
 
 
 MAX_DEPTH = 8
-_SPACE = re.compile(r"[ \t\r\n]*")
-_WORD = re.compile(r"[^\s,\]}]+")
+_ONLY_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 
 
 def parse_json(text: str, source: str) -> Node:
-    """The tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line."""
+    """The tree of a JSON text; numbers stay as written. Raises BacklogError naming source and line.
+
+    JSON's own reader says whether it is JSON; its lines are those that YAML's reader finds, of which JSON is a part.
+    """
     if not text.strip():
         return Scalar(1, "")
     try:
@@ -228,7 +215,14 @@ def parse_json(text: str, source: str) -> Node:
         raise _broken(source, "it is nested too deeply", 1) from error
     except _NoNumber as error:
         raise _broken(source, f"{error} is no JSON value", _line_of_word(text, str(error))) from error
-    return _Tree(text, source).value(0, 0)[0]
+    # Between values YAML knows no tabs; in a string JSON allows no bare one.
+    return parse_yaml(_STRING.sub(_as_yaml, text).replace("\t", " "), source)
+
+
+def _as_yaml(string: re.Match[str]) -> str:
+    """A string of JSON without escaped halves of characters, and with what YAML takes only escaped."""
+    plain = json.dumps(_storable(json.loads(string[0])), ensure_ascii=False)
+    return _ONLY_ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", plain)
 
 
 class _NoNumber(ValueError):
@@ -247,55 +241,6 @@ def _line_of_word(text: str, word: str) -> int:
 def _broken(source: str, problem: str, line: int) -> BacklogError:
     message = f"{source}, line {line}: not valid JSON ({problem})"
     return unusable("backlog.syntax", message, source, fix="see the text just before that place", line=line)
-
-
-class _Tree:
-    """Walks a text that is known to be JSON."""
-
-    def __init__(self, text: str, source: str) -> None:
-        self._text, self._source = text, source
-        self._strings = json.JSONDecoder()
-        self._breaks = [match.start() for match in re.finditer("\n", text)]
-
-    def value(self, place: int, depth: int) -> tuple[Node, int]:
-        """The value at or behind `place`, and the offset behind it."""
-        place = self._skip(place)
-        line = bisect_right(self._breaks, place) + 1
-        if depth > MAX_DEPTH:
-            raise _broken(self._source, "it is nested too deeply", line)
-        first = self._text[place]
-        if first == '"':
-            text, place = self._strings.raw_decode(self._text, place)
-            return Scalar(line, str(text)), place
-        if first in "[{":
-            return self._many(place, line, depth)
-        word = _WORD.match(self._text, place)
-        assert word is not None  # the text is JSON
-        return Scalar(line, "" if word[0] == "null" else word[0]), word.end()
-
-    def _many(self, place: int, line: int, depth: int) -> tuple[Node, int]:
-        named = self._text[place] == "{"
-        names: list[Scalar] = []
-        values: list[Node] = []
-        place = self._skip(place + 1)
-        while self._text[place] not in "]}":
-            if named:
-                name, place = self.value(place, depth + 1)
-                assert isinstance(name, Scalar)
-                names.append(name)
-                place = self._skip(place) + 1
-            value, place = self.value(place, depth + 1)
-            values.append(value)
-            place = self._skip(place)
-            if self._text[place] == ",":
-                place = self._skip(place + 1)
-        if named:
-            return Fields(line, tuple(zip(names, values, strict=True))), place + 1
-        return Items(line, tuple(values)), place + 1
-
-    def _skip(self, place: int) -> int:
-        found = _SPACE.match(self._text, place)
-        return found.end() if found else place
 
 
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})

@@ -1,21 +1,20 @@
-"""The sidecar: cells that have no place in the backlog file, kept as JSON in the state folder.
-
-The one task that writes a backlog file: stories that end together never lose each other's cells.
-"""
+"""Writing cells of a backlog: into its source, else into a sidecar, JSON in the state folder; one task writes them all,
+so that stories that end together never lose each other's cells."""
 
 import asyncio
 import fcntl
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
 from pydantic import Field, ValidationError
 
+from orchestrator.backlogs.rows import Overlay, ReadingRules, ReadRows, build_stories
 from orchestrator.core.finding import Finding, Where, minor
 from orchestrator.core.ports import Backlog
-from orchestrator.core.story import CellUpdate
+from orchestrator.core.story import BacklogContent, CellUpdate
 from orchestrator.core.value import Value
 from orchestrator.files.atomic_file import private, replace_content
 
@@ -42,14 +41,8 @@ class SidecarCells(Value):
     version: int = 1
     cells: dict[str, dict[str, SidecarCell]] = Field(default_factory=dict)
 
-    def each(self) -> Iterator[tuple[str, str, SidecarCell]]:
-        """Every cell as (story id, column name, cell)."""
-        for story_id, row in self.cells.items():
-            for column, cell in row.items():
-                yield story_id, column, cell
 
-
-def load_sidecar(path: Path) -> tuple[SidecarCells, str | None]:
+def _load_sidecar(path: Path) -> tuple[SidecarCells, str | None]:
     """The sidecar's cells (none when it does not exist) and why it could not be read, or None. Never raises."""
     try:
         return SidecarCells.model_validate_json(path.read_bytes()), None
@@ -61,14 +54,14 @@ def load_sidecar(path: Path) -> tuple[SidecarCells, str | None]:
         return SidecarCells(), f"{path.name} holds no sidecar of ours"
 
 
-def save_sidecar(path: Path, cells: SidecarCells) -> None:
+def _save_sidecar(path: Path, cells: SidecarCells) -> None:
     """Write the sidecar atomically, making its folder. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_content(path, cells.model_dump_json(indent=1).encode("utf-8", "replace") + b"\n")
 
 
 @contextmanager
-def sidecar_to_ourselves(path: Path) -> Iterator[None]:
+def _sidecar_to_ourselves(path: Path) -> Iterator[None]:
     """Keep other processes of this state folder out, where a lock file can be made."""
     lock = path.with_name(f"{path.name}.lock")
     with ExitStack() as stack:
@@ -78,18 +71,77 @@ def sidecar_to_ourselves(path: Path) -> Iterator[None]:
         yield
 
 
-def merged(unsaved: Wanted, updates: Sequence[CellUpdate]) -> Wanted:
-    """What an earlier write could not store with the new cells over it."""
-    wanted = {story: dict(row) for story, row in unsaved.items()}
-    for update in updates:
-        row = wanted.setdefault(update.story_id, {})
-        row.update({column: SidecarCell(value=value) for column, value in update.cells.items()})
-    return wanted
+class SidecarBacklog:
+    """A backlog behind the port Backlog; `sidecar`, a file of the state folder, has cells that its source cannot take.
+
+    `write` is for one caller at a time in a process (BacklogWriter); other processes are kept out by a file lock.
+    """
+
+    def __init__(self, path: Path, sidecar: Path, rules: ReadingRules) -> None:
+        self._path = path
+        self._sidecar = sidecar
+        self._rules = rules
+        self._unsaved: Wanted = {}
+
+    def rows(self) -> ReadRows:
+        """Rows and findings of the source alone. Raises BacklogError."""
+        raise NotImplementedError
+
+    def into_source(self, wanted: Wanted, aside: Wanted) -> tuple[Wanted, str | None]:
+        """Put cells where they belong; returns what the sidecar holds then, and a sentence for people."""
+        raise NotImplementedError
+
+    def read(self) -> BacklogContent:
+        """Read stories and the problems of single ones; relations between them are `checks.backlog`'s to judge.
+
+        Sidecar cells count where the source says nothing, or says what it said when they were set aside. Raises
+        BacklogError (message and finding, naming file and line) when the source cannot be read as a backlog.
+        """
+        source = str(self._path)
+        rows, found = self.rows()
+        overlay, broken = _reading_overlay(self._sidecar)
+        stories, notes = build_stories(rows, source, overlay, self._rules)
+        problems = [*found, *notes, *broken]
+        problems.sort(key=lambda finding: (finding.where.file or "", finding.where.line or 0))
+        return BacklogContent(source=source, stories=tuple(stories), problems=tuple(problems))
+
+    def write(self, updates: Sequence[CellUpdate]) -> str | None:
+        """Change cells by story id; None when all is stored, else a sentence for people. Never raises for the disk.
+
+        Cells without a place in the source go to the sidecar without a word; what cannot be stored there either is
+        tried again with the next write.
+        """
+        wanted = {story: dict(row) for story, row in self._unsaved.items()}
+        for update in updates:
+            row = wanted.setdefault(update.story_id, {})
+            row.update({column: SidecarCell(value=value) for column, value in update.cells.items()})
+        with _sidecar_to_ourselves(self._sidecar):
+            aside = _load_sidecar(self._sidecar)[0].cells
+            cells, warning = self.into_source(wanted, aside)
+            self._unsaved = {}
+            if cells != aside:
+                try:
+                    _save_sidecar(self._sidecar, SidecarCells(cells=cells))
+                except OSError as error:
+                    self._unsaved = wanted
+                    reason = f"{self._sidecar} cannot be written: {error.strerror}"
+                    return f"{warning}, and {reason}" if warning else f"cells were not stored: {reason}"
+        return f"{warning}; its new cells are in {self._sidecar}" if warning else None
 
 
-def reading_overlay(path: Path) -> tuple[Callable[[str, str, str], str], list[Finding]]:
+def set_aside(wanted: Wanted, aside: Wanted, current: Mapping[str, Mapping[str, str]]) -> Wanted:
+    """`aside` with `wanted` over it; `current` is what the source holds now, by story and lower-case column."""
+    cells = {story: dict(row) for story, row in aside.items()}
+    for story, row in wanted.items():
+        for column, cell in row.items():
+            was = current.get(story, {}).get(column.lower())
+            cells.setdefault(story, {})[column] = SidecarCell(value=cell.value, was=was)
+    return cells
+
+
+def _reading_overlay(path: Path) -> tuple[Overlay, list[Finding]]:
     """How set-aside cells count while a backlog is read (see `newer_than`), and a finding on a broken sidecar."""
-    aside, unreadable = load_sidecar(path)
+    aside, unreadable = _load_sidecar(path)
     by_column = {story: {name.lower(): cell for name, cell in row.items()} for story, row in aside.cells.items()}
 
     def overlay(story_id: str, column: str, current: str) -> str:

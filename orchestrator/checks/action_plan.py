@@ -108,11 +108,11 @@ TEST_CASES = "test cases"
 
 
 def read_plan_delivery(
-    plan: ActionPlan, world: PlanWorld, story_id: str, task_id: str, examples: frozenset[str] = frozenset()
+    plan: ActionPlan, world: PlanWorld, story_id: str, task_id: str
 ) -> tuple[Delivery | None, list[Finding]]:
     """What the plan makes of the files that were shown; None, with findings, when it cannot be applied whole.
 
-    The texts go through what JSON's files go through (`read_delivery`); `examples` are the prompt's own.
+    The texts go through what JSON's files go through (`read_delivery`).
     """
     applied = apply_plan(plan, world)
     where = Where(story=story_id, task=task_id)
@@ -126,7 +126,7 @@ def read_plan_delivery(
     if not meant.files:
         return meant, findings
     texts = {"files": {change.path: change.content for change in meant.files}}
-    delivery, said = read_delivery(texts, story_id, task_id, examples)
+    delivery, said = read_delivery(texts, story_id, task_id)
     if delivery is None:
         return None, [*findings, *said]
     return meant.model_copy(update={"files": delivery.files}), [*findings, *said]

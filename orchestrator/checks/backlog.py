@@ -1,9 +1,4 @@
-"""What is wrong between the rows of a backlog: ids, titles, dependencies, cycles. Pure, any format.
-
-Stories named for people, and the id somebody may have meant.
-
-What is wrong with rows that are closed with other stories. Pure, any format.
-"""
+"""What is wrong between the rows of a backlog of any format: ids, titles, dependencies, closed rows, cycles. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

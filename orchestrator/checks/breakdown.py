@@ -1,11 +1,4 @@
-"""An architect's answer → Breakdown.
-
-Raw tasks of an answer → Task values.
-
-The tasks of a `breakdown_missing` answer joined to those that were there.
-
-The optional parts of an architect's answer: read leniently, what does not fit is left out and told.
-"""
+"""An architect's answer → Breakdown, and the tasks of a `breakdown_missing` answer joined to those that were there."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -32,25 +25,19 @@ _SHAPE_FIX = "Give every task task_id, description and files_to_create."
 def read_tasks(value: object, story_id: str) -> tuple[tuple[Task, ...], list[Finding]]:
     """Tasks of a list of objects, in order. A major finding for each that is none; it is left out.
 
-    Missing `dependencies` and `dependency_reason` are filled in, told by one minor finding each. Entries of
-    `files_to_create` that are no strings are dropped with a major `breakdown.unsafe_path`.
+    Missing `dependencies` and `dependency_reason` are empty. Entries of `files_to_create` that are no strings are
+    dropped with a major `breakdown.unsafe_path`.
     """
     where = Where(story=story_id, field="tasks")
     if not isinstance(value, list) or not value:
         said = "`tasks` is empty" if value == [] else "`tasks` is no list"
         return (), [major("breakdown.tasks", said, where=where, fix="Give a non-empty list of task objects.")]
     findings: list[Finding] = []
-    filled: dict[str, list[str]] = {}
-    tasks = [_task(entry, place, story_id, findings, filled) for place, entry in enumerate(value)]
-    for field, ids in filled.items():
-        message = f"`{field}` was missing in {', '.join(ids)} and is empty"
-        findings.append(minor("breakdown.filled", message, where=where, fix=f"Give every task `{field}`."))
+    tasks = [_task(entry, place, story_id, findings) for place, entry in enumerate(value)]
     return tuple(task for task in tasks if task is not None), findings
 
 
-def _task(
-    entry: object, place: int, story_id: str, findings: list[Finding], filled: dict[str, list[str]]
-) -> Task | None:
+def _task(entry: object, place: int, story_id: str, findings: list[Finding]) -> Task | None:
     where = Where(story=story_id, field=f"tasks[{place}]")
     if not isinstance(entry, Mapping):
         findings.append(major("breakdown.tasks", "a task is no object", where=where, fix=_SHAPE_FIX))
@@ -64,14 +51,14 @@ def _task(
         message = f"a task lacks {' and '.join(lacking)}"
         findings.append(major("breakdown.tasks", message, where=where, fix=_SHAPE_FIX))
         return None
-    where = where.model_copy(update={"task": texts["task_id"]})
+    where, reason = where.model_copy(update={"task": texts["task_id"]}), entry.get("dependency_reason")
     return Task(
         task_id=texts["task_id"],
         description=texts["description"],
         files_to_create=_files(files, where, findings),
         command_to_run=_command(entry.get("command_to_run"), where, findings),
-        dependencies=_dependencies(entry, texts["task_id"], where, findings, filled),
-        dependency_reason=_reason(entry, texts["task_id"], filled),
+        dependencies=_dependencies(entry, where, findings),
+        dependency_reason=reason.strip() if isinstance(reason, str) else "",
     )
 
 
@@ -102,12 +89,9 @@ def _command(value: object, where: Where, findings: list[Finding]) -> str | None
     return None
 
 
-def _dependencies(
-    entry: Mapping[str, object], task_id: str, where: Where, findings: list[Finding], filled: dict[str, list[str]]
-) -> tuple[str, ...]:
+def _dependencies(entry: Mapping[str, object], where: Where, findings: list[Finding]) -> tuple[str, ...]:
     value = entry.get("dependencies")
     if value is None:
-        filled.setdefault("dependencies", []).append(task_id)
         return ()
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
@@ -115,14 +99,6 @@ def _dependencies(
         findings.append(major("breakdown.dependency", "`dependencies` is no list of task ids", where=where, fix=fix))
         return ()
     return tuple(dict.fromkeys(item.strip() for item in values if item.strip()))
-
-
-def _reason(entry: Mapping[str, object], task_id: str, filled: dict[str, list[str]]) -> str:
-    value = entry.get("dependency_reason")
-    if not isinstance(value, str):
-        filled.setdefault("dependency_reason", []).append(task_id)
-        return ""
-    return value.strip()
 
 
 def merge_missing(breakdown: Breakdown, value: object) -> tuple[Breakdown, list[Finding]]:
@@ -355,12 +331,7 @@ def _assemble(
     where = Where(story=story_id)
     count = value.get("task_count")
     if not isinstance(count, int) or isinstance(count, bool) or count < 0:
-        message = f"task_count was missing and is {len(tasks)}"
-        findings.append(minor("breakdown.filled", message, where=where, fix="Give the number of tasks."))
         count = len(tasks)
-    if value.get("dependencies") is None:
-        message = "`dependencies` was missing: no packages"
-        findings.append(minor("breakdown.filled", message, where=where, fix="Give the packages that are added, or {}."))
     packages, ignored = read_packages(value.get("dependencies"))
     for entry in ignored:
         message = f"`{entry}` names no package and was left out"

@@ -1,9 +1,4 @@
-"""The rules a breakdown must satisfy: format, completeness, paths, packages.
-
-Packages as people write them → name and version; packages that a description speaks of.
-
-What is done to a breakdown whose retries are used up: deterministic, told, inventing nothing (A3, A5).
-"""
+"""The rules a breakdown must satisfy, and what is done to one whose retries are used up: nothing is invented."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

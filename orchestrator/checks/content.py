@@ -1,22 +1,10 @@
-"""What delivered files hold, looked at before anything is written.
+"""What is said of the contents of delivered files before anything is written: syntax, missing code, losses."""
 
-Comments that stand where code should stand: "rest of the code unchanged", "TODO: implement".
-
-What a manifest says of the project and loses: dependencies, scripts, and the entries that tools start by.
-"""
-
-import ast
 import io
-import json
 import re
 import tokenize
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from posixpath import basename, splitext
-from typing import Any
-
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from orchestrator.checks.lost_exports import Lost, check_gone, check_lost, lost_exports
 from orchestrator.checks.paths import Around
@@ -52,12 +40,6 @@ _UNDONE = re.compile(
     r"|\bin a real(?:-world)? (?:app|application|implementation|system|project|world)\b,? .{0,40}\b(?:would|should)\b",
     re.IGNORECASE,
 )
-_THROWN = re.compile(
-    r"\bthrow new (?:\w*Error|\w*Exception)\(\s*[\"'`][^\"'`]{0,40}\bnot (?:yet )?implemented\b"
-    r"|\b(?:todo|unimplemented)!\(|\bpanic\(\"(?:todo|not implemented|unimplemented)|\b(?-i:TODO)\(\)",
-    re.IGNORECASE,
-)
-"""Code that only says that it is not written."""
 _BARE = re.compile(
     rf"^\s*(?:(?:\.\.\.|…)\s*(?:the )?(?:{OLD}|rest|same)\b[^,;(){{}}]*?\b{THING}\b[^,;(){{}}]*"
     rf"|(?:\.\.\.|…)\s+(?:{OLD}|rest|same)\b[^,;(){{}}]*|\[(?:{OLD}|rest of"
@@ -93,38 +75,11 @@ def placeholders(path: str, text: str, *, before: str = "") -> list[Finding]:
             findings.append(major("delivery.placeholder", message, where=where, fix=_FIX))
         elif _UNDONE.search(comment):
             findings.append(minor("delivery.placeholder", f"`{said}` leaves work undone", where=where, fix=_FIX))
-    return [*findings, *_not_written(path, text, old)]
-
-
-def _not_written(path: str, text: str, old: set[str]) -> Iterator[Finding]:
-    """Functions whose code only says that they are not written. A class's method may leave that to its heirs."""
-    lines = text.split("\n")
-    if splitext(path)[1].lower() in {".py", ".pyi"}:
-        tree = source.parse_python(text) if "NotImplementedError" in text else None
-        numbers = [
-            node.body[-1].lineno
-            for node in (tree.body if tree is not None else ())
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and all(map(_says_nothing, node.body))
-            if isinstance(node.body[-1], ast.Raise)
-        ]
-    else:
-        numbers = [at for at, line in enumerate(lines, start=1) if _THROWN.search(line[:_COMMENT_CAP])]
-    for number in numbers:
-        said = lines[number - 1].strip()
-        if said not in old:
-            where = Where(file=path, line=number)
-            yield minor("delivery.placeholder", f"`{said[:120]}` leaves work undone", where=where, fix=_FIX)
+    return findings
 
 
 def _tells(comment: str) -> bool:
     return stands_for_code(comment) or any(pattern.search(comment) for pattern in (_ELSEWHERE, _UNDONE))
-
-
-def _says_nothing(statement: ast.stmt) -> bool:
-    raised = statement.exc if isinstance(statement, ast.Raise) else None
-    name = raised.func if isinstance(raised, ast.Call) else raised
-    is_doc = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-    return is_doc or (isinstance(name, ast.Name) and name.id == "NotImplementedError")
 
 
 def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
@@ -150,21 +105,14 @@ def _comments(path: str, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 CODE = "delivery.manifest_loss"
-_KEPT = {
-    "package.json": ("name", "version", "type", "main", "module", "exports", "bin", "engines", "workspaces", "files"),
-    "pyproject.toml": ("build-system", "project.name", "project.version", "project.requires-python", "project.readme"),
-}
-"""Entries by dotted name whose loss is told; their values may change."""
 _LOSS_FIX = "Keep what nobody asked to take away."
 
 
 def manifest_losses(change: FileChange, before: str, task: str = "") -> Iterator[Finding]:
     """Findings on a manifest that `before` was and `change` makes poorer; never raises.
 
-    Major where it cannot be read any more. Minor for a dependency, script or entry point that is gone, wherever it
-    stood, unless `task` names it: what still imports a package is the contract's to say. Minor, too, for entries such
-    as `type`, `main` or `requires-python`, for a package pinned to an older version, and for a key of package.json
-    given twice.
+    Major where it cannot be read any more. Minor for a dependency or script that is gone, wherever it stood, unless
+    `task` names it: what still imports a package is the contract's to say.
     """
     old, new = read_manifest(change.path, before), read_manifest(change.path, change.content)
     where = Where(file=change.path)
@@ -178,98 +126,10 @@ def manifest_losses(change: FileChange, before: str, task: str = "") -> Iterator
         if gone := [name for name in gone if not _is_named(name, task)]:
             message = f"the manifest lost the {what} {', '.join(f'`{name}`' for name in gone)}"
             yield minor(CODE, message, where=where.model_copy(update={"field": what}), fix=_LOSS_FIX)
-    for entry in _entries_lost(change, before):
-        yield minor(CODE, f"the manifest lost its `{entry}`", where=where, fix=_LOSS_FIX)
-    for name, was, now in _lowered(change, before):
-        yield minor(CODE, f"`{name}` went back from {was} to {now}", where=where, fix="Keep the newer version.")
-    for key in _doubled(change):
-        yield minor(CODE, f"`{key}` is given twice: the first one is lost", where=where, fix="Give each key once.")
 
 
 def _is_named(name: str, task: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", task, re.IGNORECASE))
-
-
-def _read(path: str, text: str) -> Mapping[str, Any]:
-    name = basename(path).lower()
-    try:
-        if name == "package.json":
-            found = json.loads(text.removeprefix("\ufeff"))
-        else:
-            found = tomllib.loads(text) if name == "pyproject.toml" else {}
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _value(data: object, dotted: str) -> object:
-    for part in dotted.split("."):
-        data = data.get(part) if isinstance(data, Mapping) else None
-    return data
-
-
-def _entries_lost(change: FileChange, before: str) -> Iterator[str]:
-    old, new = _read(change.path, before), _read(change.path, change.content)
-    for entry in _KEPT.get(basename(change.path).lower(), ()):
-        dynamic = _value(new, "project.dynamic")
-        named = isinstance(dynamic, list) and entry.removeprefix("project.") in dynamic
-        if _value(old, entry) not in (None, "", [], {}) and _value(new, entry) is None and not named:
-            yield entry
-
-
-def _lowered(change: FileChange, before: str) -> Iterator[tuple[str, str, str]]:
-    """Packages whose plain version (`1.2`, `^1.2`, `==1.2`, `>=1.2`) is older than it was."""
-    old, new = _versions(change.path, before), _versions(change.path, change.content)
-    for name, was in old.items():
-        now = new.get(name, was)
-        try:
-            if Version(now) < Version(was):
-                yield name, was, now
-        except InvalidVersion:
-            continue
-
-
-def _versions(path: str, text: str) -> dict[str, str]:
-    """Package → its version without the sign before it; ranges and addresses are left out."""
-    data = _read(path, text)
-    pairs: list[tuple[str, object]] = []
-    for group in ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"):
-        held = data.get(group)
-        pairs += held.items() if isinstance(held, Mapping) else ()
-    listed = text.splitlines() if path.lower().endswith((".txt", ".in")) else _value(data, "project.dependencies")
-    for line in listed if isinstance(listed, list) else ():
-        name, sign, version = _parted(str(line))
-        pairs += [(str(canonicalize_name(name)), version)] if sign else []
-    plain = ((name, str(spec).strip().lstrip("^~=v>").strip()) for name, spec in pairs)
-    return {
-        name: version for name, version in plain if version[:1].isdigit() and " " not in version and "," not in version
-    }
-
-
-def _parted(line: str) -> tuple[str, str, str]:
-    """`flask[async]>=2.0 ; marker  # note` → (flask, >=, 2.0); no sign for what has none of these."""
-    plain = line.split("#")[0].split(";")[0].strip()
-    sign = next((sign for sign in ("==", ">=", "~=") if sign in plain), "")
-    name, _, version = plain.partition(sign) if sign else (plain, "", "")
-    return name.split("[")[0].strip(), sign, version.strip()
-
-
-def _doubled(change: FileChange) -> list[str]:
-    """Keys that one object of package.json gives twice, in order; TOML's parser refuses them itself."""
-    if basename(change.path).lower() != "package.json":
-        return []
-    found: list[str] = []
-
-    def pairs(items: list[tuple[str, object]]) -> dict[str, object]:
-        keys = [key for key, _ in items]
-        found.extend(key for key in dict.fromkeys(keys) if keys.count(key) > 1)
-        return dict(items)
-
-    try:
-        json.loads(change.content.removeprefix("\ufeff"), object_pairs_hook=pairs)
-    except (ValueError, RecursionError):
-        return []
-    return found
 
 
 SMALL_BEFORE = 500

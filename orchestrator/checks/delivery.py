@@ -1,7 +1,4 @@
-"""A developer's answer → Delivery, and the door to what its content is checked for (B2).
-
-What a resolution of a merge holds, against both sides: neither may lose anything by it.
-"""
+"""A developer's answer → Delivery, and what a resolution of a merge must hold of both sides."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +11,6 @@ from orchestrator.checks.paths import Around, tidy
 from orchestrator.core.delivery import Conflict, Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
 from orchestrator.core.paths import RepoPath, spelling, unsafe_reason
-from orchestrator.core.value import squeezed
 
 __all__ = ["PLACEHOLDER", "check_content", "check_whole", "read_delivery"]
 
@@ -26,16 +22,13 @@ _NESTING = 4
 _FIX = 'Answer {"files": [{"path": …, "content": …}]} with the whole text of every file as one string.'
 
 
-def read_delivery(
-    value: object, story_id: str, task_id: str, examples: frozenset[str] = frozenset()
-) -> tuple[Delivery | None, list[Finding]]:
+def read_delivery(value: object, story_id: str, task_id: str) -> tuple[Delivery | None, list[Finding]]:
     """The files in an extracted value, in order, with what was said about them; None when none is usable.
 
     Accepts files, created_files and updated_files; each a list of {path|filename|file, content} or a map path →
     content; also `{"content": {"content": …}}`; a bare list counts as `files`. Wrong ids are corrected with a minor
     finding. A file with an unsafe path, no text, a placeholder, or a path given twice with different texts is left out
-    with a major finding, and so is one whose content is among `examples`, the squeezed texts that the prompt shows; a
-    bare name of a file whose text stands elsewhere in the answer says nothing new.
+    with a major finding; a bare name of a file whose text stands elsewhere in the answer says nothing new.
     """
     answer = {"files": value} if isinstance(value, list) else value
     if not isinstance(answer, Mapping):
@@ -44,7 +37,7 @@ def read_delivery(
     kept: dict[str, FileChange] = {}
     refused: set[str] = set()
     for path, content in _without_bare_names(list(_files(answer))):
-        found = _judge(path, content, _where(story_id, task_id), examples)
+        found = _judge(path, content, _where(story_id, task_id))
         if isinstance(found, Finding):
             findings.append(found)
             continue
@@ -107,7 +100,7 @@ def _entry(entry: Mapping[str, object]) -> tuple[object, object]:
     return None, entry.get("content")
 
 
-def _judge(path: object, content: object, where: Where, examples: frozenset[str]) -> FileChange | Finding:
+def _judge(path: object, content: object, where: Where) -> FileChange | Finding:
     for _ in range(_NESTING):
         if isinstance(content, Mapping) and "content" in content:
             content = content["content"]
@@ -121,8 +114,8 @@ def _judge(path: object, content: object, where: Where, examples: frozenset[str]
     where = where.model_copy(update={"file": path})
     if not isinstance(content, str):
         return major("delivery.no_content", f"the content of `{path}` is no string", where=where, fix=_FIX)
-    if content.strip() == PLACEHOLDER or squeezed(content) in examples:
-        message = f"the content of `{path}` is the prompt's own placeholder or example"
+    if content.strip() == PLACEHOLDER:
+        message = f"the content of `{path}` is the prompt's own placeholder"
         return major("delivery.placeholder", message, where=where, fix="Write the whole file.")
     if not _writable(content):
         message = f"the content of `{path}` holds half a character and cannot be written"

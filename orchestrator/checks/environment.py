@@ -2,20 +2,16 @@
 
 The rules know the words in which Python, Node and the installers say so. Each failed test must say it, else the run is
 an ordinary red one.
-
-What stories speak of that this machine or its configuration does not have: told before anything is paid for.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.core.finding import Finding, Where, major, minor
-from orchestrator.core.story import Story
+from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.suite import LEFT_OUT, NO_ROOM, RunProblem, TestReport
-from orchestrator.settings.sections import EnvironmentSettings
 
 PREFIX = "environment."
 BASE = "environment.base"
@@ -130,6 +126,70 @@ _NO_REGISTRY = re.compile(
 )
 
 
+_Rule = tuple[Sequence[re.Pattern[str]], Finding]
+"""What is looked for, and what is said then: `{1}` is the first group, and the line that was found is put behind."""
+_LIBRARY_RULE: _Rule = (
+    (_LIBRARY,),
+    major(
+        "environment.no_library",
+        "this machine has no shared library `{1}`",
+        fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie "
+        "in an unusual place",
+    ),
+)
+_PLACE_RULES: Sequence[_Rule] = (
+    (
+        (_DISK_FULL,),
+        major(
+            "environment.disk",
+            "there is no room left on the disk",
+            fix="make room there (commands.disk_mb limits what one command may write), then `reset` the story",
+        ),
+    ),
+    (
+        (_READ_ONLY, _DENIED),
+        major(
+            "environment.closed",
+            "commands may write only below the repository and in $TMPDIR",
+            fix="say in the story that it must do without this command, then `replan`; what is made once, outside the "
+            "repository or with a network, is a command of environment.setup",
+        ),
+    ),
+)
+_UNREACHED_RULE: _Rule = (
+    (_NO_NETWORK, _UNREACHED, _NO_REGISTRY),
+    major(
+        "environment.closed",
+        "commands have no network",
+        fix="packages that manifests declare are installed before commands run; what else is fetched is a command of "
+        "environment.setup with its hosts in environment.hosts; environment.services opens ports of what you started",
+    ),
+)
+_CLOSED_RULE: _Rule = (
+    (_NO_NETWORK, _CLOSED_PATH, _CLOSED_PORT),
+    major(
+        "environment.closed",
+        "the sandbox keeps tests from what they want to reach",
+        fix="say in the story that its tests must do without it, then `replan`; sandbox.readable opens further paths, "
+        "environment.services the ports of what you started",
+    ),
+)
+_INSTALLING: Sequence[_Rule] = (
+    (
+        (_NO_ROOM,),
+        major("environment.disk", "the environment could not be made", fix="make room there, then `reset` the story"),
+    ),
+    (
+        (_NO_REGISTRY,),
+        major(
+            "environment.registry",
+            "the packages' registry could not be reached",
+            fix="make the registry reachable, or name another one in sandbox.registries, then `reset` the story",
+        ),
+    ),
+)
+
+
 class Place(NamedTuple):
     """What is known of the project beside the run."""
 
@@ -157,8 +217,13 @@ def environment_cause(report: TestReport, place: Place) -> Finding | None:
 
 def command_cause(output: str) -> Finding | None:
     """Returns what a command lacked that no file brings, by what it printed; None when it may be anything else."""
-    rules = (_full, _closed_place, _missing_tool, _library, _service, _unreached)
-    return next((found for rule in rules if (found := rule(output)) is not None), None)
+    return (
+        _first(_PLACE_RULES, output)
+        or _missing_tool(output)
+        or _first((_LIBRARY_RULE,), output)
+        or _service(output)
+        or _first((_UNREACHED_RULE,), output)
+    )
 
 
 def avoidable(cause: Finding) -> bool:
@@ -177,11 +242,15 @@ def broken_base(reason: str, base: str) -> Finding:
 
 def _cause(text: str, run: str, place: Place) -> Finding | None:
     """By what a test said, in a run that printed `run`."""
-    rules: tuple[Callable[[str], Finding | None], ...] = (
-        _library, lambda said: _native(said, run), lambda said: _left_out(said, run), _program, _service, _closed,
-        lambda said: _own_package(said, place),
-    )  # fmt: skip
-    return next((found for rule in rules if (found := rule(text)) is not None), None)
+    return (
+        _first((_LIBRARY_RULE,), text)
+        or _native(text, run)
+        or _left_out(text, run)
+        or _program(text)
+        or _service(text)
+        or _first((_CLOSED_RULE,), text)
+        or _own_package(text, place)
+    )
 
 
 def installing_cause(text: str) -> Finding | None:
@@ -193,40 +262,17 @@ def installing_cause(text: str) -> Finding | None:
             f"the project asks for Python {wanted}, and this is {here}: {_line(text, found)}",
             fix="install a Python that the project supports, and name it in environment.python",
         )
-    if (found := _NO_ROOM.search(text)) is not None:
-        return major(
-            "environment.disk",
-            f"the environment could not be made: {_line(text, found)}",
-            fix="make room there, then `reset` the story",
-        )
-    if (found := _NO_REGISTRY.search(text)) is not None:
-        return major(
-            "environment.registry",
-            f"the packages' registry could not be reached: {_line(text, found)}",
-            fix="make the registry reachable, or name another one in sandbox.registries, then `reset` the story",
-        )
+    return _first(_INSTALLING, text)
+
+
+def _first(rules: Sequence[_Rule], text: str) -> Finding | None:
+    """What the first of these rules says that finds its words."""
+    for patterns, told in rules:
+        found = next((match for pattern in patterns if (match := pattern.search(text))), None)
+        if found is not None:
+            message = f"{told.message.format(found[0], *found.groups())}: {_line(text, found)}"
+            return told.model_copy(update={"message": message})
     return None
-
-
-def _full(text: str) -> Finding | None:
-    if (found := _DISK_FULL.search(text)) is None:
-        return None
-    return major(
-        "environment.disk",
-        f"there is no room left on the disk: {_line(text, found)}",
-        fix="make room there (commands.disk_mb limits what one command may write), then `reset` the story",
-    )
-
-
-def _closed_place(text: str) -> Finding | None:
-    if (found := _READ_ONLY.search(text) or _DENIED.search(text)) is None:
-        return None
-    return major(
-        "environment.closed",
-        f"commands may write only below the repository and in $TMPDIR: {_line(text, found)}",
-        fix="say in the story that it must do without this command, then `replan`; what is made once, outside "
-        "the repository or with a network, is a command of environment.setup",
-    )
 
 
 def _missing_tool(text: str) -> Finding | None:
@@ -239,29 +285,6 @@ def _missing_tool(text: str) -> Finding | None:
                 fix="install it so that it is on PATH, then `reset` the story",
             )
     return None
-
-
-def _unreached(text: str) -> Finding | None:
-    found = _NO_NETWORK.search(text) or _UNREACHED.search(text) or _NO_REGISTRY.search(text)
-    if found is None:
-        return None
-    return major(
-        "environment.closed",
-        f"commands have no network: {_line(text, found)}",
-        fix="packages that manifests declare are installed before commands run; what else is fetched is a command of "
-        "environment.setup with its hosts in environment.hosts; environment.services opens ports of what you started",
-    )
-
-
-def _library(text: str) -> Finding | None:
-    if (found := _LIBRARY.search(text)) is None:
-        return None
-    return major(
-        "environment.no_library",
-        f"this machine has no shared library `{found[1]}`: {_line(text, found)}",
-        fix="install the system package that has it, then `reset` the story; sandbox.readable names libraries that lie "
-        "in an unusual place",
-    )
 
 
 def _native(text: str, run: str) -> Finding | None:
@@ -327,22 +350,16 @@ def build_failed(told: str, where: Where | None = None) -> Finding:
     """Packages could not be built here, by what their installation printed."""
     where = where or Where()
     said = told if len(told) <= _SAID else f"{told[:_HEAD]} … {told[-_SAID + _HEAD :]}"
-    if _TIME_LIMIT in told:
-        return major(
-            "environment.install_script",
-            f"packages could not be built in time: {said}",
-            where=where,
-            fix="Take a package that is ready-made for this machine, or do without. A person can raise "
-            f"{_TIME_LIMIT}, and then `reset` the story.",
-        )
-    if hosts := closed_hosts(told):
+    late = _TIME_LIMIT in told
+    if not late and (hosts := closed_hosts(told)):
         return _not_fetched(f"packages could not be built: {said}", hosts, where)
+    can = f"raise {_TIME_LIMIT}" if late else "install what its build lacks"
     return major(
         "environment.install_script",
-        f"packages could not be built on this machine: {said}",
+        f"packages could not be built {'in time' if late else 'on this machine'}: {said}",
         where=where,
-        fix="Take a package that is ready-made for this machine, or do without. A person can install what its build "
-        "lacks, and then `reset` the story.",
+        fix=f"Take a package that is ready-made for this machine, or do without. A person can {can}, and then `reset` "
+        "the story.",
     )
 
 
@@ -380,18 +397,6 @@ def _service(text: str) -> Finding | None:
     )
 
 
-def _closed(text: str) -> Finding | None:
-    found = _NO_NETWORK.search(text) or _CLOSED_PATH.search(text) or _CLOSED_PORT.search(text)
-    if found is None:
-        return None
-    return major(
-        "environment.closed",
-        f"the sandbox keeps tests from what they want to reach: {_line(text, found)}",
-        fix="say in the story that its tests must do without it, then `replan`; sandbox.readable opens further paths, "
-        "environment.services the ports of what you started",
-    )
-
-
 def _own_package(text: str, place: Place) -> Finding | None:
     """A module that is neither in the repository nor the story's, missed by a file that the story has not touched."""
     frames = _RAISED_IN.findall(text)
@@ -405,7 +410,7 @@ def _own_package(text: str, place: Place) -> Finding | None:
             fix="make sure that the project's build writes it (`orchestrator doctor --repo` tells), or commit it",
         )
     missing = _NO_METADATA.search(text)
-    if missing is not None and _folder(missing[1]) in {_folder(name) for name in _packages(place.before)}:
+    if missing is not None and canonicalize_name(missing[1]) in map(canonicalize_name, _packages(place.before)):
         return major(
             "environment.not_installed",
             f"the project itself is not installed as `{missing[1]}`: {_line(text, missing)}",
@@ -427,103 +432,8 @@ def _packages(paths: Collection[str]) -> set[str]:
     return {parts[0] for parts in inner if len(parts) == 2 and parts[1] == "__init__.py"}
 
 
-def _folder(name: str) -> str:
-    return canonicalize_name(name)
-
-
 def _line(text: str, found: re.Match[str]) -> str:
     """The line that says so, without pytest's mark."""
     start = text.rfind("\n", 0, found.end() - 1) + 1
     end = text.find("\n", found.end())
     return re.sub(r"^E\s+", "", text[start : end if end >= 0 else None]).strip()[:300]
-
-
-_NAMES = {"PostgreSQL": r"postgres(?:ql)?", "MongoDB": r"mongo(?:db)?"}
-"""Of services, where people call them otherwise too."""
-_BUILT = re.compile(
-    r"(?<![\w-])(sqlite3|better-sqlite3|bcrypt|argon2|node-sass|node-gyp|serialport|psycopg2|mysqlclient|pyodbc|uwsgi)"
-    r"(?![\w-])"
-)
-"""Packages that are built where they are installed, by names that mean nothing else."""
-_NODE = re.compile(r"\b(?:node\.?js|npm|typescript|express\.js|react|vitest|jest|vite)\b", re.IGNORECASE)
-_LOADING = re.compile(
-    r"(?<![\w-])(puppeteer|cypress|electron|playwright-chromium|chromedriver)(?![\w-])", re.IGNORECASE
-)
-"""Packages that load a browser when they are installed, which nobody allows unasked."""
-HEADERS = "node.h"
-LOOKED_FOR = ("cc", "make", "node", HEADERS)
-_TOLD = 8
-"""Stories that are named."""
-
-
-def needs_told(
-    stories: Sequence[Story], environment: EnvironmentSettings, programs: Collection[str]
-) -> Iterator[Finding]:
-    """A finding for each need; `programs` are those of `LOOKED_FOR` that are on PATH."""
-    texts = {story.id: "\n".join(_texts(story)) for story in stories}
-    open_ports = {one.rpartition(":")[2] for one in environment.services}
-    for port, name in SERVICES.items():
-        pattern = re.compile(rf"\b(?:{_NAMES.get(name, re.escape(name))})\b", re.IGNORECASE)
-        if port not in open_ports and (found := [one for one, text in texts.items() if pattern.search(text)]):
-            yield minor(
-                "environment.no_service",
-                f"{_who(found)} of {name}: tests reach only what environment.services names",
-                where=Where(story=found[0]),
-                fix=f"name the address of one that you started, as localhost:{port}, or have tests do without it",
-            )
-    built = {one: match[1].lower() for one, text in texts.items() if (match := _BUILT.search(text))}
-    loading = {one: match[1].lower() for one, text in texts.items() if (match := _LOADING.search(text))}
-    setting = environment.install_scripts
-    listed = setting if isinstance(setting, tuple) else (setting,)
-    refused = {one: name for one, name in loading.items() if name not in listed}
-    if "auto" not in listed:
-        refused |= {one: name for one, name in built.items() if name not in listed}
-    if refused:
-        names = sorted({*refused.values()})
-        held = [name for name in listed if name != "never"]
-        yield minor(
-            "environment.install_script",
-            f"{_who([*refused])} of {', '.join(names)}: packages that run code while they are installed, which "
-            "environment.install_scripts does not allow",
-            where=Where(story=next(iter(refused))),
-            fix=f"set environment.install_scripts: [{', '.join((*held, *names))}], or have the stories do without",
-        )
-    built = {one: name for one, name in built.items() if one not in refused}
-    packages = ", ".join(sorted({*built.values()}))
-    if built and not {"cc", "make"} <= {*programs}:
-        yield minor(
-            "environment.no_program",
-            f"{_who([*built])} of {packages}: packages that are built where they are installed, "
-            "and this machine has no C compiler with make",
-            where=Where(story=next(iter(built))),
-            fix="install them, or name the hosts of prebuilt binaries in environment.hosts",
-        )
-    elif built and {"node", HEADERS} & {*programs} == {"node"} and "nodejs.org" not in environment.hosts:
-        yield minor(
-            "environment.hosts",
-            f"{_who([*built])} of {packages}: packages that are built where they are installed, and this machine has "
-            "no headers of its `node`, which would then be fetched from nodejs.org",
-            where=Where(story=next(iter(built))),
-            fix="install node with its headers, or set environment.hosts: [nodejs.org]",
-        )
-    if "node" not in programs and (found := [one for one, text in texts.items() if _NODE.search(text)]):
-        yield minor(
-            "environment.no_program",
-            f"{_who(found)} of what runs on Node, and this machine has no `node`",
-            where=Where(story=found[0]),
-            fix="install Node 20 or newer with npm",
-        )
-
-
-def _texts(story: Story) -> Iterator[str]:
-    for value in story.model_dump().values():
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from (one for one in value if isinstance(one, str))
-
-
-def _who(stories: Sequence[str]) -> str:
-    more = f" and {len(stories) - _TOLD} more" if len(stories) > _TOLD else ""
-    named = ", ".join(stories[:_TOLD]) + more
-    return f"{named} {'speaks' if len(stories) == 1 else 'speak'}"

@@ -1,9 +1,4 @@
-"""What a delivery takes away: names and routes that a changed file had, and files that others still import.
-
-Which names a file really takes from which module, by its syntax tree.
-
-Methods of classes in a file that two sides changed: what either has must be in what brings them together.
-"""
+"""What a delivery takes away: names, methods and routes that a changed file had, and files that others still import."""
 
 import ast
 import re

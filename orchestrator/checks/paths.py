@@ -1,12 +1,6 @@
-"""What a path in an answer may be: safe, a file, and not somebody else's.
+"""What an answer may hold beside its form: paths of real files, no example of its prompt, no name of a secret.
 
-What a delivery's contents are held against, besides the files as they were.
-
-An answer that is the prompt's own example, or has parts of it.
-
-Names that stand for secrets, in files that a model wrote: the secret is put back, or the file is left out.
-
-Shell files are judged by bash itself: `bash -n` reads a script and runs nothing of it.
+Also what a delivery is held against, and what bash says of its shell files.
 """
 
 import json
@@ -23,7 +17,7 @@ from orchestrator.core.finding import Finding, Where, major, minor
 from orchestrator.core.paths import RepoPath, is_binary_file, is_test_file, unsafe_reason
 from orchestrator.core.secrets import Masks
 from orchestrator.core.suite import FailureInstruction, TestSuite
-from orchestrator.core.value import Value
+from orchestrator.core.value import Value, squeezed
 
 _SUFFIX = re.compile(r"[^.]\.[A-Za-z0-9_+~-]{1,16}$")
 _PLAIN_NAMES = frozenset(
@@ -167,11 +161,12 @@ def copied_delivery(delivery: Delivery, examples: Sequence[str]) -> list[Finding
     """Major for every file that holds most of an example's code, under whatever path."""
     shown = [entry for value in _values(examples) for entry in value.get("files") or () if isinstance(entry, dict)]
     texts = [wanted for entry in shown if (wanted := _telling(entry.get("content")))]
+    whole = {squeezed(text) for entry in shown if isinstance(text := entry.get("content"), str) and text.strip()}
     fix = "Write the file that the task below asks for."
     found = []
     for change in delivery.files:
         held = {line.strip() for line in change.content.splitlines()} if texts else set()
-        if any(_is_most(wanted, held) for wanted in texts):
+        if squeezed(change.content) in whole or any(_is_most(wanted, held) for wanted in texts):
             where = Where(file=change.path, story=delivery.story_id, task=delivery.task_id)
             found.append(major("delivery.placeholder", f"the content of `{change.path}` {_SAID}", where=where, fix=fix))
     return found

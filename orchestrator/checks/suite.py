@@ -1,10 +1,6 @@
-"""A tester's answers → TestSuite and failure instructions.
+"""A tester's answers → TestSuite and failure instructions, and what the text of a suite alone says about it.
 
-A suite under the name of a file that is there already: older tests stay as they are.
-
-What the text of a suite alone says about it: what is proven is refused, two suspicions are advice.
-
-Whether its tests show anything is answered by runs (see `sprint.fail_before` and `sprint.hollow`).
+What is proven is refused, two suspicions are advice; whether tests show anything is answered by runs.
 """
 
 import ast

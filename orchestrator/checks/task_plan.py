@@ -1,6 +1,4 @@
-"""What a person's task plan must have; the breakdown it comes to, judged by the rules of any breakdown.
-
-What a model read in a person's task plan, held against its text.
+"""What a person's task plan must have, the breakdown it comes to, and what a model reads in it.
 
 What the rules read for certain stands. A model adds what they leave open, and only what stands in the plan: the goal,
 files and commands of tasks for which the rules found none, packages, tasks that another one waits for.

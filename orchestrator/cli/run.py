@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from orchestrator.app.plan_files import brought, judged_by_rules
-from orchestrator.app.runners import programs_there
 from orchestrator.backlogs.files import read_backlog
 from orchestrator.cli.common import Context, Exit, command, command_group, fail, print_json, safe, say
 from orchestrator.cli.console import EventPrinter, printer_for
@@ -248,8 +247,7 @@ def dry_run_command(options: RunOptions, settings: Settings, environment: Enviro
             raise
         stories = None
     plans = _plans(options, settings, content, stories)
-    there = programs_there(environment)
-    made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans, programs=there)
+    made = dry_run(content, stories=stories, settings=settings, strict=options.strict, plans=plans)
     return tell(made, as_json=as_json)
 
 

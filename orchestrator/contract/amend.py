@@ -8,10 +8,10 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.code.manifests import distributions
 from orchestrator.contract.freeze import both_spellings
-from orchestrator.contract.world import World, spelling
+from orchestrator.contract.world import World
 from orchestrator.core.contract import Amendment, ArchitectureContract
 from orchestrator.core.finding import Finding, Where, minor
-from orchestrator.core.paths import is_binary_file, is_test_file, unsafe_reason
+from orchestrator.core.paths import is_binary_file, is_test_file, spelling, unsafe_reason
 from orchestrator.core.value import Value
 
 FILE, OTHER_TASK = "contract.file", "contract.other_task"

@@ -1,9 +1,4 @@
-"""What the text of a file asks for: packages, places they come from, settings that are not the developer's.
-
-What files beside package.json bring: lock files, catalogs, workspaces, import maps, TypeScript's configuration.
-
-What Python's files beside the manifests bring: lock files and constraints.
-"""
+"""What the text of a file asks for: packages, places they come from, settings that are not the developer's."""
 
 import re
 from collections.abc import Iterator, Mapping

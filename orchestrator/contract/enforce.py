@@ -1,18 +1,15 @@
-"""The contract against a delivery, and against the whole diff of a finished story.
-
-Where a story may write, and what kind of thing may stand there.
-"""
+"""The contract against a delivery, and against the whole diff of a finished story."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from orchestrator.contract.content import check_command, check_text, must_be_read
-from orchestrator.contract.world import NOTHING_KNOWN, World, spelling
+from orchestrator.contract.world import NOTHING_KNOWN, World
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import Delivery, DiffEntry
 from orchestrator.core.finding import Finding, Severity, Where, blocking, critical, minor, policy
-from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, unsafe_reason
+from orchestrator.core.paths import is_for_people, is_manifest, is_test_file, spelling, unsafe_reason
 from orchestrator.core.suite import InstalledPackages
 
 LINK, SUBMODULE, ABSENT = "120000", "160000", "000000"

@@ -8,12 +8,11 @@ from packaging.utils import canonicalize_name
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import aliases, local_modules, names_modules
 from orchestrator.code.shell import ignored_patterns, is_ignore_file
-from orchestrator.contract.world import spelling
 from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.errors import ContractViolation
 from orchestrator.core.finding import Where, critical
-from orchestrator.core.paths import is_manifest, unsafe_reason
+from orchestrator.core.paths import is_manifest, spelling, unsafe_reason
 
 
 def freeze(

@@ -1,11 +1,4 @@
-"""Imports of source files against the closed world.
-
-What is said of an imported module, in one wording for every language.
-
-Modules that JavaScript and TypeScript load, against the story's files, packages and environment.
-
-Modules that Python files import, against the story's files, packages and environment.
-"""
+"""Modules that Python, JavaScript and TypeScript files load, against the story's files, packages and environment."""
 
 import re
 from collections.abc import Iterator

@@ -1,7 +1,4 @@
-"""Manifests as the contract sees them: names of packages.
-
-Adds packages to the manifests of a project, as an engineer would: a line where its like stand.
-"""
+"""Adds packages to the manifests of a project, as an engineer would: a line where its like stand."""
 
 import json
 import re

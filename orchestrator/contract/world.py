@@ -1,10 +1,6 @@
-"""A contract made ready for many look-ups.
-
-Rules on paths that hold whatever a contract allows.
-"""
+"""A contract made ready for many look-ups."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from posixpath import basename, dirname, join, normpath, splitext
@@ -14,7 +10,7 @@ from orchestrator.code.manifests.npm import Aliases, aliases, filled, is_import_
 from orchestrator.code.python.imports import MODULES
 from orchestrator.code.shell import is_ignored
 from orchestrator.core.contract import ArchitectureContract
-from orchestrator.core.paths import is_manifest, is_test_file
+from orchestrator.core.paths import is_manifest, spelling
 from orchestrator.core.suite import InstalledPackages
 
 _PYTHON_TEST = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
@@ -28,11 +24,6 @@ NOTHING_KNOWN = InstalledPackages()
 """No environment: names alone say what a package brings."""
 _COMPILED = re.compile(r"(\.(pyx|pxd|f90|rs|c|cc|cpp|cxx|cu)|(^|/)(CMakeLists\.txt|meson\.build))$")
 _PYTHON_PROJECT = frozenset({"pyproject.toml", "setup.cfg", "setup.py"})
-
-
-def spelling(path: str) -> str:
-    """What a file system without case, or with its own Unicode form, makes of a path: equal ones are one file there."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 
 class World:
@@ -224,6 +215,3 @@ class World:
 
 def _covers(name: str, module: str) -> bool:
     return module.startswith(name[:-1]) if name.endswith("*") else module == name or module.startswith(f"{name}/")
-
-
-__all__ = ["is_test_file"]

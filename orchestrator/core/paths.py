@@ -92,7 +92,7 @@ def is_git_name(name: str) -> bool:
 
 def spelling(path: str) -> str:
     """What a file system that ignores case and how accents are composed takes the path for; for comparing only."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", path).casefold())
 
 
 class RepoPath(str):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.app.runners import programs_there
 from orchestrator.backlogs.files import open_backlog
 from orchestrator.checks.backlog import all_problems
 from orchestrator.core.daemon import Submitted
@@ -51,7 +50,7 @@ def planned(environment: Environment, settings: Settings, name: str, suffix: str
     folder = StateFolder(environment.home)
     with _beside(folder, f"{name}{suffix}", content) as beside:
         read = open_backlog(beside, settings, folder).read()
-        made = dry_run(read, stories=None, settings=settings, programs=programs_there(environment))
+        made = dry_run(read, stories=None, settings=settings)
         return DryRun.model_validate_json(_renamed(made.model_dump_json(), f"{name}{suffix}", beside))
 
 

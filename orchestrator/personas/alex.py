@@ -167,18 +167,16 @@ class _Build:
     def __init__(self, desk: Desk, story: StoryBrief, brief: TaskBrief, shown: Shown, own: OwnFiles) -> None:
         self._desk, self._story, self._brief, self._shown, self._own = desk, story, brief, shown, own
         self._ids = (story.story.id, brief.task.task_id)
-        prompts = ("developer/delivery", "developer/delivery_plan")
-        self._examples = frozenset(text for name in prompts for text in desk.library.examples(name))
         self._worked = desk.library.worked("developer/delivery")  # the other form shows the same code
 
     def read(self, value: Any, kept: Delivery | None = None) -> tuple[Delivery | None, Sequence[Finding]]:
         """The delivery in an answer of either form; a plan is held against what is shown."""
         plan = plan_in(value)
         if plan is None:
-            delivery, said = read_delivery(value, *self._ids, self._examples)
+            delivery, said = read_delivery(value, *self._ids)
         else:
             world = self._shown.world(kept)
-            delivery, said = read_plan_delivery(plan, world, *self._ids, self._examples)
+            delivery, said = read_plan_delivery(plan, world, *self._ids)
         copied = copied_delivery(delivery, self._worked) if delivery is not None else ()
         whole, masked = self._own.delivery(delivery, self._shown.as_they_are(kept))
         return whole, [*said, *copied, *masked]

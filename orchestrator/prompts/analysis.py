@@ -1,6 +1,6 @@
-"""What the stages of an analysis are shown beside PRD and repository.
+"""What the stages of an analysis are shown: PRD, earlier findings, and the repository within a token budget.
 
-A repository as text within a token budget: what tells most goes in first, what is cut is said.
+Of the repository what tells most goes in first, and what is cut is said.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from orchestrator.core.analysis import LeftOut, Packed, StagePrompt, StageResult, StageStatus
 from orchestrator.core.paths import holds_private_key, is_binary_file, is_manifest, is_private_file, is_test_file
-from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap, fence, tokens
+from orchestrator.prompts.budget import CHARS_PER_TOKEN, cap, fence, language_of, tokens
 
 HISTORY_TOKENS = 8000
 """Room for what earlier stages found."""
@@ -162,7 +162,7 @@ class _Desk:
             return False
         text = self._text(source)
         if text is not None:
-            self._place(source.path, fence(text, _language(source.path)))
+            self._place(source.path, fence(text, language_of(source.path)))
         return True
 
     def beginning(self, source: Source) -> None:
@@ -175,13 +175,13 @@ class _Desk:
             return
         end = text.rfind("\n", 0, self._room - _NOTICE) + 1
         if len(text) + _NOTICE <= self._room:
-            self._place(source.path, fence(text, _language(source.path)))
+            self._place(source.path, fence(text, language_of(source.path)))
         elif end < _LEAST // 2:
             self._leave(source, NO_ROOM)
         else:
             self.cut[source.path] = LeftOut(path=source.path, size=source.size, why=NO_ROOM)
             told = f"[{source.path}: cut here, {len(text) - end} of {len(text)} characters left out]"
-            self._place(source.path, f"{fence(text[:end], _language(source.path))}\n{told}")
+            self._place(source.path, f"{fence(text[:end], language_of(source.path))}\n{told}")
 
     def _text(self, source: Source) -> str | None:
         text = self._read(source.path)
@@ -199,11 +199,6 @@ class _Desk:
 
     def _leave(self, source: Source, why: str) -> None:
         self.left_out[source.path] = LeftOut(path=source.path, size=source.size, why=why)
-
-
-def _language(path: str) -> str:
-    suffix = PurePosixPath(path).suffix.lower().lstrip(".")
-    return suffix if suffix.isalnum() and len(suffix) <= 10 else ""
 
 
 def _listing(paths: Sequence[str], room: int) -> str:

@@ -1,13 +1,12 @@
-"""Text for prompts under a token budget: fences that hold, cuts that are told.
+"""Text for prompts under a token budget: fences that hold, cuts that are told, excerpts around a place.
 
-A place in a text as compilers show it: some lines with their numbers, and a mark under the column.
-
-What others wrote, in prompts: between marks that it cannot close, and where in it something stands.
+What others wrote stands between marks that it cannot close.
 """
 
 import re
 from collections.abc import Sequence
 from itertools import count
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from orchestrator.core.value import Value
@@ -44,6 +43,12 @@ def fence(text: str, language: str = "") -> str:
     bar = "`" * max(3, longest + 1)
     end = "" if text.endswith("\n") or not text else "\n"
     return f"{bar}{language}\n{text}{end}{bar}"
+
+
+def language_of(path: str) -> str:
+    """The language that a fence names for a file: its suffix, where that is a plain word."""
+    suffix = PurePosixPath(path).suffix.lower().lstrip(".")
+    return suffix if suffix.isalnum() and len(suffix) <= 10 else ""
 
 
 def cap(text: str, limit: int) -> str:

@@ -1,17 +1,7 @@
-"""Everything that turns values into prompt text, under one name for the personas.
-
-Both sides of a merge as prompt text.
-
-The project as prompt text: surface, files, exports, endpoints, tables, packages.
-
-Stories, tasks and a breakdown's design as prompt text.
-
-Suites, test reports and fix instructions as prompt text.
-"""
+"""Stories, tasks, designs, the project, suites, test reports and merges as prompt text."""
 
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
-from pathlib import PurePosixPath
 from typing import Any
 
 from orchestrator.core.breakdown import AcceptanceTest, Breakdown, Task
@@ -28,6 +18,7 @@ from orchestrator.prompts.budget import (
     cap_middle,
     fence,
     fit,
+    language_of,
     render_excerpt,
     tokens,
 )
@@ -84,25 +75,6 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
 
 
 _NAMES_PER_FILE = 40
-_LANGUAGES = {
-    ".py": "python",
-    ".js": "javascript",
-    ".mjs": "javascript",
-    ".cjs": "javascript",
-    ".jsx": "jsx",
-    ".ts": "typescript",
-    ".mts": "typescript",
-    ".cts": "typescript",
-    ".tsx": "tsx",
-    ".json": "json",
-    ".toml": "toml",
-    ".yaml": "yaml",
-    ".yml": "yaml",
-    ".sql": "sql",
-    ".html": "html",
-    ".css": "css",
-    ".sh": "sh",
-}
 
 
 def _shown(path: str) -> str:
@@ -170,14 +142,10 @@ def render_summaries(surface: Surface, exclude: Container[str] = (), budget_toke
 def render_files(texts: Mapping[str, str], budget_tokens: int = BUDGET_TOKENS) -> str:
     """Every file's path and full text in a fence that holds; what does not fit is cut or named as left out."""
     blocks = [
-        ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, _language(path))}")
+        ContextBlock(name=_shown(path), text=f"### {_shown(path)}\n\n{fence(text, language_of(path))}")
         for path, text in texts.items()
     ]
     return fit(blocks, budget_tokens)
-
-
-def _language(path: str) -> str:
-    return _LANGUAGES.get(PurePosixPath(path).suffix.lower(), "")
 
 
 def render_paths(paths: Iterable[str]) -> str:

@@ -1,11 +1,4 @@
-"""Findings → the text that asks a persona to answer anew.
-
-A task's diff for its reviewer, and a reviewer's comments for the developer.
-
-Reports on an action plan, as Markdown: why it was not carried out, and how it went.
-
-The architecture record as prompt text.
-"""
+"""Findings, reviews, diffs, reports of plans and the architecture record as text: what a persona is told again."""
 
 import re
 from collections.abc import Sequence
@@ -41,26 +34,12 @@ _WHOLE = "The answer as a whole"
 
 def render_feedback(findings: Sequence[Finding], previous: str | None) -> str:
     """What was wrong with the last answer, per task or file, and that answer verbatim; "" without findings."""
-    return _render(
-        "## Corrections Required",
-        "Your last answer was checked and could not be accepted.",
-        "Answer again, completely and in the shape asked for. Correct every point above and change nothing else.",
-        "### Your last answer, verbatim",
-        findings,
-        previous,
-    )
+    return _render(findings, previous, "## Corrections Required", "answer", "could not be accepted")
 
 
 def render_revision(findings: Sequence[Finding], previous: str | None) -> str:
-    """The plan revision section: one bullet per issue with its fix; "" when there are no findings."""
-    return _render(
-        "## Plan Revision Required",
-        "Your last plan was checked and is not valid yet.",
-        "Send the whole plan again. Address all of these issues and change nothing else.",
-        "### The previous plan, verbatim",
-        findings,
-        previous,
-    )
+    """The same of an architect's plan."""
+    return _render(findings, previous, "## Plan Revision Required", "plan", "is not valid yet")
 
 
 def render_reasons(findings: Sequence[Finding]) -> str:
@@ -68,18 +47,16 @@ def render_reasons(findings: Sequence[Finding]) -> str:
     return "\n".join(f"- {' '.join(cap(finding.message, MAX_TEXT).split())}" for finding in findings[:MAX_FINDINGS])
 
 
-def _render(
-    heading: str, opening: str, request: str, previous_heading: str, findings: Sequence[Finding], previous: str | None
-) -> str:
+def _render(findings: Sequence[Finding], previous: str | None, heading: str, what: str, why: str) -> str:
     if not findings:
         return ""
     told = sorted(findings, key=lambda finding: -finding.severity.rank)[:MAX_FINDINGS]
-    parts = [heading, opening, *_groups(told)]
+    parts = [heading, f"Your last {what} was checked and {why}.", *_groups(told)]
     if len(findings) > len(told):
         parts.append(f"[{len(findings) - len(told)} more findings, none of them graver, are left out.]")
-    parts.append(request)
+    parts.append(f"Send the whole {what} again, in the shape asked for. Correct every point and change nothing else.")
     if previous is not None and previous.strip():
-        parts += [previous_heading, fence(cap_middle(previous, MAX_PREVIOUS))]
+        parts += [f"### Your last {what}, verbatim", fence(cap_middle(previous, MAX_PREVIOUS))]
     return "\n\n".join(parts)
 
 
@@ -228,41 +205,8 @@ def _entry(issue: ReviewIssue) -> str:
     return "\n".join(lines)
 
 
-MAX_MESSAGE = 4000
-"""Characters of one finding: a nearest text with its difference."""
-MAX_PLAN = 120_000
-"""Characters of the plan that are given back; beyond that its middle is left out and that is said."""
 MAX_OUTPUT = 4000
 """Characters of one command's output."""
-
-
-def render_validation_report(findings: Sequence[Finding], text: str) -> str:
-    """What failed, where, the nearest match and what to do, and the plan as it came; "" without findings."""
-    if not findings:
-        return ""
-    told = sorted(findings, key=lambda finding: -finding.severity.rank)[:MAX_FINDINGS]
-    parts = ["## Plan Validation Report", "The plan was checked and nothing of it was carried out."]
-    parts += [_finding(number, finding) for number, finding in enumerate(told, start=1)]
-    if len(findings) > len(told):
-        parts.append(f"[{len(findings) - len(told)} more findings, none of them graver, are left out.]")
-    if text.strip():
-        parts += ["### The plan, verbatim", fence(cap_middle(text, MAX_PLAN), "markdown")]
-    return "\n\n".join(parts) + "\n"
-
-
-def _finding(number: int, finding: Finding) -> str:
-    where = finding.where
-    place = ", ".join(
-        part for part in (f"line {where.line}" if where.line else "", where.file or "", where.field or "") if part
-    )
-    said, _, shown = cap(finding.message.strip(), MAX_MESSAGE).partition("\n")
-    parts = [
-        f"### {number}. {' '.join(place.split()) or 'The plan as a whole'}",
-        f"- Issue ({finding.severity}, `{finding.code}`): {said}",
-    ]
-    parts += [fence(shown, "diff" if shown.startswith("---") else "text")] if shown else []
-    parts += [f"- To do: {' '.join(finding.fix.split())}"] if finding.fix.strip() else []
-    return "\n\n".join(parts)
 
 
 def render_execution_report(report: ExecutionReport) -> str:

@@ -1,21 +1,14 @@
-"""Prompt files → segments: Markdown with segment markers and `{{slots}}`, checked against one table at start.
-
-Text that several prompts share, and the examples that stand in prompts.
-
-What a prompt shows as an example: texts that an answer must not give back as its own.
-"""
+"""Prompt files → segments: Markdown with markers, includes and `{{slots}}`, checked against one table at start."""
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rapidfuzz import process
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.exchange import Segment
-from orchestrator.core.value import squeezed
 from orchestrator.prompts.budget import SLOTS as DATA_SLOTS
 from orchestrator.prompts.budget import as_data
 
@@ -59,40 +52,6 @@ def _expanded(name: str, text: str, parts: Mapping[str, str]) -> str:
             return text
         text = _INCLUDE.sub(part, text)
     raise ConfigError(f"prompt {name}.md: its shared texts include each other")
-
-
-MIN_CHARS = 12
-"""Characters, blanks left out, below which a text may well be somebody's own."""
-_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*+"')
-_SPAN = re.compile(r"`([^`\n]+)`")
-_EXAMPLE_FENCE = re.compile(r"^[ \t]*(?P<sign>`{3,}|~{3,})", re.MULTILINE)
-
-
-def examples(text: str) -> frozenset[str]:
-    """Every fenced block, quoted string and code span of a prompt's text, without blanks; short ones are left out.
-
-    Of a fenced block inside a longer fence both count; what a string escapes is read as what it stands for.
-    """
-    found = {squeezed(one) for one in (*_fenced(text), *_strings(text), *(span[1] for span in _SPAN.finditer(text)))}
-    return frozenset(one for one in found if len(one) >= MIN_CHARS and "{{" not in one)
-
-
-def _fenced(text: str) -> Iterator[str]:
-    """The inside of each fence, up to the next line that begins with one at least as long."""
-    fences = list(_EXAMPLE_FENCE.finditer(text))
-    for place, opening in enumerate(fences):
-        sign = opening["sign"]
-        closing = next((one for one in fences[place + 1 :] if one["sign"].startswith(sign)), None)
-        if closing is not None and (start := text.find("\n", opening.end())) >= 0:
-            yield text[start : closing.start()]
-
-
-def _strings(text: str) -> Iterator[str]:
-    for match in _STRING.finditer(text):
-        try:
-            yield str(json.loads(match[0]))
-        except ValueError:
-            yield match[0][1:-1]
 
 
 _PLAN = frozenset({"schema", "vision", "surface", "record", "sprint_stories", "story", "wireframe"}) | {
@@ -283,7 +242,6 @@ class PromptLibrary:
             raise ConfigError(f"unknown prompt {name}.md{_nearest(name, PROMPT_SLOTS)}")
         for name in sorted(set(PROMPT_SLOTS) - set(texts)):
             raise ConfigError(f"the prompt {name}.md is missing")
-        self._examples = {name: examples(text) for name, text in texts.items()}
         self._worked = {name: fenced(text) for name, text in texts.items()}
         self._templates = {name: _parse(name, text) for name, text in texts.items()}
         self._versions = {
@@ -317,11 +275,6 @@ class PromptLibrary:
         """Hash of the prompt's text (16 hexadecimal digits), for records. Raises ConfigError for an unknown name."""
         self._known(name)
         return self._versions[name]
-
-    def examples(self, name: str) -> frozenset[str]:
-        """What the prompt shows as an example, see prompts.examples. Raises ConfigError for an unknown name."""
-        self._known(name)
-        return self._examples[name]
 
     def _known(self, name: str) -> None:
         if name not in PROMPT_SLOTS:

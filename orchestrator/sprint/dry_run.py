@@ -28,11 +28,10 @@ Only `budget.calls_per_story` bounds what no other setting does: tasks beyond `p
 asks for (another plan, another resolution).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from orchestrator.checks.backlog import all_problems
-from orchestrator.checks.environment import LOOKED_FOR, needs_told
 from orchestrator.core.delivery import REPLIES
 from orchestrator.core.finding import Finding
 from orchestrator.core.story import BacklogContent, Story, closers, effective_needs, waves
@@ -172,7 +171,6 @@ def dry_run(
     settings: Settings,
     strict: bool = False,
     plans: Mapping[str, JudgedTasks] | None = None,
-    programs: Collection[str] = LOOKED_FOR,
 ) -> DryRun:
     """Look at `stories`, or at all rows when None. Never raises for what the backlog holds.
 
@@ -181,7 +179,7 @@ def dry_run(
 
     Dependencies outside the rows looked at count as met; those not completed are findings (major when `strict`).
     On a cycle `waves` holds what can be ordered. `plans` are those that people bring, by story: they are read, the
-    architect plans nothing there. `programs` are those of `LOOKED_FOR` that this machine has.
+    architect plans nothing there.
     """
     plans = plans or {}
     closer_of = closers(content.stories)
@@ -197,7 +195,6 @@ def dry_run(
         problems=(
             *all_problems(content),
             *outside_dependencies(content, rows, strict=strict),
-            *needs_told(rows, settings.environment, programs),
             *(finding for story in needs if story in plans for finding in plans[story].findings),
         ),
         calls=CallEstimate(

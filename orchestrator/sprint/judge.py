@@ -52,8 +52,6 @@ class Surroundings:
     """Reads more of the project's files: those that a delivery changes, and sources once it takes something away."""
     task_files: tuple[str, ...] | None = None
     """What the task of a delivery lists."""
-    examples: frozenset[str] = frozenset()
-    """What the prompt for such an answer shows: no file has that content."""
     plan: Breakdown | None = None
     """The accepted breakdown that a delivery's contract is frozen from."""
     installed: InstalledPackages = NOTHING_KNOWN
@@ -138,7 +136,7 @@ def _delivery(value: Any, story: str, around: Surroundings) -> Iterator[Finding]
         delivery, said = _of_plan(plan, story, around)
     else:
         stated = value.get("task_id") if isinstance(value, dict) else None
-        delivery, said = read_delivery(value, story, stated if isinstance(stated, str) else "", around.examples)
+        delivery, said = read_delivery(value, story, stated if isinstance(stated, str) else "")
     yield from said
     if delivery is not None:
         around = _with_texts(around, delivery.paths)
@@ -160,7 +158,7 @@ def _of_plan(plan: ActionPlan, story: str, around: Surroundings) -> tuple[Delive
     tasks = around.plan.tasks if around.plan is not None else ()
     task = next((task.task_id for task in tasks if written and written <= set(task.files_to_create)), "")
     world = PlanWorld(paths=frozenset(around.files or ()), texts=around.texts)
-    delivery, findings = read_plan_delivery(plan, world, story, task, around.examples)
+    delivery, findings = read_plan_delivery(plan, world, story, task)
     if around.files is None and any(finding.code == "plan.missing" for finding in findings):
         fix = "Name the folder with --repo."
         return None, [minor("plan.unchecked", "what the plan changes is not known: no folder was given", fix=fix)]

@@ -210,8 +210,6 @@ MOST_CHARS = 1_000_000
 WIDTH = 110
 _FIELDS = frozenset(Breakdown.model_fields)
 _TASK_FIELDS = frozenset(Task.model_fields) | {"taskId", "id", "title"}
-_FILLED = "breakdown.filled"
-"""What a person leaves out is meant to be left out."""
 _LEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?(?:\n|$))*")
 
 
@@ -282,7 +280,7 @@ def read_edit(text: str, story: str, files: frozenset[str], packages: frozenset[
         return _refused(story, Problem(message="it is no mapping of a plan's fields", fix="Begin with `tasks:`."))
     told = list(_unknown_fields(value, story))
     plan, said = read_breakdown(_completed(value, story), story)
-    told += [finding for finding in said if finding.code != _FILLED]
+    told += said
     if plan is None:
         return Edited(None, tuple(told), "it is no whole plan")
     if plan.architectural_conflict.detected:

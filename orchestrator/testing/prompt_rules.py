@@ -27,7 +27,6 @@ _PLAN = {
     "breakdown.prompt_example": _EXAMPLE,
     "breakdown.shape": _SHAPE,
     "breakdown.tasks": _SHAPE,
-    "breakdown.filled": _SHAPE,
     "breakdown.packages": "by the name it is installed with, with a version",
     "breakdown.notes": _SHAPE,
     "breakdown.story_id": "`story_id` is the id of the story below, unchanged",

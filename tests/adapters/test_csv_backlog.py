@@ -73,7 +73,6 @@ def test_rows_of_a_wrong_shape_are_problems_with_lines(tmp_path: Path) -> None:
         ("backlog.missing_id", "critical", 3, None),
         ("backlog.too_many_cells", "major", 5, "A-2"),
         ("backlog.quote", "major", 6, "A-3"),
-        ("backlog.extra_commas", "minor", 7, "A-4"),
     ]
 
 

@@ -53,7 +53,7 @@ def test_names_are_normalised_and_what_is_missing_is_filled_and_told() -> None:
     assert found is not None
     assert (found.story_id, found.task_count, found.architectural_conflict.detected) == (STORY, 1, False)
     assert found.tasks[0].files_to_create == ("a.py",)
-    assert set(codes(findings)) == {"conflict", "story_id", "filled"}
+    assert set(codes(findings)) == {"conflict", "story_id"}
     assert blocking(findings) == ()
 
 

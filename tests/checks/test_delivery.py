@@ -6,7 +6,6 @@ from orchestrator.checks.content import check_content, manifest_losses
 from orchestrator.checks.delivery import PLACEHOLDER, read_delivery
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Severity, blocking
-from orchestrator.prompts.render import examples
 
 STORY, TASK = "US-001", "T-US-001-01"
 
@@ -73,30 +72,6 @@ def test_what_is_no_usable_file_is_left_out_and_said(value: Any, code: str) -> N
     assert [finding.code for finding in blocking(findings)] == [f"delivery.{code}"]
 
 
-def test_what_the_prompt_shows_is_no_file() -> None:
-    prompt = """Say `<your text of the file>`, like this:
-
-~~~~markdown
-```python
-def total(prices):
-    return sum(prices)
-```
-~~~~
-{"files": [{"path": "a.py", "content": "import os\\n\\nprint(os.name)\\n"}]}
-and never "rest of the code".
-"""
-    shown = examples(prompt)
-    for text in (
-        "def total(prices):\n\treturn sum(prices)\n",
-        "import os\nprint(os.name)",
-        " <your text of the file>\n",
-    ):
-        delivery, findings = read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)
-        assert (delivery, [finding.code for finding in blocking(findings)]) == (None, ["delivery.placeholder"])
-    for text in ("def total(prices):\n    return sum(prices) + 1\n", "", "import os\n"):
-        assert not blocking(read_delivery({"files": {"a.py": text}}, STORY, TASK, shown)[1])
-
-
 def test_valid_files_stay_beside_refused_ones() -> None:
     delivery, findings = read({"files": {"a.py": "x", "/etc/passwd": "y"}})
     assert delivery is not None
@@ -140,9 +115,6 @@ def test_syntax_is_checked() -> None:
         ("a.js", "// ... resto del código sin cambios ...\n", "major"),
         ("a.py", "def f():\n    pass  # implement later\n", "minor"),
         ("a.js", "function f() {\n  // implementation here\n}\n", "minor"),
-        ("a.py", "def f():\n    raise NotImplementedError\n", "minor"),
-        ("a.js", "function f() { throw new Error('Not implemented'); }\n", "minor"),
-        ("a.rs", "fn f() { todo!() }\n", "minor"),
         ("a.js", "// In a real application this would ask the database\nf();\n", "minor"),
         ("a.js", "const { id,\n  ...rest\n} = f();\ng({\n  ...rest,\n  ...previous,\n});\n", None),
         ("a.py", "class A:\n    def f(self):\n        raise NotImplementedError\n", None),
@@ -198,33 +170,12 @@ def test_what_the_task_names_may_leave_a_manifest() -> None:
 @pytest.mark.parametrize(
     ("path", "before", "after", "severity"),
     [
-        ("package.json", '{"type": "module", "main": "a.js"}', '{"main": "b.js"}', "minor"),
-        ("package.json", '{"engines": {"node": ">=20"}}', "{}", "minor"),
-        ("package.json", '{"bin": {"a": "a.js"}, "exports": "./a.js"}', '{"exports": "./b.js", "bin": "a.js"}', None),
-        ("package.json", '{"dependencies": {"a": "^2.1.0"}}', '{"dependencies": {"a": "^1.9.0"}}', "minor"),
+        ("package.json", '{"type": "module", "main": "a.js"}', '{"main": "b.js"}', None),
         ("package.json", '{"dependencies": {"a": "^2.1.0"}}', '{"devDependencies": {"a": "2.2.0"}}', None),
-        ("package.json", '{"dependencies": {"a": "1", "b": "1"}}', '{"dependencies": {"b": "1", "a": "*"}}', None),
-        (
-            "package.json",
-            '{"dependencies": {"a": "1"}}',
-            '{"dependencies": {"a": "1"}, "x": {"b": 1, "b": 2}}',
-            "minor",
-        ),
-        ("package.json", '{"name": "a"}', '{"name": 3}', None),
-        ("pyproject.toml", "[project]\nname = 'a'\nrequires-python = '>=3.11'\n", "[project]\nname = 'a'\n", "minor"),
-        (
-            "pyproject.toml",
-            "[build-system]\nrequires = []\n[project]\nname = 'a'\n",
-            "[project]\nname = 'b'\n",
-            "minor",
-        ),
+        ("package.json", '{"dependencies": {"a": "1", "b": "1"}}', '{"dependencies": {"b": "1"}}', "minor"),
         ("pyproject.toml", "[project]\nname = 'a'\n[project.scripts]\nx = 'a:b'\n", "[project]\nname = 'a'\n", "minor"),
-        ("pyproject.toml", "[project]\nversion = '1'\n", "[project]\ndynamic = ['version']\n", None),
-        ("pyproject.toml", "[project]\ndependencies = ['a>=2.1']\n", "[project]\ndependencies = ['a>=2.0']\n", "minor"),
         ("requirements.txt", "flask==3.0\nrich\n", "# flask==3.0\nrich\n", "minor"),
-        ("requirements.txt", "flask==3.0\n", "Flask==2.3\n", "minor"),
         ("requirements.txt", "flask[async]>=2.0,<3\n", "flask>=1.0,<3  # older is fine\n", None),
-        ("requirements.txt", "flask==3.0\n", "flask>=3.1\n", None),
     ],
 )
 def test_what_a_manifest_loses(path: str, before: str, after: str, severity: str | None) -> None:

@@ -32,7 +32,7 @@ RUN_ONLY = {
 }
 """Rules on a tree, on files taken away or on what a prompt masked, which no answer in JSON can break alone, on what a
 person said before, on what git ignores, and on what a registry has."""
-TOLD = {"manifest_loss", "story_id", "filled", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
+TOLD = {"manifest_loss", "story_id", "packages", "notes", "path_clash", "too_many_files", "ids", "empty"}
 TOLD |= {"contract.file", "contract.other_task", "contract.dependency", "contract.import"}
 TOLD |= {"contract.test_settings", "contract.git_settings"}
 """Rules that are never more than told, or asked."""

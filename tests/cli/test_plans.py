@@ -9,8 +9,6 @@ from typer.testing import CliRunner
 
 from orchestrator.cli.main import app
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Pair, Read
-from orchestrator.core.finding import Where, major
-from orchestrator.prompts.feedback import render_validation_report
 from orchestrator.testing.action_plan_text import render_plan
 from tests.adapters.git_samples import snapshot
 from tests.support import make_repo
@@ -202,14 +200,3 @@ def test_ignored_files_are_there_too(repo: Path) -> None:
     (repo / ".env").write_text("KEY=1\n")
     code, report = apply(repo, Create(path=".env", content="x\n"))
     assert (code, report["findings"][0]["code"]) == (1, "plan.exists")
-
-
-def test_the_validation_report_says_what_where_and_what_to_do() -> None:
-    message = "FIND does not occur; the nearest text is at line 3:\n--- file\n+++ FIND\n-a\n+b"
-    finding = major("plan.not_found", message, where=Where(line=7, field="EDIT a.py, FIND 1"), fix="Copy the lines.")
-    report = render_validation_report([finding], "# T\n```\nx\n```\n")
-    assert "### 1. line 7, EDIT a.py, FIND 1" in report
-    assert "```diff\n--- file\n+++ FIND\n-a\n+b\n```" in report
-    assert "- To do: Copy the lines." in report
-    assert "````markdown\n# T\n```\nx\n```\n````" in report
-    assert render_validation_report([], "x") == ""

@@ -32,7 +32,7 @@ def test_a_revision_has_its_section_and_bullets() -> None:
     text = render_revision(FINDINGS, PREVIOUS)
     assert text.startswith("## Plan Revision Required\n")
     assert text.count("\n- Issue (") == len(FINDINGS)
-    assert "Address all of these issues" in text
+    assert "Send the whole plan again" in text
     assert PREVIOUS in text
 
 

@@ -125,7 +125,7 @@ def test_the_surface_serves_packages_then_files_then_exports() -> None:
 
 def test_files_names_and_paths() -> None:
     text = render_files({"a.py": "x = '```'\n", "odd\n## name": "y"}, 1000)
-    assert "### a.py\n\n````python\nx = '```'\n````" in text
+    assert "### a.py\n\n````py\nx = '```'\n````" in text
     assert "### 'odd\\n## name'" in text
     assert "Left out for lack of room (1): b" in render_files({"a": "x", "b": "y" * 5000}, 40)
     exports = tuple(FileExports(path=path, names=names) for path, names in {"a": ("f",), "b": (), "c": ("g",)}.items())
@@ -151,7 +151,7 @@ def test_a_report_tells_failures_first_and_output_only_when_it_helps() -> None:
 
 def test_suite_instructions_and_history() -> None:
     suite = TestSuite(test_file="tests/test_a.py", test_content="def test_a():\n    assert f() == 1\n")
-    assert render_suite(suite, 1000).startswith("### tests/test_a.py\n\n```python\ndef test_a")
+    assert render_suite(suite, 1000).startswith("### tests/test_a.py\n\n```py\ndef test_a")
     asked = [FailureInstruction(file="a.py", function="f", issue="returns 2\nnot 1", fix="return 1")]
     assert render_instructions(asked) == "- a.py, f\n  Issue: returns 2\n  not 1\n  Fix: return 1"
     history = render_history([(TestReport(cases=CASES), asked), (TestReport(cases=CASES), ())], 1000)
