@@ -161,9 +161,7 @@ _ANALYSIS = {
 _REVIEW = {
     "review.no_verdict": "The line `Ready:` stands at the left margin and holds one of its choices",
     "review.contradiction": "with a critical issue beside a Yes, nothing is approved",
-    "review.numbering": "Issues are numbered through from 1",
     "review.fix_numbers": "`Ready: With fixes` with the numbers of the issues",
-    "review.too_many": "At most 20 issues",
     "review.prompt_example": _EXAMPLE,
 }
 

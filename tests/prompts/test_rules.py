@@ -47,7 +47,7 @@ def test_every_rule_is_told() -> None:
 def test_the_table_and_the_checks_name_the_same_codes() -> None:
     paths = ("../x", "database", "tests/test_x.py", "logo.png")
     problems = [plan_problem(path, frozenset(), frozenset()) for path in paths]
-    used = codes_in("answers", "checks", "contract", "personas", "sprint") | {p.code for p in problems if p}
+    used = codes_in("answers", "checks", "contract", "personas", "sprint", "story") | {p.code for p in problems if p}
     listed = {rule.code for rule in RULES}
     assert used - listed - OWN_CODES == set(), "codes that no prompt tells of"
     assert (listed | OWN_CODES) - used == set(), "codes that no check raises"
