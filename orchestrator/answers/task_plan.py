@@ -14,18 +14,19 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.answers.action_plan_document import (
+from orchestrator.answers.markdown import (
     Block,
     Field,
     Piece,
+    Source,
     TooManyBlocks,
     blocks_of,
     field_of,
     looks_like_path,
     pieces_of,
+    source_of,
     words,
 )
-from orchestrator.answers.action_plan_source import Source, source_of
 from orchestrator.core.breakdown import PlannedTask, TaskPlan
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 

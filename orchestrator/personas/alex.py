@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.answers import Extraction, extract
-from orchestrator.answers.action_plan import CutAction, cut_in, plan_in
+from orchestrator.answers.action_plan import cut_in, plan_in
+from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.json.shape import join
 from orchestrator.checks.action_plan import check_plan, read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld

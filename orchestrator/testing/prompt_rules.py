@@ -117,7 +117,7 @@ def _same(phrase: str, words: str) -> dict[str, str]:
 
 
 _ACTION_PLAN = (
-    _same("one action plan in Markdown and nothing else", "none several prose wrapped too_many unreadable encoding")
+    _same("one action plan in Markdown and nothing else", "none prose wrapped too_many unreadable encoding")
     | _same("One line `# Title`", "titles no_title")
     | _same("`## Action Plan` with the actions", "section section_form outside no_actions")
     | _same("A fence is closed, and longer than any run of backticks", "fence_open fence_short")
