@@ -6,7 +6,7 @@ that belongs to its value. What is commented out is not there.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from orchestrator.answers.markdown import (
@@ -134,6 +134,7 @@ _TASK = re.compile(
     r"(?P<word>tasks?\s+)?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*#?(?P<to>\d+))?(?P<rest>.*)",
     re.IGNORECASE,
 )
+_BEHIND_NUMBER = frozenset({"", " ", ":", "–", "—", "-"})
 _REMARKS = re.compile(r"(?<!\])\([^()]*\)")
 """Parentheses that are no target of a link."""
 _PARENTHESES = re.compile(r"\([^()]*\)")
@@ -201,7 +202,7 @@ def _unlined(path: str) -> str:
 
 
 def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
-    """Numbers of the tasks that a field names; a text that names none as it stands, or left out with `named_only`.
+    """Returns the numbers of the tasks that a field names; a text that names none stays as it is, or is left out.
 
     With `named_only` a number counts only behind the word task: the field may as well speak of packages.
     """
@@ -213,17 +214,12 @@ def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
         for part in re.split(r"[,;&|+]|\band\b", said):
             part = part.strip(" .:-–—")
             match = _TASK.fullmatch(part) if not part.casefold().startswith("none") else None
-            if match is not None and (match["word"] or found or not named_only) and _is_number(match):
+            if match is not None and (match["word"] or found or not named_only) and match["rest"][:1] in _BEHIND_NUMBER:
                 found.update(dict.fromkeys(_numbers(match)))
                 titled = bool(match["rest"].strip())
             elif not named_only and not titled and part.split(" ")[0].casefold() not in _NONE:
                 found[part] = None
     return tuple(found)
-
-
-def _is_number(match: re.Match[str]) -> bool:
-    rest = match["rest"]
-    return not rest or rest[0] in " :–—-"
 
 
 def _numbers(match: re.Match[str]) -> list[str]:
@@ -234,7 +230,7 @@ def _numbers(match: re.Match[str]) -> list[str]:
 
 
 def packages_of(values: Sequence[str]) -> tuple[str, ...]:
-    """Requirements as they were written, one each."""
+    """Returns requirements as they were written, one each."""
     found: list[str] = []
     for value in values:
         for part in re.split(r"[,;]", _PARENTHESES.sub(" ", value)):
@@ -290,7 +286,8 @@ GOAL, COMMAND, DEPENDS, PACKAGES, DEV_PACKAGES, STACK = (
 _FILES = frozenset({"create", "created", "creates", "modify", "modified", "modifies"})
 _AROUND_FILES = frozenset({"file", "files", "to", "be", "and", "or", "new", "existing"})
 _BOUNDS = frozenset({"test", "tests", "files", "file", "run", "expected", "architecture", "steps"})
-_BOX = re.compile(r"\[[ xX]\]\s+")
+_BOX = re.compile(r"^\[[ xX]\]\s+")
+"""The box that is ticked when a step is done."""
 _SIDE_BY_SIDE = re.compile(r"\s\|\s(?=\*\*\w)")
 _WORDS = re.compile(r"[^\W_]+")
 MAX_LINE = 4000
@@ -298,13 +295,13 @@ MAX_LINE = 4000
 
 
 def names_files(key: str) -> bool:
-    """Whether a key says that its value are files which the task creates or modifies."""
+    """Returns whether a key says that its value are files which the task creates or modifies."""
     said = set(_WORDS.findall(key))
     return not said.isdisjoint(_FILES) and said <= _FILES | _AROUND_FILES
 
 
 def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
-    """Every field, in order. Linear in the blocks."""
+    """Yields every field, in order. Linear in the blocks."""
     lines = list(_lines(blocks))
     at = 0
     while at < len(lines):
@@ -322,25 +319,23 @@ def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
 
 def _behind(lines: Sequence[_Line], at: int, said: bool) -> int:
     """The place behind a field's value: its paragraph or bullet; what is below it where its own line says nothing."""
-    first, place = lines[at], at + 1
-    while place < len(lines) and lines[place].block == first.block and not _ends(lines[place]):
-        place += 1
+    first = lines[at]
+
+    def end(place: int, belongs: Callable[[_Line], bool]) -> int:
+        while place < len(lines) and belongs(lines[place]) and not _ends(lines[place]):
+            place += 1
+        return place
+
+    place = end(at + 1, lambda one: one.block == first.block)
     if said or place > at + 1 or place == len(lines):
         return place
-    while place < len(lines) and lines[place].depth > first.depth and lines[place].kind == "item":
-        if _ends(lines[place]):
-            return place
-        place += 1
+    place = end(place, lambda one: one.kind == "item" and one.depth > first.depth)
     if place > at + 1:
         return place
     following = lines[place]
     if following.kind == "fence":
         return place + 1
-    while place < len(lines) and lines[place].block == following.block and following.kind == "paragraph":
-        if _ends(lines[place]):
-            return place
-        place += 1
-    return place
+    return end(place, lambda one: one.kind == "paragraph" and one.block == following.block)
 
 
 def _ends(line: _Line) -> bool:
@@ -367,13 +362,8 @@ def _lines(blocks: Sequence[Block]) -> Iterator[_Line]:
             yield _Line(block.text.strip("\n"), block.line, number, block.depth, "fence")
         elif block.kind in {"paragraph", "item"}:
             for line, text in enumerate(block.text.split("\n"), start=block.line):
-                for part in _SIDE_BY_SIDE.split(_unboxed(text[:MAX_LINE].strip())):
+                for part in _SIDE_BY_SIDE.split(_BOX.sub("", text[:MAX_LINE].strip())):
                     yield _Line(part, line, number, block.depth, block.kind)
-
-
-def _unboxed(text: str) -> str:
-    """Without the box that is ticked when a step is done."""
-    return _BOX.sub("", text, count=1) if _BOX.match(text) else text
 
 
 MAX_BLOCKS = 100_000
@@ -393,7 +383,7 @@ class TaskPlanReading(NamedTuple):
 
 
 def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
-    """The plan in a text. Never raises; linear. Without a task's heading it has no tasks, which is for the checks."""
+    """Returns the plan in a text. Never raises; linear. Without a task's heading it has no tasks."""
     source = source_of(text)
     if broken := blocking(source.findings):
         where = Where(file=path or None, line=broken[0].where.line)
@@ -408,11 +398,6 @@ def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
         too_long = major("task_plan.too_long", "the plan has too many parts", where=Where(file=path or None), fix=fix)
         return TaskPlanReading(TaskPlan(path=path), (too_long,))
     return _Reader(source, path).read(blocks)
-
-
-def has_tasks(text: str) -> bool:
-    """Whether a text has the heading of a task."""
-    return "task" in text.casefold() and bool(read_task_plan(text).plan.tasks)
 
 
 class _Reader:
