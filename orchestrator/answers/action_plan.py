@@ -286,9 +286,9 @@ def _open_fences(blocks: Sequence[Block]) -> Iterator[Finding]:
         lines = block.text.split("\n") if block.depth == 0 else []
         swallowed = any(line.startswith("#") and action_heading(line.lstrip("#").strip()) for line in lines)
         if swallowed or at + 1 < len(blocks):
-            message = f"the code block that begins at line {block.line} is never closed"
+            others = " and takes in other actions" if swallowed else ""
+            message = f"the code block that begins at line {block.line} is never closed{others}"
             fix = f"Close it with a line `{block.mark}` at the left margin; it is longer than any bar inside."
-            message += " and takes in other actions" if swallowed else ""
             yield major("plan.fence_open", message, where=Where(line=block.line), fix=fix)
 
 
@@ -306,13 +306,13 @@ def _short_fence(block: Block) -> Iterator[Finding]:
     fix = f"Write a bar of {longest + 1}: `{mark * (longest + 1)}` before and behind this block."
     runs = ((run, run[1] or run[2]) for run in _OPENING.finditer(block.text))
     inner = next((run for run, bar in runs if bar[0] == mark and len(bar) >= length), None)
-    message = f"the bar of the block at line {block.line} ({length}) is no longer than a run inside it"
+    short = f"the bar of the block at line {block.line} ({length}) is no longer than a run inside it"
     if inner is not None:
         line = block.line + 1 + block.text.count("\n", 0, inner.start())
-        message += f" at line {line}, so nobody can tell where the block ends; the right length is {longest + 1}"
+        message = f"{short} at line {line}, so it is not known where it ends; the right length is {longest + 1}"
         yield major("plan.fence_short", message, where=Where(line=block.line), fix=fix)
     elif block.closed:
-        message += f"; the right length is {longest + 1}"
+        message = f"{short}; the right length is {longest + 1}"
         yield minor("plan.fence_short", message, where=Where(line=block.line), fix=fix)
 
 

@@ -200,13 +200,9 @@ class _Body:
         """The inline Markdown of a field, "" without it."""
         return self.fields[name].raw if name in self.fields else ""
 
-    def refuse(self, code: str, message: str, line: int, fix: str) -> None:
-        """Notes why there is no action."""
-        self.findings.append(major(code, message, where=place_at(line), fix=fix))
-
-    def note(self, code: str, message: str, line: int, fix: str) -> None:
-        """Notes what was read otherwise than it stands."""
-        self.findings.append(minor(code, message, where=place_at(line), fix=fix))
+    def say(self, finding: Finding) -> None:
+        """Notes why there is no action, or what was read otherwise than it stands."""
+        self.findings.append(finding)
 
     def take(self, blocks: Sequence[Block]) -> None:
         """Sorts what stands under the heading."""
@@ -219,7 +215,14 @@ class _Body:
                 self.marked.append((mark, block))
                 if block.kind != "heading" or block.level != 4 or words(block.text).rstrip(":") != mark:
                     message = f"`{words(block.text)}` was read as `#### {mark}:`"
-                    self.note("plan.mark_form", message, block.line, "Write `#### FIND:` and `#### REPLACE:`.")
+                    self.say(
+                        minor(
+                            "plan.mark_form",
+                            message,
+                            where=place_at(block.line),
+                            fix="Write `#### FIND:` and `#### REPLACE:`.",
+                        )
+                    )
             elif block.kind in {"item", "paragraph"}:
                 if inside_env and block.depth > 1:
                     self._variable(variable_of(block.text), block.line)
@@ -236,10 +239,12 @@ class _Body:
         fix = "Begin the block at the left margin, with a bar of backticks."
         if not block.exact:
             message = f"the block at line {block.line} stands in a list, and its tabs cannot be told from the list's"
-            self.refuse("plan.block_indent", message, block.line, fix)
+            self.say(major("plan.block_indent", message, where=place_at(block.line), fix=fix))
         elif block.depth or block.mark[0] == "~":
             form = "stands in a list" if block.depth else "has a bar of `~`"
-            self.note("plan.block_form", f"the block at line {block.line} {form}", block.line, fix)
+            self.say(
+                minor("plan.block_form", f"the block at line {block.line} {form}", where=place_at(block.line), fix=fix)
+            )
 
     def _lines(self, block: Block) -> str | None:
         """Takes the fields on the lines of a bullet or paragraph; returns the first one's name.
@@ -272,32 +277,49 @@ class _Body:
         if name is None or name not in _TAKEN[self.verb]:
             taken = sorted(_TAKEN[self.verb])
             near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
-            message = f"`{found.key}` is no field of {self.verb}" + (f"; is `{near[0]}` meant?" if near else "")
-            say = self.refuse if near else self.note
-            say("plan.field_unknown", message, found.line, f"Fields of {self.verb}: {', '.join(taken)}.")
+            fix = f"Fields of {self.verb}: {', '.join(taken)}."
+            if near is not None:
+                message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
+                self.say(major("plan.field_unknown", message, where=place_at(found.line), fix=fix))
+            else:
+                self.say(
+                    minor(
+                        "plan.field_unknown",
+                        f"`{found.key}` is no field of {self.verb}",
+                        where=place_at(found.line),
+                        fix=fix,
+                    )
+                )
             return None
         if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
             message = f"the field `{name}` is written otherwise: `{found.key}`"
-            self.note("plan.field_form", message, found.line, f"Write `- **{name}:** …`.")
+            self.say(minor("plan.field_form", message, where=place_at(found.line), fix=f"Write `- **{name}:** …`."))
         if name == "env":
             for variable in variables_of(found.raw):
                 self._variable(variable, found.line)
         if self.fields.setdefault(name, found).raw != found.raw:
             message = f"the action at line {self.line} has the field `{name}` twice, with two values"
-            self.refuse("plan.field_twice", message, found.line, "Give every field once.")
+            self.say(major("plan.field_twice", message, where=place_at(found.line), fix="Give every field once."))
         return name
 
     def _variable(self, variable: tuple[str, str] | None, line: int) -> None:
         if variable is None or self.env.get(variable[0], variable[1]) != variable[1]:
             message = "a variable of `env` cannot be read" if variable is None else f"`{variable[0]}` is set twice"
             fix = "Write each variable as a bullet of its own: `NAME=value`."
-            self.refuse("plan.field_value", message, line, fix)
+            self.say(major("plan.field_value", message, where=place_at(line), fix=fix))
         else:
             self.env[variable[0]] = variable[1]
 
     def _stray(self, line: int) -> None:
         message = f"words in the action at line {self.line} are no part of the plan"
-        self.note("plan.stray", message, line, "Say such things in `## Rationale` or in a Description.")
+        self.say(
+            minor(
+                "plan.stray",
+                message,
+                where=place_at(line),
+                fix="Say such things in `## Rationale` or in a Description.",
+            )
+        )
 
 
 class Path(NamedTuple):
@@ -397,7 +419,7 @@ def _built(body: _Body) -> _Made:
     made = _MAKERS[body.verb](body)
     if made is not None and body.verb not in {Verb.CREATE, Verb.EDIT, Verb.EXECUTE} and body.fences:
         fix = "Leave the block out, or write another action for it."
-        body.refuse("plan.block", f"{body.verb} takes no code block", body.fences[0].line, fix)
+        body.say(major("plan.block", f"{body.verb} takes no code block", where=place_at(body.fences[0].line), fix=fix))
     return made
 
 
@@ -411,7 +433,7 @@ def _missing(body: _Body, what: str, fix: str) -> _Unfinished | None:
     """Without what it needs an action at the end of the text was cut off; another is faulty."""
     if body.last and not (what in _FIELDS and body.fences):
         return _Unfinished(_named(body))
-    body.refuse("plan.incomplete", f"{body.verb} has no {what}", body.line, fix)
+    body.say(major("plan.incomplete", f"{body.verb} has no {what}", where=place_at(body.line), fix=fix))
     return None
 
 
@@ -422,16 +444,21 @@ def _path(body: _Body, name: str) -> str | _Unfinished | None:
         inside = path_in_info(body.fences[0]) if body.fences and name == "File Path" else ""
         if not inside:
             return _missing(body, name, form)
-        body.note(
-            "plan.path_form", f"the path `{inside}` stands behind the block's bar only", body.fences[0].line, form
+        body.say(
+            minor(
+                "plan.path_form",
+                f"the path `{inside}` stands behind the block's bar only",
+                where=place_at(body.fences[0].line),
+                fix=form,
+            )
         )
         return inside
     line, found = body.fields[name].line, path_of(body.raw(name))
     if found.problem:
-        body.refuse("plan.path", f"`{name}` {found.problem}", line, form)
+        body.say(major("plan.path", f"`{name}` {found.problem}", where=place_at(line), fix=form))
         return None
     if not found.linked and name != "cwd" and not is_url(found.path):
-        body.note("plan.path_form", f"`{name}` is no link", line, form)
+        body.say(minor("plan.path_form", f"`{name}` is no link", where=place_at(line), fix=form))
     return found.path
 
 
@@ -449,7 +476,7 @@ def _one_block(body: _Body, what: str) -> Block | _Unfinished | None:
         lines = ", ".join(str(block.line) for block in body.fences)
         message = f"{body.verb} has {len(body.fences)} code blocks, at lines {lines}"
         fix = f"Write {what} in one code block, whose bar is longer than any run of backticks inside."
-        body.refuse("plan.block", message, body.fences[1].line, fix)
+        body.say(major("plan.block", message, where=place_at(body.fences[1].line), fix=fix))
         return None
     return body.fences[0]
 
@@ -462,10 +489,24 @@ def _worse(*parts: object) -> _Unfinished | None:
 def _switch(body: _Body, name: str) -> bool:
     said = words(body.raw(name)).strip(" *_.`\"'").casefold()
     if said in {"yes", "no"}:
-        body.note("plan.value_form", f"`{name}` was read as true or false", body.fields[name].line, "Write `true`.")
+        body.say(
+            minor(
+                "plan.value_form",
+                f"`{name}` was read as true or false",
+                where=place_at(body.fields[name].line),
+                fix="Write `true`.",
+            )
+        )
     elif name in body.fields and said not in {"true", "false"}:
         fix = f"Write `- **{name}:** true` or leave it out."
-        body.refuse("plan.field_value", f"`{name}` is neither true nor false", body.fields[name].line, fix)
+        body.say(
+            major(
+                "plan.field_value",
+                f"`{name}` is neither true nor false",
+                where=place_at(body.fields[name].line),
+                fix=fix,
+            )
+        )
     return said in {"true", "yes"}
 
 
@@ -477,7 +518,14 @@ def _create(body: _Body) -> _Made:
     inside = path_in_info(block)
     if inside and inside != path and not path.endswith(f"/{inside}"):
         fix = "Name one path in the field File Path, and none behind the bar."
-        body.refuse("plan.path", f"the block's bar names `{inside}`, the File Path is `{path}`", block.line, fix)
+        body.say(
+            major(
+                "plan.path",
+                f"the block's bar names `{inside}`, the File Path is `{path}`",
+                where=place_at(block.line),
+                fix=fix,
+            )
+        )
         return None
     text = body.raw("Description")
     return Create(line=body.line, description=text, path=path, content=block.text, overwrite=overwrite)
@@ -495,10 +543,9 @@ def _pairs(body: _Body) -> list[Pair] | _Unfinished | None:
     for number, (came, block) in enumerate(body.marked):
         wanted = ("FIND", "block", "REPLACE", "block")[number % 4]
         if came != wanted:
-            message = f"{came} stands where {wanted} belongs"
-            if number == 0 and came == "block":
-                message += "; a whole file is a CREATE with `- **Overwrite:** true`"
-            body.refuse("plan.pairs", message, block.line, _PAIRS)
+            whole = "; a whole file is a CREATE with `- **Overwrite:** true`" if number == 0 and came == "block" else ""
+            message = f"{came} stands where {wanted} belongs{whole}"
+            body.say(major("plan.pairs", message, where=place_at(block.line), fix=_PAIRS))
             return None
     if not body.marked or len(body.marked) % 4:
         what = "FIND and REPLACE" if not body.marked else "end: a REPLACE or a block is missing"
@@ -560,9 +607,9 @@ def _command(body: _Body) -> str | _Unfinished | None:
         return block.text if isinstance(block, Block) else block
     line, fix = body.fields["Command"].line, "Write the command in one code block."
     if len(spans) > 1:
-        body.refuse("plan.block", "`Command` holds more than one command", line, fix)
+        body.say(major("plan.block", "`Command` holds more than one command", where=place_at(line), fix=fix))
         return None
-    body.note("plan.block_form", "the command stands in a field", line, fix)
+    body.say(minor("plan.block_form", "the command stands in a field", where=place_at(line), fix=fix))
     return spans[0]
 
 
@@ -572,7 +619,14 @@ def _timeout(body: _Body) -> float | None:
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:s|sec|seconds?)?", words(body.raw("Timeout")).strip(" *_.`\"'"))
     if match is None or not float(match[1]):
         fix = "Write `- **Timeout:** 60`, in seconds."
-        body.refuse("plan.field_value", "`Timeout` is no number of seconds", body.fields["Timeout"].line, fix)
+        body.say(
+            major(
+                "plan.field_value",
+                "`Timeout` is no number of seconds",
+                where=place_at(body.fields["Timeout"].line),
+                fix=fix,
+            )
+        )
     return float(match[1]) if match is not None and float(match[1]) else None
 
 
