@@ -1,15 +1,8 @@
-"""Actions that change files, each against the tree as the earlier ones left it. Pure.
+"""The actions of a plan against the tree as the earlier ones left it. Pure.
 
-One FIND/REPLACE pair against a file's text: where it matches, and the text with it replaced. Pure.
-
-A pair is lines for lines: the last line end of each block belongs to its fence, CRLF counts as LF, and what is replaced
-gets the line ends of the place. Lines that are found whole and replaced by an empty block vanish with their line ends.
-
-The text of a file that is nearest to what a FIND block looks for, and how it differs; bounded, whatever its size.
-
-What a plan is held against, and what becomes of it while the plan's actions are walked through. Pure.
-
-What actions may name: safe paths, resources that are there, commands that are some. Pure.
+A FIND/REPLACE pair is lines for lines: the last line end of each block belongs to its fence, CRLF counts as LF, and
+what is replaced gets the line ends of the place. Lines that are found whole and replaced by an empty block vanish with
+their line ends. Where a FIND does not match, the nearest text is shown with its difference, whatever the file's size.
 """
 
 import difflib
