@@ -1,7 +1,5 @@
 """What a person's task plan must have; the breakdown it comes to, judged by the rules of any breakdown.
 
-What a model read in a person's task plan, held against its text.
-
 What the rules read for certain stands. A model adds what they leave open, and only what stands in the plan: the goal,
 files and commands of tasks for which the rules found none, packages, tasks that another one waits for.
 """
@@ -234,18 +232,12 @@ def _entry(value: object) -> dict[str, Any] | None:
     """One task of the answer, None when it lacks a number or files."""
     if not isinstance(value, Mapping):
         return None
-    number = next((value[key] for key in ("number", "task_id", "id", "task") if value.get(key) is not None), "")
-    match = _NUMBER.fullmatch(str(number).strip())
-    files = next((value[key] for key in ("files", "files_to_create", "paths") if key in value), None)
-    needs = value.get("depends_on") or ()
+    match = _NUMBER.fullmatch(str(value.get("number", value.get("task_id", ""))).strip())
+    files, needs = value.get("files", value.get("files_to_create")), value.get("depends_on") or ()
     if match is None or not isinstance(files, list) or not all(isinstance(path, str) for path in files):
         return None
-    return {
-        "number": match[1],
-        "files": files,
-        "command": value.get("command"),
-        "depends_on": [needs] if isinstance(needs, str | int | float) else list(needs),
-    }
+    needs = [needs] if isinstance(needs, str | int | float) else list(needs)
+    return {"number": match[1], "files": files, "command": value.get("command"), "depends_on": needs}
 
 
 def _read_goal(goal: str, plan: TaskPlan, text: str, story_id: str) -> Iterator[Finding]:
