@@ -232,12 +232,18 @@ def _entry(value: object) -> dict[str, Any] | None:
     """One task of the answer, None when it lacks a number or files."""
     if not isinstance(value, Mapping):
         return None
-    match = _NUMBER.fullmatch(str(value.get("number", value.get("task_id", ""))).strip())
-    files, needs = value.get("files", value.get("files_to_create")), value.get("depends_on") or ()
+    number = next((value[key] for key in ("number", "task_id", "id", "task") if value.get(key) is not None), "")
+    match = _NUMBER.fullmatch(str(number).strip())
+    files = next((value[key] for key in ("files", "files_to_create", "paths") if key in value), None)
+    needs = value.get("depends_on") or ()
     if match is None or not isinstance(files, list) or not all(isinstance(path, str) for path in files):
         return None
-    needs = [needs] if isinstance(needs, str | int | float) else list(needs)
-    return {"number": match[1], "files": files, "command": value.get("command"), "depends_on": needs}
+    return {
+        "number": match[1],
+        "files": files,
+        "command": value.get("command"),
+        "depends_on": [needs] if isinstance(needs, str | int | float) else list(needs),
+    }
 
 
 def _read_goal(goal: str, plan: TaskPlan, text: str, story_id: str) -> Iterator[Finding]:

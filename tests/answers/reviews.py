@@ -82,7 +82,8 @@ YES_LINES = (
     "Ready: ✅ Yes", "✅ **Ready:** Yes", "Ready: Yes (mergeable as is)", "Ready: Yes — mergeable as is.",
     "Ready: Yes. Rationale: All of it is right.", "Ready: Yes | Rationale: fine", "Ready： Yes", "Ready:\u00a0Yes",
     "\u200bReady: Yes", "Ready: Yes  ", "Verdict: Ready: Yes", "Ready: No\nReady: Yes", f"{TEMPLATE}\nReady: Yes",
-    "Ready: Yes\nRationale: No risk at all.",
+    "Ready: Yes\nRationale: No risk at all.", "Ready: Yes (no blocking issues)", "Ready: Yes, all criteria are covered",
+    "Ready: Yes - the change does what the task asks for.", "Ready: Yes; no further changes needed",
 )  # fmt: skip
 """Each approves as the last line of a clean review."""
 

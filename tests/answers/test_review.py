@@ -66,21 +66,6 @@ def test_a_yes_is_heard(line: str) -> None:
     assert not parse_review(reviews.critical("1. [a.py:1] SQL", line))[0].approved
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Ready: Yes (no blocking issues)",
-        "Ready: Yes, all criteria are covered",
-        "Ready: Yes - the change does what the task asks for.",
-        "Ready: Yes; no further changes needed",
-    ],
-)
-def test_words_behind_a_yes_that_take_nothing_back(line: str) -> None:
-    assert parse_review(reviews.ended(line))[0].approved
-    assert parse_review(f"The sum is right.\n\n{line}\n")[0].approved
-    assert not parse_review(f"1. [a.py:3] The sum is wrong\n\n{line}\n")[0].approved
-
-
 def test_why_a_yes_does_not_count_is_told() -> None:
     (said,) = parse_review(reviews.ended("Ready: Yes, but rename the field"))[1]
     assert "but rename the field" in said.message
@@ -167,7 +152,9 @@ WORDS = st.sampled_from(
         "LGTM",
         "None",
         "critical",
-        "`x = 1`",
+        "`x",
+        "=",
+        "1`",
         "**bold**",
         "a.py:3",
         "why",
