@@ -48,7 +48,11 @@ class _Task:
     start: int
     spelled: str
     """Its key, with what stands before it."""
-    raw: dict[str, str] = field(default_factory=dict)
+    raw: dict[str, list[str]] = field(default_factory=dict)
+
+    def text(self, name: str) -> str:
+        """Returns what stands behind a key, "" without it."""
+        return "\n".join(self.raw.get(name, ()))
 
     @property
     def capital(self) -> bool:
@@ -58,7 +62,7 @@ class _Task:
     @property
     def identity(self) -> tuple[str, str]:
         """Id and title; the figure of `TASK 2:` is the id when there is no other."""
-        named, title = _identity(self.raw.get("TASK", ""))
+        named, title = _identity(self.text("TASK"))
         figure = re.search(r"\d+(?=\W*$)", self.spelled)
         return named or (figure[0] if figure else ""), title
 
@@ -71,6 +75,7 @@ class _Answer:
     story: str = ""
     announced: int | None = None
     tasks: list[_Task] = field(default_factory=list)
+    ids: dict[str, None] = field(default_factory=dict)
     cut_at: int = -1
     why: str = ""
 
@@ -131,7 +136,7 @@ class _Reader:
             if not (name == "TASK" and task_id and not self._task.identity[0]):
                 self._close_before(at)
             else:
-                title = self._task.raw.pop("TASK")
+                title = "\n".join(self._task.raw.pop("TASK"))
                 self._field = "TASK"
                 self._put(f"{line[match.end() :].strip()}: {title.strip()}")
                 return
@@ -162,8 +167,7 @@ class _Reader:
             count = re.search(r"\d{1,6}", text)
             self.answers[-1].announced = int(count[0]) if count else self.answers[-1].announced
         elif self._task is not None:
-            before = self._task.raw.get(self._field)
-            self._task.raw[self._field] = text if before is None else f"{before}\n{text}"
+            self._task.raw.setdefault(self._field, []).append(text)
 
     def _close_before(self, at: int) -> None:
         """The next TASK ends a task that lacks its END_TASK; a heading alone is prose, or a gap when it has an id."""
@@ -171,22 +175,23 @@ class _Reader:
         if task is not None and len(task.raw) > 1:
             self.changes.append(Change("missing_closer", at, "", "END_TASK"))
             self._end_task()
-        elif task is not None and task.identity[0] and not _is_template(task.raw.get("TASK", "")):
+        elif task is not None and task.identity[0] and not _is_template(task.text("TASK")):
             self._answer_of(task).cut(task.start, f"task {task.identity[0]} has no fields")
         self._task = None
 
     def _end_task(self) -> None:
         task, self._task = self._task, None
-        if task is not None and not (_is_template(task.raw.get("TASK", "")) and task.spelled.isalpha()):
-            self._answer_of(task).tasks.append(task)
+        if task is not None and not (_is_template(task.text("TASK")) and task.spelled.isalpha()):
+            answer = self._answer_of(task)
+            answer.tasks.append(task)
+            answer.ids.setdefault(task.identity[0])
 
     def _answer_of(self, task: _Task) -> _Answer:
         """The draft a task belongs to: what begins again with the first id is another answer."""
         answer, named = self.answers[-1], task.identity[0]
         story = "" if _is_template(self._story) else _identity(self._story)[0] or _identity(self._story)[1]
-        known = [one.identity[0] for one in answer.tasks]
-        retold = bool(story) and bool(answer.story) and (named in known or story != answer.story)
-        if known and named and (named == known[0] or retold):
+        retold = bool(story) and bool(answer.story) and (named in answer.ids or story != answer.story)
+        if answer.ids and named and (named == next(iter(answer.ids)) or retold):
             answer = _Answer(self._story_at if story else task.start, answer.story)
             self.answers.append(answer)
         answer.story, self._story = story or answer.story, ""
@@ -267,7 +272,7 @@ def read_blocks(text: str, shape: Shape, json: Choice) -> Extraction | None:
 
 def _task_value(task: _Task, item: Shape, changes: list[Change]) -> dict[str, Any]:
     """What is there, under the contract's names; nothing is filled in."""
-    raw = {name: _prose(text) for name, text in task.raw.items()}
+    raw = {name: _prose(task.text(name)) for name in task.raw}
     named, title = task.identity
     value: dict[str, Any] = {"task_id": named} if named else {}
     if told := [part for part in (title, raw.get("DESCRIPTION", "")) if part]:

@@ -117,12 +117,13 @@ def _nearly(blocks: Sequence[Block]) -> Iterator[Block]:
 def _groups(blocks: Sequence[Block], tasks: Sequence[int], at: int) -> bool:
     """Returns whether a heading only gathers tasks that are numbered below it: `## Task 1` before `### Task 1.1`."""
     place = bisect_left(tasks, at)
-    number = _NUMBER.match(words(blocks[at].text))
-    following = number_and_title(blocks[tasks[place]]) if place < len(tasks) else None
-    if number is None or following is None or not following[0].startswith(f"{number[1]}."):
+    if place == len(tasks):
         return False
-    between = blocks[at + 1 : tasks[place]]
-    return not any(block.kind == "heading" and block.level <= blocks[at].level for block in between)
+    between = (blocks[one] for one in range(at + 1, tasks[place]))
+    if any(block.kind == "heading" and block.level <= blocks[at].level for block in between):
+        return False
+    number, following = _NUMBER.match(words(blocks[at].text)), number_and_title(blocks[tasks[place]])
+    return number is not None and following is not None and following[0].startswith(f"{number[1]}.")
 
 
 _LINES = r"~?L?\d+(?:\s*[-–—,:]\s*~?L?\d+)*\+?"
