@@ -1,240 +1,42 @@
 """An action plan in a model's or a person's text → its value, or why there is none.
 
-Read by the tokens of a CommonMark parser, in two stages: structure, then actions. What a careful reader is sure of is
-accepted with a minor finding; what would have to be guessed is refused.
-
-Stage 2 of reading a plan, second half: what stands below the headings becomes actions.
-
-A Markdown file behind a bar that is too short: where its block ends when there can be no doubt.
-
-An action plan as an answer: the value it makes, beside the JSON that says the same.
+Read by the tokens of a CommonMark parser, in two stages: structure, then actions. Blocks are closed, and their bars
+longer than any run of backticks inside; where a bar is too short, the plan is read only if it is certain what is meant.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
-from rapidfuzz import process
-
-from orchestrator.answers.action_plan_build import Unfinished, body_of, built, place_at
-from orchestrator.answers.action_plan_document import (
-    Block,
-    Heading,
-    TooManyBlocks,
+from orchestrator.answers.action_plan_actions import (
+    MARKS,
+    NUMBER,
+    CutAction,
     action_heading,
-    blocks_of,
-    field_of,
+    actions_of,
     mark_of,
     path_of,
-    words,
 )
-from orchestrator.answers.action_plan_source import (
-    Source,
-    has_parts,
-    has_plan,
-    is_json,
-    longest_run,
-    source_of,
-    structure_of,
-    wrapped,
-)
+from orchestrator.answers.markdown import Block, Source, TooManyBlocks, blocks_of, field_of, source_of, words
 from orchestrator.answers.result import Extraction, Repair, Status
-from orchestrator.core.action_plan import Action, ActionPlan, Verb
+from orchestrator.core.action_plan import ActionPlan, Verb
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.value import Value
 
-_VERBS = ", ".join(f"`{verb}`" for verb in Verb)
-
-
-class CutAction(Value):
-    """An action that the end of the text cut off."""
-
-    verb: Verb | None
-    """None when its heading was cut."""
-    path: str
-    """As far as it is known: a path, a resource, else ""."""
-    line: int
-
-
-class Actions(NamedTuple):
-    """The actions of one plan; not to be used when a finding blocks."""
-
-    actions: tuple[Action, ...]
-    cut: CutAction | None
-    findings: tuple[Finding, ...]
-
-
-def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
-    """The actions under `## Action Plan`; `last` says whether the text ends with them, `line` is where they begin."""
-    findings: list[Finding] = []
-    actions: list[Action] = []
-    cut: CutAction | None = None
-    groups = _groups(blocks, findings)
-    for number, (heading, title, below) in enumerate(groups):
-        ends = last and number == len(groups) - 1
-        body = body_of(heading, title, below, ends)
-        findings += _form(heading, title)
-        if number + 1 < len(groups):
-            findings += _separated(below, groups[number + 1][1])
-        made = built(body)
-        findings += body.findings
-        if isinstance(made, Unfinished):
-            cut = CutAction(verb=heading.verb, path=made.path, line=title.line)
-        elif made is not None:
-            actions.append(made)
-    cut = cut or _cut_heading(blocks, last, findings)
-    if not groups and cut is None and not blocking(findings):
-        fix = f"Write each action as `### ` and one of {_VERBS}."
-        findings.append(major("plan.no_actions", "the plan has no action", where=place_at(line), fix=fix))
-    return Actions(tuple(actions), cut, tuple(findings))
-
-
-Group = tuple[Heading, Block, list[Block]]
-
-
-def _groups(blocks: Sequence[Block], findings: list[Finding]) -> list[Group]:
-    """The blocks by action; headings that are none are told, with what stands below them left aside."""
-    groups: list[Group] = []
-    below: list[Block] | None = None
-    aside: list[Block] = []
-    for block in blocks:
-        heading = action_heading(block.text) if block.kind == "heading" else None
-        if heading is not None:
-            below = []
-            groups.append((heading, block, below))
-        elif _is_lost(block):
-            findings.append(_unknown(block))
-            below = aside
-        elif below is None:
-            findings += _early(block)
-        else:
-            below.append(block)
-    return groups
-
-
-def _early(block: Block) -> Iterator[Finding]:
-    """What is said of a block before the first action."""
-    if block.kind == "fence":
-        fix = "Put every block below the heading of its action."
-        yield major("plan.block", "a code block stands before the first action", where=place_at(block.line), fix=fix)
-    elif block.kind != "rule":
-        message = "words before the first action are no part of the plan"
-        yield minor("plan.stray", message, where=place_at(block.line), fix="Say such things in `## Rationale`.")
-
-
-def _is_lost(block: Block) -> bool:
-    """Whether a heading names no action, or words that are no heading can only be meant as one."""
-    if block.kind == "heading":
-        return block.level <= 3 and mark_of(block.text) is None
-    heading = action_heading(block.text) if block.kind in {"paragraph", "item"} else None
-    return heading is not None and (heading.exact or block.text.strip("*_`: ") == heading.verb)
-
-
-def _unknown(block: Block) -> Finding:
-    said = words(block.text)
-    near = process.extractOne(said.split(" ")[0].upper(), list(Verb), score_cutoff=70) if said else None
-    hint = f"; is `{near[0]}` meant?" if near and near[1] < 100 else ""
-    message = f"`{said[:60]}` is no heading of an action{hint}"
-    fix = f"Write each action as a heading `### ` with one of {_VERBS} and nothing else."
-    return major("plan.verb", message, where=place_at(block.line), fix=fix)
-
-
-def _form(heading: Heading, title: Block) -> Iterator[Finding]:
-    if not heading.exact or title.level != 3:
-        message = f"`{'#' * title.level} {title.text[:60]}` was read as the action {heading.verb}"
-        yield minor("plan.heading_form", message, where=place_at(title.line), fix=f"Write `### `{heading.verb}``.")
-
-
-def _separated(below: Sequence[Block], following: Block) -> Iterator[Finding]:
-    if not any(block.kind == "rule" for block in below):
-        message = "there is no `---` between two actions"
-        yield minor("plan.separator", message, where=place_at(following.line), fix="Write `---` between two actions.")
-
-
-def _cut_heading(blocks: Sequence[Block], last: bool, findings: list[Finding]) -> CutAction | None:
-    """A verb that the end of the text cut: its finding goes, as nobody wrote it."""
-    end = blocks[-1] if blocks else None
-    if not last or end is None or end.kind != "heading" or end.level != 3:
-        return None
-    begun = end.text.strip("`").upper()
-    if begun in Verb.__members__ or not any(verb.startswith(begun) for verb in Verb):
-        return None
-    findings[:] = [one for one in findings if not (one.code == "plan.verb" and one.where.line == end.line)]
-    return CutAction(verb=None, path="", line=end.line)
-
-
-_MARKDOWN = (".md", ".markdown", ".mdx")
+RATIONALE, ACTIONS = "rationale", "action plan"
+PLAN_LAYER = "action_plan"
+"""Layer of an extraction that was read as an action plan."""
+MAX_WRAPS = 5
+"""Code blocks that are looked into for a plan."""
+_PLAN, _CUT = "action_plan", "cut"
+_WRAPS = frozenset({"", "markdown", "md", "text", "txt", "plaintext"})
+_NAMED = re.compile(r"action\s+plan|rationale", re.IGNORECASE)
+_RUN = re.compile(r"`{3,}+|~{3,}+")
+_OPENING = re.compile(r"^ {0,3}(?:(`{3,}+)[ \t]*[^`\s][^`\n]*|(~{3,}+)[ \t]*[^\s][^\n]*)$", re.MULTILINE)
+"""A line inside a block that would open a block of its own."""
 _BAR = re.compile(r"^ {0,3}(`{3,}+)[ \t]*([^`\n]*)$")
-
-
-def lengthened(source: Source, blocks: Sequence[Block]) -> Source | None:
-    """The text with longer bars around each Markdown file in a CREATE whose own blocks are all named and closed, and
-    behind which the text ends or another action begins; None when there is no such file.
-
-    The reading of the result decides: a wrong end would leave bars over.
-    """
-    lines = source.text.split("\n")
-    findings = list(source.findings)
-    behind = 0
-    for at, block in enumerate(blocks):
-        if block.kind != "fence" or block.depth or block.line <= behind or not _is_markdown(blocks, at):
-            continue
-        start = block.line - source.first_line
-        end = _end(lines, start, len(block.mark))
-        if end is None or end + 1 == block.end - source.first_line + 1:
-            continue
-        inside = "\n".join(lines[start + 1 : end])
-        bar = "`" * (longest_run(inside) + 1)
-        lines[start] = bar + lines[start].lstrip().lstrip("`")
-        lines[end] = bar
-        behind = end + source.first_line
-        message = (
-            f"the bar of the Markdown file at line {block.line} is no longer than those inside it; "
-            f"the file was read up to line {behind}, the right length is {len(bar)}"
-        )
-        fix = f"Write a bar of {len(bar)}: `{bar}` before and behind this block."
-        findings.append(minor("plan.fence_short", message, where=Where(line=block.line), fix=fix))
-    return Source("\n".join(lines), source.first_line, tuple(findings)) if behind else None
-
-
-def _is_markdown(blocks: Sequence[Block], at: int) -> bool:
-    """Whether the block is the first one of a CREATE whose path says that it is Markdown."""
-    for block in reversed(blocks[:at]):
-        if block.kind == "fence":
-            return False
-        if block.kind == "heading":
-            found = action_heading(block.text)
-            return found is not None and found.verb is Verb.CREATE and found.rest.lower().endswith(_MARKDOWN)
-        field = field_of(block.text, block.line) if block.kind == "item" else None
-        if field is not None and field.name == "File Path":
-            return path_of(field.raw).path.lower().endswith(_MARKDOWN)
-    return False
-
-
-def _end(lines: Sequence[str], start: int, length: int) -> int | None:
-    """The line that closes the block begun at `start` when blocks inside it are named; None when that leaves doubt."""
-    depth = 0
-    for at in range(start, len(lines)):
-        bar = _BAR.match(lines[at])
-        if bar is None or len(bar[1]) < length:
-            continue
-        depth += 1 if bar[2].strip() or at == start else -1
-        if depth > 2:
-            return None
-        if depth == 0:
-            return at if _action_follows(lines, at + 1) else None
-    return None
-
-
-def _action_follows(lines: Sequence[str], at: int) -> bool:
-    """Whether nothing is left but the end, or a rule and the heading of an action."""
-    ahead = [line.strip() for line in lines[at : at + 40] if line.strip()]
-    if not ahead:
-        return at + 40 >= len(lines)
-    heading = ahead[1] if ahead[0] == "---" and len(ahead) > 1 else ahead[0]
-    level = len(heading) - len(heading.lstrip("#"))
-    return level == 3 and action_heading(heading[level:].strip()) is not None
+_MARKDOWN = (".md", ".markdown", ".mdx")
 
 
 class PlanExtraction(Value):
@@ -255,7 +57,7 @@ class PlanExtraction(Value):
 
 
 def parse_plan(text: str) -> PlanExtraction:
-    """The plan in a text: whole, cut off, or refused with findings. Never raises; linear in the text.
+    """Returns the plan in a text: whole, cut off, or refused with findings. Never raises; linear in the text.
 
     Whether a text that seems whole was cut off between two actions only its sender knows: look at the stop reason.
     """
@@ -264,7 +66,8 @@ def parse_plan(text: str) -> PlanExtraction:
         return _refused(source.findings)
     try:
         blocks = _without_thoughts(blocks_of(source.text, source.first_line))
-        if has_plan(blocks) or (inner := wrapped(source, blocks)) is None:
+        inner = None if has_plan(blocks) else wrapped(source, blocks)
+        if inner is None:
             return _mended(source, blocks)
         readings = [_mended(one, blocks_of(one.text, one.first_line)) for one in inner]
     except TooManyBlocks:
@@ -274,9 +77,10 @@ def parse_plan(text: str) -> PlanExtraction:
 
 
 def is_plan(text: str) -> bool:
-    """Whether a reply is meant as an action plan, whole or not: it has its sections. Cheap where it is none."""
-    told = text.casefold()
-    if ("action plan" not in told and "rationale" not in told) or is_json(text):
+    """Returns whether a reply is meant as an action plan, whole or not: it has its sections. Cheap where it is none."""
+    begun = text[:2000].lstrip("\ufeff \t\r\n")
+    is_json = begun.startswith("{") or re.match(r"\[\s*[{\"]", begun) is not None
+    if is_json or _NAMED.search(text) is None:
         return False
     source = source_of(text)
     try:
@@ -286,17 +90,53 @@ def is_plan(text: str) -> bool:
         return False
 
 
+def plan_answer(text: str) -> Extraction | None:
+    """Returns what a text holds that is meant as an action plan; None for any other. Never raises.
+
+    The value is `{"action_plan": …, "cut": …}`, see `plan_in` and `cut_in`; repairs are what was read otherwise than it
+    stands, with the offset of its line.
+    """
+    if not is_plan(text):
+        return None
+    found = parse_plan(text)
+    value = None
+    if found.plan is not None:
+        cut = found.cut.model_dump(mode="json") if found.cut is not None else None
+        value = {_PLAN: found.plan.model_dump(mode="json"), _CUT: cut}
+    starts = list(accumulate(map(len, text.split("\n")), lambda at, length: at + length + 1, initial=0))
+    return Extraction(
+        value=value,
+        status=found.status,
+        layer=PLAN_LAYER if value is not None else "none",
+        repairs=tuple(
+            Repair(one.code.removeprefix("plan."), starts[min((one.where.line or 1) - 1, len(starts) - 1)], "", "")
+            for one in found.repairs
+        ),
+        complete=found.status in {Status.OK, Status.REPAIRED},
+        candidates=1,
+        problems=found.findings,
+    )
+
+
+def plan_in(value: Any) -> ActionPlan | None:
+    """Returns the plan in an extracted value, None where the answer came as JSON."""
+    return ActionPlan.model_validate(value[_PLAN]) if isinstance(value, dict) and _PLAN in value else None
+
+
+def cut_in(value: Any) -> CutAction | None:
+    """Returns the action that a plan's end cut off; None when none was, or it is not known."""
+    cut = value.get(_CUT) if isinstance(value, dict) and _PLAN in value else None
+    return CutAction.model_validate(cut) if cut else None
+
+
 def _refused(findings: tuple[Finding, ...]) -> PlanExtraction:
     return PlanExtraction(plan=None, status=Status.REFUSED, findings=findings)
 
 
 def _without_thoughts(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """What stands behind the last line that ends a model's thoughts."""
-    ends = [
-        at
-        for at, block in enumerate(blocks)
-        if block.kind == "paragraph" and block.text.rstrip().endswith(("</think>", "</thinking>", "</reasoning>"))
-    ]
+    tags = ("</think>", "</thinking>", "</reasoning>")
+    ends = [at for at, one in enumerate(blocks) if one.kind == "paragraph" and one.text.rstrip().endswith(tags)]
     return blocks[ends[-1] + 1 :] if ends else blocks
 
 
@@ -313,117 +153,282 @@ def _mended(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
 
 
 def _read(source: Source, blocks: tuple[Block, ...]) -> PlanExtraction:
-    if not has_parts(blocks):
-        return _refused((*source.findings, _none(blocks)))
-    structure = structure_of(blocks)
-    told = _merged((*source.findings, *structure.findings))
+    if not any(is_heading(one, ACTIONS) or is_heading(one, RATIONALE) or _is_exact(one) for one in blocks):
+        where = Where(line=blocks[0].line) if blocks else Where()
+        fix = "Answer with one `# Title`, `## Rationale`, `## Action Plan`, and below it the actions."
+        return _refused((*source.findings, major("plan.none", "the text holds no action plan", where=where, fix=fix)))
+    titles = [at for at, block in enumerate(blocks) if block.kind == "heading" and block.level == 1]
+    first = next((at for at, one in enumerate(blocks) if is_heading(one, RATIONALE) or is_heading(one, ACTIONS)), 0)
+    start = max((at for at in titles if at < first), default=first if not titles else titles[0])
+    own = blocks[start:]
+    titled = own[0].kind == "heading" and own[0].level == 1
+    body = own[1:] if titled else own
+    acts = next((at for at, block in enumerate(body) if is_heading(block, ACTIONS)), len(body))
+    stop = next((at for at in range(acts + 1, len(body)) if _ends_actions(body[at])), len(body))
+    told = [*source.findings, *_titles([blocks[at].line for at in titles]), *_open_fences(own)]
+    told += [*_sections(body, blocks[-1].end), *_around(blocks[:start], own[0], titled)]
+    told += [*_outside([*body[:acts], *body[stop:]]), *_unclear(body[acts + 1 : stop])]
     if blocking(told):
-        return _refused(told)
-    begins = structure.actions[0].line if structure.actions else structure.rationale[1]
-    found = actions_of(structure.actions, structure.last, begins)
-    told = _merged((*told, *found.findings))
-    if blocking(told):
-        return _refused(told)
+        return _refused(_once(told))
+    begun, behind = _rationale(body, own[-1].end + 1)
+    found = actions_of(body[acts + 1 : stop], stop == len(body), body[acts + 1].line if acts + 1 < stop else behind)
+    findings = _once([*told, *found.findings])
+    if blocking(findings):
+        return _refused(findings)
+    metadata = [block for block in body[: _heading_at(body)] if block.kind == "item" and block.depth == 1]
     plan = ActionPlan(
-        title=structure.title,
-        metadata={one.key: one.raw for item in structure.metadata if (one := field_of(item.text, item.line))},
-        rationale=_lines(source, *structure.rationale),
-        lists=structure.lists,
+        title=own[0].text.rstrip("#").strip() if titled else "",
+        metadata={one.key: one.raw for item in metadata if (one := field_of(item.text, item.line))},
+        rationale="\n".join(source.text.split("\n")[begun - source.first_line : behind - source.first_line]).strip(),
+        lists=_lists([*body[:acts], *body[stop:]]),
         actions=found.actions,
     )
-    if found.cut is not None:
-        return PlanExtraction(
-            plan=plan, status=Status.TRUNCATED, findings=(*told, _truncated(found.cut)), cut=found.cut
-        )
-    return PlanExtraction(plan=plan, status=Status.REPAIRED if told else Status.OK, findings=told)
-
-
-def _none(blocks: tuple[Block, ...]) -> Finding:
-    where = Where(line=blocks[0].line) if blocks else Where()
-    fix = "Answer with one `# Title`, `## Rationale`, `## Action Plan`, and below it the actions."
-    return major("plan.none", "the text holds no action plan", where=where, fix=fix)
-
-
-def _truncated(cut: CutAction) -> Finding:
-    what = f"in the action {cut.verb} {cut.path}".rstrip() if cut.verb else "in the heading of an action"
+    if found.cut is None:
+        return PlanExtraction(plan=plan, status=Status.REPAIRED if findings else Status.OK, findings=findings)
+    message = f"the plan was cut off in the action {found.cut.verb} {found.cut.path}".rstrip()
     fix = "Send what is missing; the actions before it were kept."
-    return major("plan.truncated", f"the plan was cut off {what}", where=Where(line=cut.line), fix=fix)
+    cut = major("plan.truncated", message, where=Where(line=found.cut.line), fix=fix)
+    return PlanExtraction(plan=plan, status=Status.TRUNCATED, findings=(*findings, cut), cut=found.cut)
 
 
-def _lines(source: Source, first: int, behind: int) -> str:
-    lines = source.text.split("\n")[first - source.first_line : behind - source.first_line]
-    return "\n".join(lines).strip()
+def _once(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Each finding once, in the order of the lines."""
+    kept = {(one.code, one.message): one for one in reversed(findings)}
+    return tuple(sorted(reversed(kept.values()), key=lambda one: one.where.line or 0))
 
 
-def _merged(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings that say the same as one, which names the other lines."""
-    kept: dict[tuple[str, str], Finding] = {}
-    lines: dict[tuple[str, str], list[int]] = {}
-    for finding in findings:
-        key = (finding.code, finding.message)
-        kept.setdefault(key, finding)
-        lines.setdefault(key, []).append(finding.where.line or 0)
-    return tuple(
-        finding
-        if len(lines[key]) == 1
-        else finding.model_copy(update={"message": f"{finding.message} (also at {_named(lines[key][1:])})"})
-        for key, finding in sorted(kept.items(), key=lambda item: item[1].where.line or 0)
-    )
+def _is_exact(block: Block) -> bool:
+    found = action_heading(block.text) if block.kind == "heading" else None
+    return found is not None and found.exact
 
 
-def _named(lines: list[int]) -> str:
-    shown = ", ".join(str(line) for line in lines[:8])
-    return f"line {shown}" + (f" and {len(lines) - 8} more" if len(lines) > 8 else "")
+def is_heading(block: Block, name: str) -> bool:
+    """Returns whether a block is the heading of a section of this name, whatever its number and marks."""
+    if block.kind != "heading" or block.level not in {2, 3}:
+        return False
+    return NUMBER.sub("", words(block.text).casefold(), count=1).strip(MARKS) == name
 
 
-PLAN_LAYER = "action_plan"
-"""Layer of an extraction that was read as an action plan."""
-_PLAN, _CUT = "action_plan", "cut"
-
-
-def plan_answer(text: str) -> Extraction | None:
-    """What a text holds that is meant as an action plan; None for any other. Never raises.
-
-    The value is `{"action_plan": …, "cut": …}`, see `plan_in` and `cut_in`; repairs are what was read otherwise than it
-    stands, with the offset of its line.
-    """
-    if not is_plan(text):
-        return None
-    found = parse_plan(text)
-    value = None
-    if found.plan is not None:
-        cut = found.cut.model_dump(mode="json") if found.cut is not None else None
-        value = {_PLAN: found.plan.model_dump(mode="json"), _CUT: cut}
-    return Extraction(
-        value=value,
-        status=found.status,
-        layer=PLAN_LAYER if value is not None else "none",
-        repairs=_repairs(text, found),
-        complete=found.status in {Status.OK, Status.REPAIRED},
-        candidates=1,
-        problems=found.findings,
-    )
-
-
-def plan_in(value: Any) -> ActionPlan | None:
-    """The plan in an extracted value, None where the answer came as JSON."""
-    return ActionPlan.model_validate(value[_PLAN]) if isinstance(value, dict) and _PLAN in value else None
-
-
-def cut_in(value: Any) -> CutAction | None:
-    """The action that a plan's end cut off; None when none was, or it is not known."""
-    cut = value.get(_CUT) if isinstance(value, dict) and _PLAN in value else None
-    return CutAction.model_validate(cut) if cut else None
-
-
-def _repairs(text: str, found: PlanExtraction) -> tuple[Repair, ...]:
-    starts = list(accumulate(map(len, text.split("\n")), lambda at, length: at + length + 1, initial=0))
-    return tuple(
-        Repair(
-            kind=finding.code.removeprefix("plan."),
-            offset=starts[min((finding.where.line or 1) - 1, len(starts) - 1)],
-            before="",
-            after="",
+def has_plan(blocks: Sequence[Block]) -> bool:
+    """Returns whether these blocks are meant as a plan: a section Action Plan with an action in it or a Rationale
+    before it, or a title with a Rationale that nothing follows but its text."""
+    headings = [block for block in blocks if block.kind == "heading"]
+    if any(is_heading(block, ACTIONS) for block in headings):
+        return any(
+            is_heading(block, RATIONALE) or (block.level > 1 and action_heading(block.text)) for block in headings
         )
-        for finding in found.repairs
-    )
+    return len(headings) == 2 and headings[0].level == 1 and is_heading(headings[1], RATIONALE)
+
+
+def _titles(lines: Sequence[int]) -> Iterator[Finding]:
+    if len(lines) > 1:
+        message = f"there is more than one title (`# …`): lines {', '.join(map(str, lines))}"
+        fix = "Answer with one plan and one `# Title`; write other headings as `## …`."
+        yield major("plan.titles", message, where=Where(line=lines[1]), fix=fix)
+
+
+def _sections(body: Sequence[Block], last: int) -> Iterator[Finding]:
+    for name, title in ((RATIONALE, "Rationale"), (ACTIONS, "Action Plan")):
+        found = [block for block in body if is_heading(block, name)]
+        fix = f"Give the plan one section `## {title}`."
+        if not found:
+            yield major("plan.section", f"the section `## {title}` is missing", where=Where(line=last), fix=fix)
+        elif len(found) > 1 and name == ACTIONS:
+            message = f"the section `## {title}` is there {len(found)} times"
+            yield major("plan.section", message, where=Where(line=found[1].line), fix=fix)
+        elif found[0].level != 2 or words(found[0].text) != title:
+            message = f"`{found[0].text[:60]}` was read as the section `## {title}`"
+            yield minor("plan.section_form", message, where=Where(line=found[0].line), fix=f"Write `## {title}`.")
+
+
+def _around(before: Sequence[Block], begin: Block, titled: bool) -> Iterator[Finding]:
+    if not titled:
+        fix = "Begin with one line `# Title`."
+        yield minor("plan.no_title", "the plan has no title", where=Where(line=begin.line), fix=fix)
+    if (stray := next((block for block in before if block.kind != "rule"), None)) is not None:
+        message, fix = "the text before the title is no part of the plan", "Answer with the plan and nothing else."
+        yield minor("plan.prose", message, where=Where(line=stray.line), fix=fix)
+
+
+def _ends_actions(block: Block) -> bool:
+    """Returns whether another section begins."""
+    if block.kind != "heading" or block.level > 2:
+        return False
+    return block.level == 1 or not (action_heading(block.text) or mark_of(block.text))
+
+
+def _outside(blocks: Sequence[Block]) -> Iterator[Finding]:
+    """Actions that stand in no Action Plan would be lost without a word."""
+    for block in blocks:
+        found = action_heading(block.text) if block.kind == "heading" and block.level == 3 else None
+        if found is not None and (found.exact or found.rest or block.text.strip("`*: ").isupper()):
+            message = f"`{words(block.text)[:60]}` stands outside of the section `## Action Plan`"
+            fix = "Move every action below `## Action Plan`."
+            yield major("plan.outside", message, where=Where(line=block.line), fix=fix)
+
+
+def _unclear(blocks: Sequence[Block]) -> Iterator[Finding]:
+    """Comments, which hide actions from people and not from the parser; bars that are too short."""
+    for block in blocks:
+        if block.kind == "fence":
+            yield from _short_fence(block)
+        elif block.text.rfind("<!--") > block.text.rfind("-->"):
+            message = "an HTML comment begins here, so nobody can tell which actions are meant"
+            fix = "Leave the comment out, and every action that is not meant."
+            yield major("plan.comment", message, where=Where(line=block.line), fix=fix)
+
+
+def _open_fences(blocks: Sequence[Block]) -> Iterator[Finding]:
+    """Blocks that are open although the text goes on: behind them, or swallowed by them."""
+    for at, block in enumerate(blocks):
+        if block.kind != "fence" or block.closed:
+            continue
+        lines = block.text.split("\n") if block.depth == 0 else []
+        swallowed = any(line.startswith("#") and action_heading(line.lstrip("#").strip()) for line in lines)
+        if swallowed or at + 1 < len(blocks):
+            others = " and takes in other actions" if swallowed else ""
+            message = f"the code block that begins at line {block.line} is never closed{others}"
+            fix = f"Close it with a line `{block.mark}` at the left margin; it is longer than any bar inside."
+            yield major("plan.fence_open", message, where=Where(line=block.line), fix=fix)
+
+
+def longest_run(text: str, mark: str = "`") -> int:
+    """Returns the length of the longest run of the mark, 0 below three."""
+    return max((len(run[0]) for run in _RUN.finditer(text) if run[0][0] == mark), default=0)
+
+
+def _short_fence(block: Block) -> Iterator[Finding]:
+    """A bar no longer than a run inside: the block may end there where it was not meant to."""
+    mark, length = block.mark[0], len(block.mark)
+    longest = longest_run(block.text, mark)
+    if longest < length:
+        return
+    fix = f"Write a bar of {longest + 1}: `{mark * (longest + 1)}` before and behind this block."
+    runs = ((run, run[1] or run[2]) for run in _OPENING.finditer(block.text))
+    inner = next((run for run, bar in runs if bar[0] == mark and len(bar) >= length), None)
+    short = f"the bar of the block at line {block.line} ({length}) is no longer than a run inside it"
+    if inner is not None:
+        line = block.line + 1 + block.text.count("\n", 0, inner.start())
+        message = f"{short} at line {line}, so it is not known where it ends; the right length is {longest + 1}"
+        yield major("plan.fence_short", message, where=Where(line=block.line), fix=fix)
+    elif block.closed:
+        message = f"{short}; the right length is {longest + 1}"
+        yield minor("plan.fence_short", message, where=Where(line=block.line), fix=fix)
+
+
+def _heading_at(blocks: Sequence[Block]) -> int:
+    return next((at for at, block in enumerate(blocks) if block.kind == "heading"), len(blocks))
+
+
+def _lists(blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """The outer list items below each heading of the second level that the plan itself does not know."""
+    found: dict[str, tuple[str, ...]] = {}
+    name = ""
+    for block in blocks:
+        if block.kind == "heading":
+            name = "" if block.level != 2 or is_heading(block, RATIONALE) else words(block.text).casefold()
+        elif name and block.kind == "item" and block.depth == 1:
+            found[name] = (*found.get(name, ()), " ".join(block.text.split()))
+    return found
+
+
+def _rationale(body: Sequence[Block], end: int) -> tuple[int, int]:
+    """First line of the Rationale's text and the line behind it."""
+    at = next(at for at, block in enumerate(body) if is_heading(block, RATIONALE))
+    level = max(body[at].level, 2)
+    following = [block for block in body[at + 1 :] if block.kind == "heading"]
+    stops = [one.line for one in following if one.level <= level or is_heading(one, ACTIONS)]
+    return body[at].end + 1, stops[0] if stops else end
+
+
+def wrapped(source: Source, blocks: Sequence[Block]) -> list[Source] | None:
+    """Returns the plan in the last code block that holds one: as the block ends, and where a block inside it seems to
+    have closed it, up to the last line that could close it; None when no block holds a plan."""
+    fences = [
+        block
+        for block in blocks
+        if block.kind == "fence" and not block.depth and block.info.lower() in _WRAPS and _NAMED.search(block.text)
+    ]
+    block = next((one for one in reversed(fences[-MAX_WRAPS:]) if has_plan(blocks_of(one.text))), None)
+    if block is None:
+        return None
+    where, fix = Where(line=block.line), "Write the plan without a block around, or with a bar longer than any inside."
+    said = minor("plan.wrapped", "the plan stands in a code block", where=where, fix=fix)
+    if not any(other.line > block.line and other.kind == "fence" for other in blocks):
+        return [Source(block.text, block.line + 1, (*source.findings, said))]
+    early = major("plan.wrapped", "the plan stands in a code block that a block inside it closes", where=where, fix=fix)
+    lines = source.text.split("\n")
+    begins = block.line - source.first_line + 1
+    ends = (at for at in range(len(lines) - 1, begins, -1) if _closes(lines[at].rstrip(), block.mark))
+    last = next(ends, None)
+    whole = [] if last is None else [Source("\n".join(lines[begins:last]), block.line + 1, (*source.findings, said))]
+    return [*whole, Source(block.text, block.line + 1, (*source.findings, early))]
+
+
+def _closes(line: str, bar: str) -> bool:
+    return len(line) >= len(bar) and not line.strip(bar[0])
+
+
+def lengthened(source: Source, blocks: Sequence[Block]) -> Source | None:
+    """Returns the text with longer bars around each Markdown file in a CREATE whose own blocks are all named and
+    closed, and behind which the text ends or another action begins; None when there is no such file.
+
+    The reading of the result decides: a wrong end would leave bars over.
+    """
+    lines = source.text.split("\n")
+    findings = list(source.findings)
+    behind = 0
+    for at, block in enumerate(blocks):
+        if block.kind != "fence" or block.depth or block.line <= behind or not _is_markdown(blocks, at):
+            continue
+        start = block.line - source.first_line
+        end = _end(lines, start, len(block.mark))
+        if end is None or end == block.end - source.first_line:
+            continue
+        bar = "`" * (longest_run("\n".join(lines[start + 1 : end])) + 1)
+        lines[start] = bar + lines[start].lstrip().lstrip("`")
+        lines[end] = bar
+        behind = end + source.first_line
+        message = f"the bar of the Markdown file at line {block.line} is too short; it was read up to line {behind}"
+        fix = f"Write a bar of {len(bar)}: `{bar}` before and behind this block."
+        findings.append(minor("plan.fence_short", message, where=Where(line=block.line), fix=fix))
+    return Source("\n".join(lines), source.first_line, tuple(findings)) if behind else None
+
+
+def _is_markdown(blocks: Sequence[Block], at: int) -> bool:
+    """Returns whether the block is the first one of a CREATE whose path says that it is Markdown."""
+    for block in reversed(blocks[:at]):
+        if block.kind == "fence":
+            return False
+        if block.kind == "heading":
+            found = action_heading(block.text)
+            return found is not None and found.verb is Verb.CREATE and found.rest.lower().endswith(_MARKDOWN)
+        field = field_of(block.text, block.line) if block.kind == "item" else None
+        if field is not None and field.key.casefold() in {"file path", "path", "file"}:
+            return path_of(field.raw).path.lower().endswith(_MARKDOWN)
+    return False
+
+
+def _end(lines: Sequence[str], start: int, length: int) -> int | None:
+    """The line that closes the block begun at `start` when blocks inside it are named; None when that leaves doubt."""
+    depth = 0
+    for at in range(start, len(lines)):
+        bar = _BAR.match(lines[at])
+        if bar is None or len(bar[1]) < length:
+            continue
+        depth += 1 if bar[2].strip() or at == start else -1
+        if depth > 2:
+            return None
+        if depth == 0:
+            return at if _action_follows(lines, at + 1) else None
+    return None
+
+
+def _action_follows(lines: Sequence[str], at: int) -> bool:
+    """Returns whether nothing is left but the end, or a rule and the heading of an action."""
+    ahead = [line.strip() for line in lines[at : at + 40] if line.strip()]
+    if not ahead:
+        return at + 40 >= len(lines)
+    heading = ahead[1] if ahead[0] == "---" and len(ahead) > 1 else ahead[0]
+    level = len(heading) - len(heading.lstrip("#"))
+    return level == 3 and action_heading(heading[level:].strip()) is not None

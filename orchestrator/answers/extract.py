@@ -1,6 +1,6 @@
 """The door every answer goes through: layers from cheap to costly, each tried when the one before found nothing.
 
-What a value lost although its text parses: half of a character, code that is named in place of being there.
+What a value lost although its text parses counts as well: half of a character, code that a comment stands for.
 """
 
 import re
@@ -351,19 +351,18 @@ def _notes(choice: Choice, text: str, original: Callable[[int], int]) -> tuple[F
     )
 
 
-def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0) -> Extraction:
+def _refusal(text: str, shape: Shape, choice: Choice, seen: int) -> Extraction:
     """Nothing can be trusted: why, and where."""
-    at = choice.reading.end if choice.reading else start
     if choice.refused == "answer.unreadable" and choice.reading:
         message = f"An answer begins at line {text_place(text, choice.reading.start).line} and cannot be read: "
         problem = major(
             "answer.unreadable",
             message + f"{choice.reading.why}.",
-            where=text_place(text, at),
+            where=text_place(text, choice.reading.end),
             fix="Send the whole answer again as valid JSON: escape quotes and line ends inside strings.",
         )
     elif choice.refused == "answer.unfit":
-        at = choice.reading.start if choice.reading else start
+        at = choice.reading.start if choice.reading else 0
         wanted = ", ".join(" or ".join(f"`{name}`" for name in group) for group in shape.required)
         problem = major(
             "answer.unfit",
@@ -375,14 +374,14 @@ def _refusal(text: str, shape: Shape, choice: Choice, seen: int, start: int = 0)
         problem = major(
             "answer.too_many",
             f"The text holds too many objects and lists to be an answer ({seen} were looked at).",
-            where=text_place(text, start),
+            where=text_place(text, 0),
             fix="Answer with one JSON object and nothing else.",
         )
     else:
         problem = major(
             "answer.none",
             "The text holds no answer." if text.strip(_AROUND) else "The text is empty.",
-            where=text_place(text, start),
+            where=text_place(text, 0),
             fix="Answer with one JSON object.",
         )
     return Extraction(

@@ -1,173 +1,96 @@
-"""A reviewer's text → what it says. Read by the tokens of a CommonMark parser, never by words of praise.
+"""A reviewer's text → what it says.
 
-A model could be read as approving what it did not: so a Yes counts only as the last `Ready:` line, on a line of its
-own, at the margin or as an item of the verdict, with no other words beside it, in no code block, quotation, quoted
-diff, comment or thought, in a text that was not cut off, and with no critical issue anywhere.
-
-Where an issue is: `[FILE:LINE]` with or without its brackets, and the severity that may stand beside it.
-
-The lines under the severities → issues: in full form, on one line, as headings, in tables, or as plain words.
+A model could be read as approving what it did not: so a Yes counts only as the last `Ready:` line, at the margin or as
+an item of the verdict, with no words beside it that leave something open, in no code block, quotation or thought, in a
+text that was not cut off, of which no part is hidden, and with no critical issue anywhere. All else is read for the
+comments; a review without a verdict is asked for again.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from orchestrator.answers.action_plan_document import TooManyBlocks
+from orchestrator.answers.markdown import THOUGHTS, Block, TooManyBlocks, blocks_of, source_of
 from orchestrator.answers.result import excerpt
-from orchestrator.answers.review_sections import Document, Line, Part, documents_of, lines_of
 from orchestrator.answers.review_words import (
-    Said,
+    Heading,
     Section,
     heading_of,
-    inline_fields,
+    is_grave,
+    is_template,
     label_of,
     leaves_open,
     named_in,
-    plain,
+    place_of,
+    ready_of,
     says_nothing,
+    tag_of,
     verdict_of,
 )
-from orchestrator.core.delivery import MAX_ISSUES, PLACE, RATIONALE, READY, Review, ReviewIssue, Verdict
+from orchestrator.core.delivery import PLACE, RATIONALE, READY, Review, ReviewIssue, Verdict
 from orchestrator.core.finding import Finding, Severity, Where, major, minor
 
-_LINE = r"(?:\s*[:#]\s*L?|,?\s+(?:lines?|Zeilen?)\s+)(?P<line>[0-9]{1,7})(?:\s*(?:[-–—:,]|to)\s*(?:L?[0-9]{1,7}|\*))*"
-_INSIDE = re.compile(rf"(?P<file>[^\n]{{1,400}}?){_LINE}.{{0,40}}", re.IGNORECASE)
-_PATH = (
-    r"(?:[\w@$+./\\~\-\[\]()]{0,300}\.[A-Za-z][\w-]{0,11}|[\w@.+-]{1,200}(?:/[\w@$.+\-\[\]()]{1,200}){1,40}"
-    r"|Makefile|Dockerfile)"
-)
-_BARE = re.compile(rf"(?P<file>{_PATH})(?:{_LINE})?(?=[\s:,;)\]*—–-]|$)", re.IGNORECASE)
-_ANYWHERE = re.compile(r"(?P<file>[\w@$./\\~-]{1,200}\.[A-Za-z]\w{0,11}):(?P<line>[0-9]{1,7})")
-_TAG = re.compile(
-    r"[\W_]{0,6}(?P<said>critical|blocking|blocker|major|minor|nit)(?:pick)?(?: issues?)?"
-    r"(?:\s?\((?:blocking|blocker|must fix|should fix|nice to have)\))?(?:[\])]+|\*\*|:|\s[—–-])\W{0,3}(?:\s+|$)",
-    re.IGNORECASE,
-)
-_SIGNS = re.compile(r"^[^\w\s\[(`*_./@~<>\"'$\\{|+-]+\s*")
-"""What decorates the beginning of a line."""
-_BRACKETS = {"[": "]", "(": ")"}
-_TRIM = " \t:—–-,;|"
-_LONGEST = 2000
-"""Characters of a line that are looked at."""
-
-
-class Head(NamedTuple):
-    """The first line of an issue."""
-
-    title: str
-    file: str = ""
-    line: int | None = None
-    tag: Severity | None = None
-    placed: bool = False
-    """Whether it begins with a place, or with the format's own `[FILE:LINE]`."""
-
-
-def head_of(text: str) -> Head:
-    """Place, severity and title of an issue's first line."""
-    tag, text = _tag(_SIGNS.sub("", text.strip()))
-    placed, file, line, rest = _place(_unbold(text))
-    later, rest = _tag(rest) if placed else (None, rest)
-    title = _unbold(rest.lstrip(_TRIM)).strip()
-    title = title.removesuffix("**").rstrip() if title.count("**") % 2 else title
-    return Head(title, file, line, tag or later, placed)
-
-
-def place_in(text: str) -> tuple[str, int | None] | None:
-    """The first place that a text names."""
-    placed, file, line, _ = _place(text.strip())
-    if placed and file:
-        return file, line
-    found = _ANYWHERE.search(text[:_LONGEST])
-    return (found["file"], int(found["line"])) if found is not None else None
-
-
-def _tag(text: str) -> tuple[Severity | None, str]:
-    match = _TAG.match(text)
-    if match is None:
-        return None, text
-    heading = heading_of(match["said"])
-    return (heading.severity if heading else None), text[match.end() :]
-
-
-def _unbold(text: str) -> str:
-    """Without bold marks that stand around the whole or around its beginning."""
-    for mark in ("**", "__"):
-        if text.startswith(mark) and text.count(mark) % 2 == 0:
-            first, _, rest = text[2:].partition(mark)
-            text = f"{first}{rest}" if _begins_with_place(first) or not rest.strip() else text
-    return text
-
-
-def _begins_with_place(text: str) -> bool:
-    return text.startswith(tuple(_BRACKETS)) or bool(_BARE.match(text.lstrip("`")))
-
-
-def _place(text: str) -> tuple[bool, str, int | None, str]:
-    """(whether there is one, file, line, what stands behind it)."""
-    start = text[:_LONGEST]
-    if start[:1] in _BRACKETS:
-        end = _closing(start)
-        found = _named(start[1:end], bracketed=start[0] == "[") if end else None
-        return (True, *found, _behind(text, end)) if found is not None else (False, "", None, text)
-    if start.startswith("`") and (end := start.find("`", 1)) > 0:
-        found = _named(start[1:end], bracketed=False)
-        return (True, *found, text[end + 1 :]) if found is not None else (False, "", None, text)
-    match = _BARE.match(start)
-    if match is None:
-        return False, "", None, text
-    return True, match["file"], int(match["line"]) if match["line"] else None, text[match.end() :]
-
-
-def _closing(text: str) -> int:
-    """Place of the bracket that closes the first one; 0 when none does."""
-    opens, closes = text[0], _BRACKETS[text[0]]
-    depth = 0
-    for at, char in enumerate(text):
-        depth += (char == opens) - (char == closes)
-        if depth == 0:
-            return at
-    return 0
-
-
-def _behind(text: str, end: int) -> str:
-    """What stands behind a bracket, and behind a link's target."""
-    rest = text[end + 1 :]
-    if text[0] == "[" and rest.startswith("(") and (close := rest.find(")")) > 0:
-        return rest[close + 1 :]
-    return rest
-
-
-def _named(inside: str, *, bracketed: bool) -> tuple[str, int | None] | None:
-    """The file and line between brackets or code marks; ("", None) for the format's own words."""
-    words = inside.strip().strip("`*").strip()
-    if words.startswith("[") and _closing(words) == len(words) - 1:
-        words = words[1:-1].strip().strip("`")
-    if words.upper() == PLACE:
-        return "", None
-    match = _INSIDE.fullmatch(words)
-    if match is not None:
-        return match["file"].strip("`* "), int(match["line"])
-    bare = _BARE.fullmatch(words)
-    if bare is not None or (bracketed and re.fullmatch(r"[\w.@/+-]{1,200}", words) and "/" in words):
-        return words, None
-    return None
-
-
-_NUMBERED = re.compile(
-    r"[*_(#\[]{0,3}(?:issue\s+)?#?([0-9]{1,4})(?:[.):\]]|\*\*|(?=\s*[—–-]\s))[*_]{0,2}\s*", re.IGNORECASE
-)
-_SEPARATOR = re.compile(r"\|?\s*:?-{2,}:?\s*(?:\|\s*:?-{2,}:?\s*)*\|?")
-_PLACEHOLDERS = frozenset({"title", "…", "...", "what is wrong", "what it leads to", "what to change"})
-"""What the format says in place of an issue."""
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_WRAPS = frozenset({"", "markdown", "md"})
+_ANNOUNCED = re.compile(r"\W*(?:sure|certainly|okay|ok|below|here|hier)\b[^\n]{0,150}\breview\b[^\n]{0,80}", re.I)
+_THOUGHT_ENDS = re.compile(rf"(?:.*[^`\s])?\s*</{THOUGHTS}>", re.IGNORECASE)
+_TAG = re.compile(rf"</?{THOUGHTS}>", re.IGNORECASE)
+_OPAQUE = re.compile(r"^(?:diff --git |@@ -\d|(?:--- a|\+\+\+ b)/|(?:---|\+\+\+) /dev/null|\|.*\|)|<!--", re.MULTILINE)
+_ITEM = re.compile(r"\s*(?:[-*+]\s+)*(?:([0-9]{1,9})[.)]|[-*+])\s")
+_NUMBERED = re.compile(r"[*_(#\[]{0,3}(?:issue\s+)?#?([0-9]{1,4})(?:[.):\]]|\*\*|(?=\s*[—–-]\s))[*_]{0,2}\s*", re.I)
 _BAR = re.compile(r"^[`~]{3,}.*$", re.MULTILINE)
+_ISSUE = re.compile(
+    r"[*_`\[(]*(?:[\w@./-]+\.\w{1,10}:\d|(?:critical|major|blocking|blocker|must fix)\b)", re.IGNORECASE
+)
+"""A line of a review without headings that seems to name what is wrong."""
+NO_LEVEL = 7
+"""Of a heading that is none in Markdown: any real one ends its section."""
 TITLE_CHARS = 120
 """Of a title that is taken from an issue without one."""
-DEFAULT = Severity.MAJOR
-"""Of an issue that stands under no severity and names none."""
+PREVIEW = 300
+"""Characters of a text without a verdict that its finding shows."""
+_LINE_FIX = f"End with one line of its own: `{READY}: Yes`, `{READY}: No`, or `{READY}: With fixes` and the numbers."
+
+
+class Line(NamedTuple):
+    """One line of a review, or a whole block of code or quotation."""
+
+    kind: str
+    """heading, text, code, quote."""
+    text: str
+    level: int = 0
+    """Of a heading."""
+    depth: int = 0
+    """How many lists it stands in."""
+    item: bool = False
+    """Whether a list item begins with it."""
+    number: int | None = None
+    """As it was written before an item."""
+    added: bool = False
+    """Whether the item's mark is a plus, which a diff's added line may be."""
+    margin: bool = True
+    """Whether it begins at the left margin."""
+
+
+@dataclass(kw_only=True, eq=False)
+class Part:
+    """A heading with the lines under it."""
+
+    section: Section
+    severity: Severity | None = None
+    """Of the issues under it; None where the heading names none."""
+    level: int = NO_LEVEL
+    depth: int = 0
+    """How many lists the heading stands in."""
+    named: bool = True
+    """Whether it has a heading of the format."""
+    lines: list[Line] = field(default_factory=list)
+
+    @property
+    def holds_issues(self) -> bool:
+        """Whether something stands here that does not say that there is no issue."""
+        return self.section is Section.ISSUES and not all(says_nothing(line.text) for line in self.lines)
 
 
 @dataclass(kw_only=True)
@@ -181,298 +104,341 @@ class Draft:
     line: int | None = None
     depth: int = 0
     listed: bool = False
-    """Whether it was begun by a bullet without a number."""
+    """Whether a bullet without a number began it."""
     fields: dict[str, list[str]] = field(default_factory=dict)
     last: str = "issue"
-    """The field that a line without a label goes on."""
+    """The field that a line without a label belongs to."""
 
     def put(self, name: str, text: str) -> None:
-        """Take one labelled line."""
+        """Takes one labelled line."""
         if name == "severity":
-            self.severity = _graver(self.severity, text)
-        elif name in {"place", "line"}:
-            self._put_place(name, text)
+            self.severity = max(self.severity, tag_of(f"{text}:")[0] or self.severity, key=lambda one: one.rank)
+        elif name == "place":
+            self.file, self.line, _ = place_of(text) or (text.strip("`* "), None, "")
         else:
             self.last = name
             self.fields.setdefault(name, []).extend([text] if text else [])
 
-    def _put_place(self, name: str, text: str) -> None:
-        number = re.search(r"[0-9]{1,7}", text)
-        if name == "line" and number is not None and self.line is None:
-            self.line = int(number[0])
-        elif name == "place" and not self.file:
-            self.file, self.line = place_in(text) or (plain(text), self.line)
-
-    def go_on(self, text: str) -> None:
-        """A line without a label belongs to the field before it."""
-        self.fields.setdefault(self.last, []).append(text)
-
     def built(self, number: int) -> ReviewIssue:
-        """The issue, with a title in any case."""
+        """Returns the issue, with a title in any case."""
         texts = {name: "\n".join(lines).strip() for name, lines in self.fields.items()}
         title = self.title or next((bare for text in texts.values() if (bare := _BAR.sub("", text).strip())), "")
         short = " ".join(title.split("\n")[0].split())
-        short = short if len(short) <= TITLE_CHARS or self.title else f"{short[:TITLE_CHARS].rstrip()} …"
-        known: dict[str, Any] = {name: texts.get(name, "") for name in ("issue", "why", "fix")}
-        place = (self.file, self.line) if self.file else place_in(title) or ("", self.line)
         return ReviewIssue(
-            number=number, severity=self.severity, file=place[0], line=place[1], title=short or self.file, **known
-        )
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether it says that there is no issue: `Critical: None`."""
-        return not (self.file or self.fields) and says_nothing(self.title)
-
-    @property
-    def is_echo(self) -> bool:
-        """Whether it is the format's own line, given back."""
-        told = [self.title, *("\n".join(lines) for lines in self.fields.values())]
-        return not self.file and all(plain(text).casefold() in _PLACEHOLDERS for text in told)
-
-
-def drafts_of(parts: Sequence[Part]) -> list[Draft]:
-    """The issues of all parts, in the order of the text."""
-    found = [draft for part in parts if part.section is Section.ISSUES for draft in _Issues(part).read()]
-    return [draft for draft in found if not draft.is_echo]
-
-
-class _Issues:
-    """The issues of one part."""
-
-    def __init__(self, part: Part) -> None:
-        self._part = part
-        self._severity = part.severity or DEFAULT
-        self._found: list[Draft] = []
-
-    def read(self) -> list[Draft]:
-        """All of them."""
-        for line in _rows(self._part.lines):
-            self._take(line)
-        return self._found
-
-    @property
-    def _open(self) -> Draft | None:
-        return self._found[-1] if self._found else None
-
-    def _take(self, line: Line) -> None:
-        current = self._open
-        if line.kind in {"code", "quote"}:
-            if current is not None:
-                current.go_on(line.text)
-            elif not all(says_nothing(text) for text in _BAR.sub("", line.text).split("\n")):
-                self._found.append(Draft(severity=self._severity, fields={"issue": [line.text]}))
-            return
-        label = label_of(line.text)
-        if label is not None:
-            if current is None or (label[0] == "issue" and current.fields.get("issue")):
-                listed = line.number is None
-                current = Draft(severity=self._severity, number=line.number, depth=line.depth, listed=listed)
-                self._found.append(current)
-            current.put(*label)
-        elif current is not None and not self._begins(line, current):
-            current.go_on(f"- {line.text}" if line.item else line.text)
-        elif not says_nothing(line.text) and not (begun := self._begun(line)).is_nothing:
-            self._found.append(begun)
-
-    def _begins(self, line: Line, current: Draft) -> bool:
-        """Whether a line without a label is a further issue; else it goes on with the one that is open."""
-        if line.kind == "heading" or _is_row(line):
-            return True
-        if line.item:
-            same = line.depth <= max(self._part.depth + 1, current.depth if current.listed else 0)
-            return same and (line.number is not None or current.listed or head_of(line.text).placed)
-        numbered = _NUMBERED.match(line.text)
-        bracketed = line.text.lstrip("*_").startswith("[") and head_of(line.text).placed
-        return line.depth == 0 and (numbered is not None or bracketed)
-
-    def _begun(self, line: Line) -> Draft:
-        number = line.number
-        text = line.text
-        match = _NUMBERED.match(text)
-        if number is None and match is not None:
-            number, text = int(match[1]), text[match.end() :]
-        head = head_of(text)
-        title, fields = inline_fields(head.title)
-        draft = Draft(
-            severity=self._tagged(head.tag),
             number=number,
-            title=title,
-            file=head.file,
-            line=head.line,
-            depth=line.depth,
-            listed=line.item and number is None,
+            severity=self.severity,
+            file=self.file,
+            line=self.line,
+            title=(short if self.title else excerpt(short, TITLE_CHARS)) or self.file,
+            issue=texts.get("issue", ""),
+            why=texts.get("why", ""),
+            fix=texts.get("fix", ""),
         )
-        for name, said in fields.items():
-            draft.put(name, said)
-        return draft
-
-    def _tagged(self, tag: Severity | None) -> Severity:
-        """A tag at the issue weighs where no heading does, and where it is graver."""
-        if tag is None or (self._part.severity is not None and tag.rank < self._severity.rank):
-            return self._severity
-        return tag
-
-
-def _graver(severity: Severity, text: str) -> Severity:
-    words = plain(text).casefold()
-    named = [one for one in Severity if one is not Severity.NONE and words.startswith(one)]
-    return max([severity, *named], key=lambda one: one.rank)
-
-
-def _is_row(line: Line) -> bool:
-    return line.text.startswith("|") and line.text.count("|") > 1
-
-
-def _rows(lines: Sequence[Line]) -> Iterator[Line]:
-    """The lines, of tables only the rows that say something, each as one line."""
-    for at, line in enumerate(lines):
-        behind = lines[at + 1] if at + 1 < len(lines) else None
-        if line.kind != "text" or not _is_row(line):
-            yield line
-        elif not _SEPARATOR.fullmatch(line.text) and not (behind is not None and _SEPARATOR.fullmatch(behind.text)):
-            cells = [cell.strip() for cell in line.text.strip("|").split("|")]
-            if not all(says_nothing(cell) for cell in cells):
-                first = cells[0].strip("# ")
-                number = int(first) if first.isascii() and first.isdecimal() and len(first) < 5 else None
-                told = cells[1:] if number is not None else cells
-                text = " — ".join(cell for cell in told if cell)
-                yield line._replace(text=text, number=number, item=True, depth=1)
-
-
-PREVIEW = 300
-"""Characters of a text without a verdict that its finding shows."""
-_LINE_FIX = f"End with one line of its own: `{READY}: Yes`, `{READY}: No`, or `{READY}: With fixes` and the numbers."
 
 
 def parse_review(text: str, *, cut_off: bool = False) -> tuple[Review, tuple[Finding, ...]]:
-    """The review in a text, and what is to be said about it. Never raises; linear in the text.
+    """Returns the review in a text, and what is to be said about it. Never raises; linear in the text.
 
     `cut_off`: the model had no room left. What came of it is kept, and nothing of it approves.
     """
+    reader = _Reader()
     try:
-        documents = documents_of(lines_of(text))
+        reader.read(text)
     except TooManyBlocks:
-        return Review(complete=not cut_off), (_no_verdict(text, Document()),)
-    last = documents[-1]
-    said = _verdict(last)
-    drafts = _drafts(documents, said)
-    issues, numbered = _numbered(drafts)
-    fixes, unknown = _fixes(said, drafts, issues)
+        return Review(complete=not cut_off), (_no_verdict(text, _Reader()),)
+    verdict, numbers = reader.verdict()
+    drafts = reader.drafts()
+    written = {draft.number for draft in drafts if draft.number is not None}
+    own = len(written) == len(drafts)
+    issues = tuple(
+        draft.built(draft.number if own and draft.number is not None else at)
+        for at, draft in enumerate(drafts, start=1)
+    )
+    fixes, unknown = named_in(numbers, [issue.number for issue in issues])
     review = Review(
-        summary=_text(last, Section.SUMMARY),
+        summary=reader.text(Section.SUMMARY),
         issues=issues,
-        good_patterns=_patterns(last),
-        verdict=said.verdict,
+        good_patterns=tuple(reader.patterns()),
+        verdict=verdict,
         fixes=fixes,
-        rationale=_rationale(last),
+        rationale=reader.text(Section.VERDICT).removeprefix(f"{RATIONALE}:").strip(),
         complete=not cut_off,
     )
-    return review, tuple(_findings(review, text, last, numbered, unknown))
+    return review, tuple(_findings(review, text, reader, unknown))
 
 
-def _verdict(document: Document) -> Said:
-    """What the last Ready line says; a Yes in a place where none belongs is no verdict."""
-    ready = document.trusted
-    if ready is None:
-        return Said(Verdict.NONE)
-    said = verdict_of(ready.said)
-    return Said(Verdict.NONE) if said.verdict is Verdict.YES and not document.may_approve(ready) else said
-
-
-def _drafts(documents: Sequence[Document], said: Said) -> list[Draft]:
-    """The issues of the final review; of drafts before it the critical ones, and all when it does not say anything."""
-    final = drafts_of(documents[-1].parts)
-    earlier = list(chain.from_iterable(drafts_of(document.parts) for document in documents[:-1]))
-    if final or said.verdict is not Verdict.NONE:
-        known = {(draft.file, draft.title) for draft in final}
-        earlier = [
-            draft for draft in earlier if draft.severity is Severity.CRITICAL and (draft.file, draft.title) not in known
-        ]
-    return [*earlier, *final]
-
-
-def _numbered(drafts: Sequence[Draft]) -> tuple[tuple[ReviewIssue, ...], bool]:
-    """The issues by their own numbers where each has one; else numbered through."""
-    written = [draft.number for draft in drafts if draft.number is not None]
-    right = len(set(written)) == len(drafts)
-    numbers = written if right else range(1, len(drafts) + 1)
-    return tuple(draft.built(number) for draft, number in zip(drafts, numbers, strict=True)), right
-
-
-def _fixes(
-    said: Said, drafts: Sequence[Draft], issues: Sequence[ReviewIssue]
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The issues named, and numbers that none has. Where numbers are at fault, what was written and the place count."""
-    if said.verdict is not Verdict.WITH_FIXES:
-        return (), ()
-    named = named_in(said.numbers, (issue.number for issue in issues))
-    written = named_in(said.numbers, (draft.number for draft in drafts if draft.number is not None))
-    by_number = {issue.number for issue, draft in zip(issues, drafts, strict=True) if draft.number in written.known}
-    unknown = tuple(number for number in named.unknown if number not in written.known)
-    return tuple(sorted({*named.known, *by_number})), unknown
-
-
-def _parts(document: Document, section: Section) -> list[Part]:
-    return [part for part in document.parts if part.section is section]
-
-
-def _text(document: Document, section: Section) -> str:
-    return "\n".join(line.text for part in _parts(document, section) for line in part.lines).strip()
-
-
-def _rationale(document: Document) -> str:
-    lines = [line.text for part in _parts(document, Section.VERDICT) for line in part.lines]
-    told = "\n".join(lines).strip()
-    label = told.lstrip("*_")
-    if label.casefold().startswith(RATIONALE.casefold()):
-        rest = label[len(RATIONALE) :].lstrip("*_")
-        told = rest.lstrip(":*_ \n") if rest.startswith(":") else told
-    return told.strip()
-
-
-def _patterns(document: Document) -> tuple[str, ...]:
-    found: list[str] = []
-    for line in (line for part in _parts(document, Section.GOOD_PATTERNS) for line in part.lines):
-        if found and not line.item and line.kind != "heading":
-            found[-1] = f"{found[-1]}\n{line.text}"
-        elif not says_nothing(line.text):
-            found.append(line.text)
-    return tuple(found)
-
-
-def _findings(review: Review, text: str, last: Document, numbered: bool, unknown: Sequence[int]) -> list[Finding]:
-    found: list[Finding] = []
+def _findings(review: Review, text: str, reader: "_Reader", unknown: Sequence[int]) -> Iterator[Finding]:
     if review.verdict is Verdict.NONE:
-        found.append(_no_verdict(text, last))
+        yield _no_verdict(text, reader)
     if not review.complete:
         fix = "Answer again, whole and shorter: the gravest issues first."
-        found.append(major("review.cut_off", "the review was cut off", fix=fix))
+        yield major("review.cut_off", "the review was cut off", fix=fix)
     if review.verdict is Verdict.YES and review.severity is Severity.CRITICAL:
         message = f"`{READY}: Yes` stands beside a critical issue, so it does not count"
-        found.append(minor("review.contradiction", message, fix="Call critical only what must not be merged."))
-    if len(review.issues) > MAX_ISSUES:
-        message = f"the review has {len(review.issues)} issues, {MAX_ISSUES} were asked for at most"
-        found.append(minor("review.too_many", message, fix="Leave out what matters least."))
-    if review.issues and not numbered:
-        counts = Counter(issue.severity for issue in review.issues)
-        message = f"the issues are not numbered through ({', '.join(f'{counts[one]} {one}' for one in counts)})"
-        found.append(minor("review.numbering", message, fix="Number the issues through, from 1 on."))
+        yield minor("review.contradiction", message, fix="Call critical only what must not be merged.")
     if review.verdict is Verdict.WITH_FIXES and (unknown or not review.fixes):
         told = f"{', '.join(map(str, unknown))}, which no issue has" if unknown else "no number that an issue has"
-        found.append(minor("review.fix_numbers", f"`With fixes` names {told}", fix="Name the numbers of the issues."))
-    return found
+        yield minor("review.fix_numbers", f"`With fixes` names {told}", fix="Name the numbers of the issues.")
 
 
-def _no_verdict(text: str, last: Document) -> Finding:
-    said = last.trusted.said.strip() if last.trusted is not None else ""
-    if last.open_fence:
-        told = f"the code block opened in line {last.open_fence} is never closed, and hides what stands behind it"
-        return major("review.no_verdict", told, where=Where(line=last.open_fence), fix=f"Close it. {_LINE_FIX}")
+def _no_verdict(text: str, reader: "_Reader") -> Finding:
+    if reader.open_fence:
+        line = reader.open_fence
+        told = f"the code block opened in line {line} is never closed, and hides what stands behind it"
+        return major("review.no_verdict", told, where=Where(line=line), fix=f"Close it. {_LINE_FIX}")
+    said = reader.said.strip()
     if said[:3].casefold() == "yes" and (words := leaves_open(said)):
         told = f"`{READY}: Yes` is taken back by the words behind it, so nothing is approved: {excerpt(words, PREVIEW)}"
         return major("review.no_verdict", told, fix=f"Leave the words out. {_LINE_FIX}")
-    preview = " ".join(excerpt(text.strip()[: 4 * PREVIEW], 4 * PREVIEW).split())
-    shown = preview if len(preview) <= PREVIEW else f"{preview[:PREVIEW]} …"
+    shown = excerpt(" ".join(text[: 4 * PREVIEW].split()), PREVIEW)
     told = f"the review has no verdict, so nothing is approved: {shown}" if shown else "the review is empty"
     return major("review.no_verdict", told, fix=_LINE_FIX)
+
+
+class _Reader:
+    """One pass over the lines of a text."""
+
+    def __init__(self) -> None:
+        self.said = ""
+        """What stands behind the last `Ready:`."""
+        self.open_fence = 0
+        """Line of a code block that is never closed."""
+        self._ready: Part | None = None
+        """Where that line stands."""
+        self._hides = False
+        """Whether a part of the text is not seen, which may be the one that counts."""
+        self._parts = [Part(section=Section.OTHER, named=False)]
+        self._older: list[Draft] = []
+        """Critical issues of a draft before the review."""
+
+    def read(self, text: str) -> None:
+        """Reads a text. Raises TooManyBlocks, and nothing else."""
+        source = source_of(_UNSEEN.sub("", text.encode("utf-8", "backslashreplace").decode("utf-8")))
+        clean = _unwrapped(source.text)
+        raw = clean.split("\n")
+        for block in blocks_of(clean):
+            if block.kind in {"fence", "code", "quote"}:
+                if not block.closed and block.text.strip():
+                    self.open_fence = block.line + source.first_line - 1
+                self._hides |= bool(self.open_fence) or (_holds_review(block.text) and not _is_form(block.text))
+                self._parts[-1].lines.append(_whole(block, raw))
+            elif block.kind != "rule":
+                for at, said in enumerate(block.text.split("\n"), start=block.line):
+                    self._take(_line(block, at, said.strip(), raw[at - 1] if at <= len(raw) else ""))
+            if block.kind not in {"fence", "code"}:
+                # A diff without bars looks like text and bullets, a comment like nothing; a table's cells are not read.
+                self._hides |= _OPAQUE.search("\n".join(raw[block.line - 1 : block.end])) is not None
+
+    def _take(self, line: Line) -> None:
+        part, said = self._parts[-1], ready_of(line.text)
+        heading = heading_of(line.text)
+        if said is not None and _may_be_verdict(line, part):
+            if part.section is not Section.VERDICT:
+                part = self._begin(Part(section=Section.VERDICT, named=False))
+            self.said, self._ready = said, part
+        elif _THOUGHT_ENDS.fullmatch(line.text) and not any(one.named for one in self._parts):
+            self._restart()
+        elif _TAG.fullmatch(line.text):
+            self._hides = True
+        elif heading is not None and self._is_heading(line, heading):
+            self._head(line, heading)
+        elif line.kind == "heading" and _leaves(line, part):
+            grave = part.section is Section.ISSUES and is_grave(line.text)
+            section, severity = (Section.ISSUES, Severity.CRITICAL) if grave else (Section.OTHER, None)
+            self._begin(Part(section=section, severity=severity, level=line.level, named=grave))
+        else:
+            part.lines.append(line)
+
+    def _restart(self) -> None:
+        self.said, self._ready, self._parts = "", None, [Part(section=Section.OTHER, named=False)]
+
+    def _begin(self, part: Part) -> Part:
+        self._parts.append(part)
+        return part
+
+    def _head(self, line: Line, heading: Heading) -> None:
+        if heading.section is Section.SUMMARY and any(one.section is Section.SUMMARY for one in self._parts):
+            # What stands before a second summary was a draft: its verdict does not count, what is critical in it does.
+            self._older = [draft for draft in self.drafts() if draft.severity is Severity.CRITICAL]
+            self._restart()
+        level = line.level or NO_LEVEL
+        self._begin(Part(section=heading.section, severity=heading.severity, level=level, depth=line.depth))
+        if heading.rest:
+            self._take(line._replace(kind="text", text=heading.rest, level=0, item=False))
+
+    def _is_heading(self, line: Line, heading: Heading) -> bool:
+        """Returns whether a line is a heading of the format and no words that only look like one."""
+        part, marked = self._parts[-1], line.text.startswith(("**", "__"))
+        if heading.severity is None:
+            if line.item:  # a review that is a list, sections and all
+                return line.depth == 1 and marked and all(one.level == NO_LEVEL for one in self._parts)
+            return line.depth == 0 and line.margin and (line.kind == "heading" or not heading.rest or marked)
+        if line.kind == "heading":
+            return True
+        in_issues = part.section is Section.ISSUES or not part.named
+        if heading.rest:
+            under_one = part.severity is not None and part.level < NO_LEVEL
+            return line.depth == 0 and not line.item and in_issues and not under_one
+        return (line.depth == 0 or (line.item and line.depth <= part.depth + 1)) and (in_issues or marked)
+
+    def verdict(self) -> tuple[Verdict, str]:
+        """Returns the last Ready line's verdict, and its numbers; a Yes where none belongs is no verdict."""
+        verdict, numbers = verdict_of(self.said) if self._ready is not None else (Verdict.NONE, "")
+        return (Verdict.NONE, "") if verdict is Verdict.YES and not self._may_approve() else (verdict, numbers)
+
+    def _may_approve(self) -> bool:
+        """Returns whether the Yes stands under Verdict or, without such a heading, behind all else and no issue."""
+        ready = self._ready
+        if self._hides or ready is None or ready.named:
+            return not self._hides
+        named = [part for part in self._parts if part.named]
+        if any(part.section is Section.VERDICT or part.holds_issues for part in named):
+            return False
+        if named:
+            return self._parts.index(ready) > self._parts.index(named[-1])
+        return not any(_ISSUE.match(line.text) for part in self._parts for line in part.lines)
+
+    def drafts(self) -> list[Draft]:
+        """Returns the issues in the order of the text."""
+        return [*self._older, *(one for part in self._parts if part.section is Section.ISSUES for one in _issues(part))]
+
+    def text(self, section: Section) -> str:
+        """Returns the text of a section."""
+        lines = (line.text for part in self._parts if part.section is section for line in part.lines)
+        return "\n".join(lines).strip().replace(f"**{RATIONALE}:**", f"{RATIONALE}:")
+
+    def patterns(self) -> Iterator[str]:
+        """Yields what is said to be good, line by line."""
+        parts = (part for part in self._parts if part.section is Section.GOOD_PATTERNS)
+        yield from (line.text for part in parts for line in part.lines if not says_nothing(line.text))
+
+
+def _unwrapped(text: str) -> str:
+    """Returns the text without the bars of a code block that stands around the review."""
+    blocks = blocks_of(text)
+    wrapper = next((block for block in blocks[:2] if _wraps(block, blocks)), None)
+    if wrapper is None:
+        return text
+    lines = text.split("\n")
+    lines[: wrapper.line] = [""] * wrapper.line
+    again = blocks_of("\n".join(lines))
+    if again and again[-1].kind == "fence" and not again[-1].closed and not again[-1].info:
+        lines[again[-1].line - 1] = ""  # the bar that closed the wrapper
+    return "\n".join(lines)
+
+
+def _wraps(block: Block, blocks: Sequence[Block]) -> bool:
+    """Returns whether the answer is in this block: at most its announcement stands before, so it is no quotation."""
+    if block.kind != "fence" or block.depth or block.info.lower() not in _WRAPS or not _holds_review(block.text):
+        return False
+    announced = blocks[0].kind == "paragraph" and _ANNOUNCED.fullmatch(blocks[0].text)
+    bare = all(one.kind == "paragraph" and READY.casefold() not in one.text.casefold() for one in blocks[2:])
+    return block is blocks[0] or bool(announced and bare)
+
+
+def _holds_review(text: str) -> bool:
+    """Returns whether a code block has the headings of a review."""
+    heads = [heading_of(line) for line in text.split("\n") if line.startswith("#")]
+    sections = {head.section for head in heads if head is not None}
+    return Section.SUMMARY in sections or {Section.ISSUES, Section.VERDICT} <= sections
+
+
+def _is_form(text: str) -> bool:
+    """Returns whether a block holds the form that was asked for, given back: it says nothing."""
+    ready = [said for line in text.split("\n") if (said := ready_of(line)) is not None]
+    return PLACE in text and bool(ready) and all(is_template(said) for said in ready)
+
+
+def _whole(block: Block, raw: Sequence[str]) -> Line:
+    if block.kind == "quote":
+        return Line("quote", "\n".join(raw[block.line - 1 : block.end]), depth=block.depth)
+    bar, text = block.mark or "```", block.text.rstrip("\n")
+    return Line("code", f"{bar}{block.info}\n{text}\n{bar}", depth=block.depth)
+
+
+def _line(block: Block, at: int, text: str, raw: str) -> Line:
+    first, margin = at == block.line, raw[:1].strip() != ""
+    match = _ITEM.match(raw) if first and block.depth else None
+    item = first and block.depth > 0 and (block.kind == "item" or match is not None)
+    return Line(
+        "heading" if block.kind == "heading" else "text",
+        text,
+        level=block.level,
+        # What stands at the margin belongs to a list by the letter of Markdown only.
+        depth=0 if margin and not item else block.depth,
+        item=item,
+        number=int(match[1]) if item and match and match[1] else None,
+        added=block.mark == "+",
+        margin=margin,
+    )
+
+
+def _may_be_verdict(line: Line, part: Part) -> bool:
+    """Returns whether a line that begins with Ready stands where a verdict can: what is deeper is quoted."""
+    if not line.item:
+        return line.depth == 0 and line.margin
+    return (
+        not line.added and part.section is not Section.ISSUES and (line.depth == 1 or part.section is Section.VERDICT)
+    )
+
+
+def _leaves(line: Line, part: Part) -> bool:
+    """Returns whether an unknown heading ends the section: a deeper one belongs to it, a numbered one is an issue."""
+    numbered = line.text.lstrip("*_`#[( ")[:1].isdigit() or line.text.lstrip("*_ ").startswith(("[", "`"))
+    return line.level <= part.level and not (part.section is Section.ISSUES and numbered)
+
+
+def _issues(part: Part) -> list[Draft]:
+    """Returns the issues of one part: numbered, listed, under headings, as rows of a table, or as plain words."""
+    found: list[Draft] = []
+    for line in part.lines:
+        current = found[-1] if found else None
+        label = label_of(line.text)
+        if line.kind in {"code", "quote"}:
+            if current is not None:
+                current.fields.setdefault(current.last, []).append(line.text)
+            elif not all(says_nothing(text) for text in _BAR.sub("", line.text).split("\n")):
+                found.append(Draft(severity=part.severity or Severity.MAJOR, fields={"issue": [line.text]}))
+        elif label is not None:
+            if current is None or (label[0] == "issue" and current.fields.get("issue")):
+                severity, listed = part.severity or Severity.MAJOR, line.number is None
+                current = Draft(severity=severity, number=line.number, depth=line.depth, listed=listed)
+                found.append(current)
+            current.put(*label)
+        elif current is not None and not _begins(line, part, current):
+            current.fields.setdefault(current.last, []).append(f"- {line.text}" if line.item else line.text)
+        elif not says_nothing(line.text):
+            begun = _begun(line, part)
+            if begun.file or not says_nothing(begun.title):
+                found.append(begun)
+    return found
+
+
+def _begins(line: Line, part: Part, current: Draft) -> bool:
+    """Returns whether a line without a label is a further issue; else it belongs to the one that is open."""
+    if line.kind == "heading":
+        return True
+    tag, text = tag_of(line.text)
+    placed = tag is Severity.CRITICAL or place_of(text) is not None
+    if line.item:
+        same = line.depth <= max(part.depth + 1, current.depth if current.listed else 0)
+        return same and (line.number is not None or current.listed or placed)
+    bracketed = line.text.lstrip("*_").startswith("[") and placed
+    return line.depth == 0 and (_NUMBERED.match(line.text) is not None or bracketed)
+
+
+def _begun(line: Line, part: Part) -> Draft:
+    """Returns the issue that a line begins."""
+    number, text = line.number, line.text
+    match = _NUMBERED.match(text) if number is None else None
+    if match is not None:
+        number, text = int(match[1]), text[match.end() :]
+    tag, text = tag_of(text)
+    file, at, rest = place_of(text) or ("", None, text)
+    later, rest = tag_of(rest) if rest != text else (None, rest)
+    title = rest.strip(" \t:—–-,;|*") if rest.count("**") != 2 else rest.strip()
+    # A tag at the issue weighs where no heading does, and where it is graver.
+    graver = [one for one in (part.severity, tag, later) if one is not None] or [Severity.MAJOR]
+    severity = max(graver, key=lambda one: one.rank)
+    listed = line.item and number is None
+    return Draft(severity=severity, number=number, title=title, file=file, line=at, depth=line.depth, listed=listed)

@@ -1,31 +1,26 @@
-"""A person's Markdown task plan → its value, by rules alone. What would have to be guessed is told instead.
+"""A person's Markdown task plan → its value, by rules alone. What would have to be guessed is reported instead.
 
-A task plan's blocks → its head and its tasks, each with the blocks below its heading; headings that nearly are one.
-
-A task goes on to the next task's heading, or to one of a higher level. What is commented out is not there.
-
-What the fields of a task plan say: paths, tasks, packages, a command.
-
-The fields of a task plan, `**Create:** path` and the like: a key, and all that belongs to its value.
+A plan is a head and its tasks, each with the fields below its heading: `**Create:** path` and the like, a key and all
+that belongs to its value. What is commented out is not there.
 """
 
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from orchestrator.answers.action_plan_document import (
+from orchestrator.answers.markdown import (
     Block,
     Field,
-    Piece,
+    Source,
     TooManyBlocks,
     blocks_of,
     field_of,
     looks_like_path,
     pieces_of,
+    source_of,
     words,
 )
-from orchestrator.answers.action_plan_source import Source, source_of
 from orchestrator.core.breakdown import PlannedTask, TaskPlan
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 
@@ -38,122 +33,97 @@ _UNSPACED = re.compile(r"#{1,6}task\s*\d", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*task\s+\d[^\n]*", re.IGNORECASE)
 
 
-class Header(NamedTuple):
-    """A task's heading."""
+class Section(NamedTuple):
+    """A task's heading and what stands below it."""
 
     number: str
     """Without zeros before it."""
     title: str
     line: int
+    blocks: list[Block]
 
 
-class Section(NamedTuple):
-    """A task's heading and what stands below it."""
-
-    header: Header
-    blocks: tuple[Block, ...]
-    end: int
-    """Number of its last line."""
+def number_and_title(block: Block) -> tuple[str, str] | None:
+    """Returns the number and title of the task that a block begins, None for any other block."""
+    if block.kind != "heading" or block.level != LEVEL:
+        return None
+    text = words(block.text).rstrip("# ")
+    match = _NUMBER.match(text)
+    rest = text[match.end() :] if match is not None else ""
+    if rest[:1].isalnum() or rest[:1] in {"_", "/", "+"} or (rest[:1] in {".", "-", "–", "—"} and rest[1:2].isdigit()):
+        return None  # `Task 1a`, `Task 1/3`, `Task 1-3`, `Task 1.2.3`: which task that is can only be guessed
+    if match is None:
+        return None
+    return ".".join(str(int(part)) for part in match[1].split(".")), rest.strip(" \t:–—-).").strip("* ")
 
 
 class Parts(NamedTuple):
     """A plan's parts."""
 
-    head: tuple[Block, ...]
-    """Before the first task."""
-    sections: tuple[Section, ...]
-    tail: tuple[Block, ...]
-    """Outside the tasks, behind the first one."""
-    nearly: tuple[Block, ...]
+    sections: list[Section]
+    ends: list[int]
+    """Number of the line behind each section; 0 where the text ends with it."""
+    outside: list[Block]
+    """Before the first task, and behind a heading of a higher level."""
+    nearly: list[Block]
     """What looks like a task's heading, is none, and so keeps its task from being read."""
 
 
-def header_of(block: Block) -> Header | None:
-    """The task that a block begins, None for any other block."""
-    if block.kind != "heading" or block.level != LEVEL:
-        return None
-    text = words(block.text).rstrip("# ")
-    match = _NUMBER.match(text)
-    if match is None:
-        return None
-    rest = text[match.end() :]
-    if rest[:1].isalnum() or rest[:1] in {"_", "/", "+"} or (rest[:1] in {".", "-", "–", "—"} and rest[1:2].isdigit()):
-        return None  # `Task 1a`, `Task 1/3`, `Task 1-3`, `Task 1.2.3`: which task that is can only be guessed
-    number = ".".join(str(int(part)) for part in match[1].split("."))
-    return Header(number, rest.strip(" \t:–—-).").strip("* "), block.line)
-
-
-def parts_of(blocks: Sequence[Block], last_line: int) -> Parts:
-    """The parts of a plan that ends in `last_line`."""
-    blocks = tuple(_uncommented(blocks))
-    headers = [header_of(block) for block in blocks]
-    first = next((at for at, header in enumerate(headers) if header is not None), len(blocks))
-    sections: list[Section] = []
-    tail: list[Block] = []
-    at = first
-    while at < len(blocks):
-        header, stop = headers[at], _end(blocks, headers, at)
-        if header is None:
-            tail += blocks[at:stop]
+def parts_of(blocks: Sequence[Block]) -> Parts:
+    """Returns the parts of a plan. A task ends at the next task's heading, or at one of a higher level."""
+    blocks = list(_uncommented(blocks))
+    parts = Parts([], [], [], list(_nearly(blocks)))
+    below = parts.outside
+    for block in blocks:
+        found = number_and_title(block)
+        if found is not None or (block.kind == "heading" and block.level < LEVEL):
+            parts.ends.extend([block.line] * (len(parts.sections) - len(parts.ends)))
+            below = parts.outside
+        if found is not None:
+            below = []
+            parts.sections.append(Section(*found, block.line, below))
         else:
-            end = blocks[stop].line - 1 if stop < len(blocks) else last_line
-            sections.append(Section(header, blocks[at + 1 : stop], end))
-        at = stop
-    return Parts(blocks[:first], tuple(sections), tuple(tail), tuple(_nearly(blocks, headers)))
-
-
-def _end(blocks: Sequence[Block], headers: Sequence[Header | None], at: int) -> int:
-    """The place behind a task, or behind a stretch that belongs to none."""
-    inside = headers[at] is not None
-    for place in range(at + 1, len(blocks)):
-        block = blocks[place]
-        if headers[place] is not None or (inside and block.kind == "heading" and block.level < LEVEL):
-            return place
-    return len(blocks)
+            below.append(block)
+    parts.ends.extend([0] * (len(parts.sections) - len(parts.ends)))
+    return parts
 
 
 def _uncommented(blocks: Sequence[Block]) -> Iterator[Block]:
     """The blocks outside of comments; one that is never closed comments nothing out."""
-    closings = deque(at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text)
+    closings = [at for at, block in enumerate(blocks) if block.kind != "fence" and "-->" in block.text]
     behind = 0
     for at, block in enumerate(blocks):
-        if at < behind:
-            continue
-        if block.kind == "paragraph" and block.text.startswith("<!--"):
-            while closings and closings[0] < at:
-                closings.popleft()
-            if closings:
-                behind = closings[0] + 1
-                continue
-        yield block
-
-
-def _nearly(blocks: Sequence[Block], headers: Sequence[Header | None]) -> Iterator[Block]:
-    there = any(header is not None for header in headers)
-    seen = False
-    for at, block in enumerate(blocks):
-        title = block.kind == "heading" and block.level == 1 and not seen and there
-        seen = seen or block.kind == "heading"
-        if headers[at] is not None or title:
-            continue
-        if block.kind == "heading" and (block.level <= LEVEL or not there):
-            found = _NEARLY.match(words(block.text))
-            if found and not _groups(blocks, headers, at):
-                yield block
-        elif block.kind == "paragraph" and (_UNSPACED.match(block.text) or (not there and _BOLD.match(block.text))):
+        if at >= behind and block.kind == "paragraph" and block.text.startswith("<!--"):
+            place = bisect_left(closings, at)
+            behind = closings[place] + 1 if place < len(closings) else at
+        if at >= behind:
             yield block
 
 
-def _groups(blocks: Sequence[Block], headers: Sequence[Header | None], at: int) -> bool:
-    """Whether a heading only gathers tasks that are numbered below it: `## Task 1` before `### Task 1.1`."""
-    found = _NUMBER.match(words(blocks[at].text))
-    for place in range(at + 1, len(blocks)):
-        header = headers[place]
-        if header is not None:
-            return found is not None and header.number.startswith(f"{found[1]}.")
-        if blocks[place].kind == "heading" and blocks[place].level <= blocks[at].level:
-            return False
-    return False
+def _nearly(blocks: Sequence[Block]) -> Iterator[Block]:
+    tasks = [at for at, block in enumerate(blocks) if number_and_title(block) is not None]
+    first = next((at for at, block in enumerate(blocks) if block.kind == "heading"), 0)
+    for at, block in enumerate(blocks):
+        if block.kind == "heading":
+            is_title = block.level == 1 and at == first and tasks
+            if is_title or number_and_title(block) or (tasks and block.level > LEVEL):
+                continue
+            if _NEARLY.match(words(block.text)) and not _groups(blocks, tasks, at):
+                yield block
+        elif block.kind == "paragraph" and (_UNSPACED.match(block.text) or (not tasks and _BOLD.match(block.text))):
+            yield block
+
+
+def _groups(blocks: Sequence[Block], tasks: Sequence[int], at: int) -> bool:
+    """Returns whether a heading only gathers tasks that are numbered below it: `## Task 1` before `### Task 1.1`."""
+    place = bisect_left(tasks, at)
+    if place == len(tasks):
+        return False
+    between = (blocks[one] for one in range(at + 1, tasks[place]))
+    if any(block.kind == "heading" and block.level <= blocks[at].level for block in between):
+        return False
+    number, following = _NUMBER.match(words(blocks[at].text)), number_and_title(blocks[tasks[place]])
+    return number is not None and following is not None and following[0].startswith(f"{number[1]}.")
 
 
 _LINES = r"~?L?\d+(?:\s*[-–—,:]\s*~?L?\d+)*\+?"
@@ -165,13 +135,15 @@ _TASK = re.compile(
     r"(?P<word>tasks?\s+)?#?(?P<from>\d+(?:\.\d+)?)(?:\s*(?:[-–—]|to|through)\s*#?(?P<to>\d+))?(?P<rest>.*)",
     re.IGNORECASE,
 )
+_BEHIND_NUMBER = frozenset({"", " ", ":", "–", "—", "-"})
+_REMARKS = re.compile(r"(?<!\])\([^()]*\)")
+"""Parentheses that are no target of a link."""
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _TEST_RUN = re.compile(
-    r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv|rye)\s+run\s+|npx\s+|pnpm\s+(?:exec\s+|run\s+)?|yarn\s+(?:run\s+)?"
-    r"|bunx?\s+(?:run\s+)?|npm\s+(?:run\s+)?|\S*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|\S*/)*"
-    r"(?:pytest|py\.test|unittest|nose2?|tox|nox|jest|vitest|mocha|ava|karma|playwright\s+test|cypress\s+run|phpunit|pest"
-    r"|rspec|tests?|ctest|test:\S+|node\s+--test|deno\s+test|cargo\s+(?:nextest|test)|go\s+test|(?:mvnw?|gradlew?)\s+test"
-    r"|dotnet\s+test|make\s+(?:test|check)|mix\s+test|swift\s+test)(?:\s|$)",
+    r"(?:\w+=\S*\s+|(?:uv|poetry|pdm|hatch|pipenv)\s+run\s+|npx\s+|(?:npm|pnpm|yarn|bun)\s+(?:exec\s+|run\s+)?"
+    r"|\S*python[\d.]*\s+(?:-m\s+|manage\.py\s+)|\S*/)*"
+    r"(?:pytest|py\.test|unittest|nose2|tox|nox|jest|vitest|mocha|playwright\s+test|tests?|test:\S+|node\s+--test"
+    r"|cargo\s+test|go\s+test|(?:mvnw?|gradlew?)\s+test|dotnet\s+test|make\s+(?:test|check))(?:\s|$)",
     re.IGNORECASE,
 )
 MAX_SUFFIX = 60
@@ -180,16 +152,8 @@ MAX_RANGE = 50
 """Tasks that `Tasks 1-N` may stand for."""
 
 
-class Paths(NamedTuple):
-    """The paths that a field names."""
-
-    paths: tuple[str, ...]
-    unread: tuple[str, ...] = ()
-    """Texts that may hold a path and are none."""
-
-
-def paths_of(values: Sequence[str]) -> Paths:
-    """Every path in these lines: marked ones, or plain ones with commas between, without what is said about them."""
+def paths_of(values: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns every path in these lines, marked or with commas between, and texts that may hold one and are none."""
     paths: dict[str, None] = {}
     unread: list[str] = []
     for value in values:
@@ -200,40 +164,24 @@ def paths_of(values: Sequence[str]) -> Paths:
                 unread.append(bare)
             elif bare and bare.casefold() not in _NONE:
                 paths[bare] = None
-    return Paths(tuple(paths), tuple(unread))
+    return tuple(paths), tuple(unread)
 
 
 def _marked(value: str) -> list[str] | None:
     """The paths in backticks or links with which a line begins; None when it does not begin with one."""
     found: list[str] = []
-    depth = 0
-    for piece in pieces_of(value.strip().strip("*").strip()):
-        if piece.kind == "text":
-            outside, depth = _outside(piece.text.replace("*", ""), depth)
-            if not found and outside.strip():
-                return None
-            if not _BETWEEN.fullmatch(outside):
-                break
-        elif depth == 0:
-            found.append(_meant(piece))
+    for piece in pieces_of(_REMARKS.sub(" ", value).strip().strip("*").strip()):
+        outside = piece.text.replace("*", "").strip()
+        if piece.kind != "text":
+            target = piece.target.partition("#")[0]
+            shown = piece.text.strip()
+            own = piece.kind == "code" or (looks_like_path(shown) and not target.endswith(f"/{shown}"))
+            found.append(shown if own else target)
+        elif outside and not found:
+            return None
+        elif not _BETWEEN.fullmatch(outside):
+            break
     return found or None
-
-
-def _meant(piece: Piece) -> str:
-    """The path of a code span or link: of a link its text, where that is a path, else its target."""
-    text, target = piece.text.strip(), piece.target.partition("#")[0]
-    return text if piece.kind == "code" or (looks_like_path(text) and not target.endswith(f"/{text}")) else target
-
-
-def _outside(text: str, depth: int) -> tuple[str, int]:
-    """What stands outside of parentheses, of which `depth` are open before it; and how many are open behind it."""
-    kept = []
-    for char in text:
-        depth += char == "("
-        if depth == 0:
-            kept.append(char)
-        depth -= char == ")" and depth > 0
-    return "".join(kept), depth
 
 
 def _plain_value(value: str) -> Iterator[str]:
@@ -255,7 +203,7 @@ def _unlined(path: str) -> str:
 
 
 def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
-    """Numbers of the tasks that a field names; a text that names none as it stands, or left out with `named_only`.
+    """Returns the numbers of the tasks that a field names; a text that names none stays as it is, or is left out.
 
     With `named_only` a number counts only behind the word task: the field may as well speak of packages.
     """
@@ -267,17 +215,12 @@ def tasks_of(values: Sequence[str], *, named_only: bool) -> tuple[str, ...]:
         for part in re.split(r"[,;&|+]|\band\b", said):
             part = part.strip(" .:-–—")
             match = _TASK.fullmatch(part) if not part.casefold().startswith("none") else None
-            if match is not None and (match["word"] or found or not named_only) and _is_number(match):
+            if match is not None and (match["word"] or found or not named_only) and match["rest"][:1] in _BEHIND_NUMBER:
                 found.update(dict.fromkeys(_numbers(match)))
                 titled = bool(match["rest"].strip())
             elif not named_only and not titled and part.split(" ")[0].casefold() not in _NONE:
                 found[part] = None
     return tuple(found)
-
-
-def _is_number(match: re.Match[str]) -> bool:
-    rest = match["rest"]
-    return not rest or rest[0] in " :–—-"
 
 
 def _numbers(match: re.Match[str]) -> list[str]:
@@ -288,7 +231,7 @@ def _numbers(match: re.Match[str]) -> list[str]:
 
 
 def packages_of(values: Sequence[str]) -> tuple[str, ...]:
-    """Requirements as they were written, one each."""
+    """Returns requirements as they were written, one each."""
     found: list[str] = []
     for value in values:
         for part in re.split(r"[,;]", _PARENTHESES.sub(" ", value)):
@@ -300,22 +243,14 @@ def packages_of(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-class Command(NamedTuple):
-    """What a command field says."""
-
-    command: str | None
-    test_run: bool = False
-    """Whether it only runs tests; it is no command of a task then."""
-
-
-def command_of(values: Sequence[str], code: str) -> Command:
-    """The shell command in a field: a code span, a code block or plain text."""
+def command_of(values: Sequence[str], code: str) -> tuple[str | None, bool]:
+    """Returns the shell command in a field, and whether it only runs tests and so is no command of a task."""
     spans = [piece.text for value in values for piece in pieces_of(value) if piece.kind == "code"]
     said = (spans[0] if spans else code or " ".join(values)).strip().removeprefix("$ ")
     if said.casefold().rstrip(".") in _NONE:
-        return Command(None)
+        return None, False
     parts = [part.strip() for part in re.split(r"&&|;|\n", said) if not part.strip().startswith("cd ")]
-    return Command(None, test_run=True) if all(_TEST_RUN.match(part) for part in parts) else Command(said)
+    return (None, True) if all(_TEST_RUN.match(part) for part in parts) else (said, False)
 
 
 class PlanField(NamedTuple):
@@ -352,7 +287,8 @@ GOAL, COMMAND, DEPENDS, PACKAGES, DEV_PACKAGES, STACK = (
 _FILES = frozenset({"create", "created", "creates", "modify", "modified", "modifies"})
 _AROUND_FILES = frozenset({"file", "files", "to", "be", "and", "or", "new", "existing"})
 _BOUNDS = frozenset({"test", "tests", "files", "file", "run", "expected", "architecture", "steps"})
-_BOX = re.compile(r"\[[ xX]\]\s+")
+_BOX = re.compile(r"^\[[ xX]\]\s+")
+"""The box that is ticked when a step is done."""
 _SIDE_BY_SIDE = re.compile(r"\s\|\s(?=\*\*\w)")
 _WORDS = re.compile(r"[^\W_]+")
 MAX_LINE = 4000
@@ -360,13 +296,13 @@ MAX_LINE = 4000
 
 
 def names_files(key: str) -> bool:
-    """Whether a key says that its value are files which the task creates or modifies."""
+    """Returns whether a key says that its value are files which the task creates or modifies."""
     said = set(_WORDS.findall(key))
     return not said.isdisjoint(_FILES) and said <= _FILES | _AROUND_FILES
 
 
 def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
-    """Every field, in order. Linear in the blocks."""
+    """Yields every field, in order. Linear in the blocks."""
     lines = list(_lines(blocks))
     at = 0
     while at < len(lines):
@@ -384,25 +320,23 @@ def fields_of(blocks: Sequence[Block]) -> Iterator[PlanField]:
 
 def _behind(lines: Sequence[_Line], at: int, said: bool) -> int:
     """The place behind a field's value: its paragraph or bullet; what is below it where its own line says nothing."""
-    first, place = lines[at], at + 1
-    while place < len(lines) and lines[place].block == first.block and not _ends(lines[place]):
-        place += 1
+    first = lines[at]
+
+    def end(place: int, belongs: Callable[[_Line], bool]) -> int:
+        while place < len(lines) and belongs(lines[place]) and not _ends(lines[place]):
+            place += 1
+        return place
+
+    place = end(at + 1, lambda one: one.block == first.block)
     if said or place > at + 1 or place == len(lines):
         return place
-    while place < len(lines) and lines[place].depth > first.depth and lines[place].kind == "item":
-        if _ends(lines[place]):
-            return place
-        place += 1
+    place = end(place, lambda one: one.kind == "item" and one.depth > first.depth)
     if place > at + 1:
         return place
     following = lines[place]
     if following.kind == "fence":
         return place + 1
-    while place < len(lines) and lines[place].block == following.block and following.kind == "paragraph":
-        if _ends(lines[place]):
-            return place
-        place += 1
-    return place
+    return end(place, lambda one: one.kind == "paragraph" and one.block == following.block)
 
 
 def _ends(line: _Line) -> bool:
@@ -429,13 +363,8 @@ def _lines(blocks: Sequence[Block]) -> Iterator[_Line]:
             yield _Line(block.text.strip("\n"), block.line, number, block.depth, "fence")
         elif block.kind in {"paragraph", "item"}:
             for line, text in enumerate(block.text.split("\n"), start=block.line):
-                for part in _SIDE_BY_SIDE.split(_unboxed(text[:MAX_LINE].strip())):
+                for part in _SIDE_BY_SIDE.split(_BOX.sub("", text[:MAX_LINE].strip())):
                     yield _Line(part, line, number, block.depth, block.kind)
-
-
-def _unboxed(text: str) -> str:
-    """Without the box that is ticked when a step is done."""
-    return _BOX.sub("", text, count=1) if _BOX.match(text) else text
 
 
 MAX_BLOCKS = 100_000
@@ -455,7 +384,7 @@ class TaskPlanReading(NamedTuple):
 
 
 def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
-    """The plan in a text. Never raises; linear. Without a task's heading it has no tasks, which is for the checks."""
+    """Returns the plan in a text. Never raises; linear. Without a task's heading it has no tasks."""
     source = source_of(text)
     if broken := blocking(source.findings):
         where = Where(file=path or None, line=broken[0].where.line)
@@ -472,11 +401,6 @@ def read_task_plan(text: str, path: str = "") -> TaskPlanReading:
     return _Reader(source, path).read(blocks)
 
 
-def has_tasks(text: str) -> bool:
-    """Whether a text has the heading of a task."""
-    return "task" in text.casefold() and bool(read_task_plan(text).plan.tasks)
-
-
 class _Reader:
     """One plan."""
 
@@ -486,16 +410,16 @@ class _Reader:
 
     def read(self, blocks: Sequence[Block]) -> TaskPlanReading:
         """The plan in these blocks."""
-        parts = parts_of([self._unquoted(block) for block in blocks], self._first + len(self._lines) - 1)
-        outside = (*parts.head, *parts.tail)
-        fields = list(fields_of(outside))
-        tasks = [self._task(section) for section in parts.sections]
+        parts = parts_of([self._unquoted(block) for block in blocks])
+        fields = list(fields_of(parts.outside))
+        behind = self._first + len(self._lines)
+        tasks = [self._task(one, end or behind) for one, end in zip(parts.sections, parts.ends, strict=True)]
         everywhere = [*fields, *(field for section in parts.sections for field in fields_of(section.blocks))]
         self._nearly(parts.nearly)
-        begins = parts.sections[0].header.line if parts.sections else self._first + len(self._lines)
+        begins = parts.sections[0].line if parts.sections else behind
         plan = TaskPlan(
             path=self._path,
-            goal=_goal(fields, outside),
+            goal=_goal(fields, parts.outside),
             tasks=tuple(tasks),
             packages=_packages(everywhere, PACKAGES),
             dev_packages=_packages(everywhere, DEV_PACKAGES),
@@ -504,12 +428,12 @@ class _Reader:
         )
         return TaskPlanReading(plan, tuple(sorted(self._findings, key=lambda one: one.where.line or 0)))
 
-    def _task(self, section: Section) -> PlannedTask:
-        number, title, line = section.header
+    def _task(self, section: Section, behind: int) -> PlannedTask:
+        number, title, line, blocks = section
         files: dict[str, None] = {}
         needs: dict[str, None] = {}
         command: str | None = None
-        for field in fields_of(section.blocks):
+        for field in fields_of(blocks):
             if names_files(field.key):
                 files.update(dict.fromkeys(self._paths(field, number)))
             elif field.key in DEPENDS:
@@ -522,7 +446,7 @@ class _Reader:
         return PlannedTask(
             number=number,
             title=title,
-            text=self._text(line, section.end),
+            text=self._text(line, behind - 1),
             files=tuple(files),
             command=command,
             depends_on=tuple(needs),
@@ -530,27 +454,27 @@ class _Reader:
         )
 
     def _paths(self, field: PlanField, number: str) -> tuple[str, ...]:
-        found = paths_of(field.values)
-        for text in found.unread:
+        paths, unread = paths_of(field.values)
+        for text in unread:
             message = f"`{text[:120]}` cannot be read as a path"
             fix = "Put each path into backticks: - Create: `src/shop/prices.py`"
             self._say(major("task_plan.path", message, where=self._where(field.line, number), fix=fix))
-        return found.paths
+        return paths
 
     def _command(self, field: PlanField, number: str, before: str | None) -> str | None:
-        said = command_of(field.values, field.code)
+        said, test_run = command_of(field.values, field.code)
         where = self._where(field.line, number)
-        if said.test_run:
+        if test_run:
             message = "the command only runs tests and was left out: the tester's suite is run anyway"
             fix = "Leave it out, or write it as a step: Run: …"
             self._say(minor("task_plan.test_command", message, where=where, fix=fix))
-        if said.command is not None and before is not None:
+        if said is not None and before is not None:
             fix = "Write one command: **Command:** `make assets && make pages`"
             self._say(major("task_plan.commands", "the task has a second command", where=where, fix=fix))
-        return before if before is not None else said.command
+        return before if before is not None else said
 
     def _unread(self, field: PlanField, number: str) -> None:
-        paths = [path for path in paths_of(field.values).paths if "/" in path or "." in path]
+        paths = [path for path in paths_of(field.values)[0] if "/" in path or "." in path]
         if paths:
             key = field.key.capitalize()
             message = f"`{key}: {paths[0][:120]}` is not read as a file of the task"

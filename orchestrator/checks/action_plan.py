@@ -1,9 +1,7 @@
-"""Stage 3 of an action plan: held against the files that are there, and applied to them. Pure.
+"""An action plan held against the files that are there, and what it comes to: changes, a delivery or a suite. Pure.
 
-Actions and pairs are walked through in their order, each against what the earlier ones left. Nothing is changed unless
-every check holds.
-
-An action plan as a persona's answer: the delivery or the suite it comes to, as if it had come as JSON.
+Actions and pairs are applied in their order, each to what the earlier ones left. Nothing is changed unless every check
+holds.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,8 +14,6 @@ from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Ed
 from orchestrator.core.delivery import Delivery, FileChange
 from orchestrator.core.finding import Finding, Where, blocking, major, minor
 from orchestrator.core.paths import RepoPath, unsafe_reason
-
-__all__ = ["Applied", "PlanWorld", "apply_plan", "check_plan", "delivery_of", "named_paths", "revert"]
 
 _CHECKS: Mapping[type, Callable[[Any, Walked], Iterable[Finding]]] = {
     Create: create, Edit: edit, Delete: delete, Move: move, Read: read, Prune: prune, Execute: execute,
@@ -40,7 +36,7 @@ class Applied:
 
 
 def apply_plan(plan: ActionPlan, world: PlanWorld) -> Applied:
-    """What a plan says and does: all of its changes, or findings and none."""
+    """Returns what a plan says and does: all of its changes, or findings and none."""
     walked = Walked(world)
     findings = list(_unknown_context(plan, world))
     for action in plan.actions:
@@ -55,24 +51,14 @@ def apply_plan(plan: ActionPlan, world: PlanWorld) -> Applied:
     return Applied(findings=tuple(findings), changes=changes)
 
 
-def check_plan(plan: ActionPlan, world: PlanWorld) -> tuple[Finding, ...]:
-    """What is wrong with a plan; nothing major: it can be applied."""
-    return apply_plan(plan, world).findings
-
-
-def revert(changes: Mapping[str, str | None], world: PlanWorld) -> dict[str, str | None]:
-    """The changes that give a world back that `changes` were made in."""
-    return {path: world.texts.get(path) for path in changes}
-
-
 def named_paths(plan: ActionPlan) -> tuple[str, ...]:
-    """The safe paths that a plan writes, takes away or asks for: what a caller reads as `PlanWorld.texts`."""
+    """Returns the safe paths that a plan writes, takes away or asks for: what a caller reads as `PlanWorld.texts`."""
     named = [path for action in plan.actions for path in _paths(action)]
     return tuple(dict.fromkeys(path for path in named if unsafe_reason(path) is None))
 
 
 def delivery_of(applied: Applied, story_id: str, task_id: str) -> Delivery:
-    """The changes as a delivery, as if it had come as JSON; empty for a plan that changes nothing."""
+    """Returns the changes as a delivery, as if it had come as JSON; empty for a plan that changes nothing."""
     changes = {RepoPath(path): text for path, text in applied.changes.items()}
     return Delivery(
         story_id=story_id,
@@ -110,7 +96,7 @@ TEST_CASES = "test cases"
 def read_plan_delivery(
     plan: ActionPlan, world: PlanWorld, story_id: str, task_id: str
 ) -> tuple[Delivery | None, list[Finding]]:
-    """What the plan makes of the files that were shown; None, with findings, when it cannot be applied whole.
+    """Returns what the plan makes of the files that were shown; None, with findings, when it cannot be applied whole.
 
     The texts go through what JSON's files go through (`read_delivery`).
     """
@@ -133,7 +119,7 @@ def read_plan_delivery(
 
 
 def suite_value(plan: ActionPlan, older: Collection[str] = ()) -> tuple[dict[str, Any] | None, Sequence[Finding]]:
-    """The suite in a plan with one CREATE, and one more per file of `older` that it rewrites, as its JSON would be."""
+    """Returns the suite in a plan with one CREATE, and one more per file of `older` that it rewrites, as JSON."""
     created = [action for action in plan.actions if isinstance(action, Create)]
     own = [file for file in created if file.path not in older] or created[:1]
     if len(own) != 1 or len(plan.actions) != len(created):

@@ -1,19 +1,12 @@
-"""Actions that change files, each against the tree as the earlier ones left it. Pure.
+"""The actions of a plan against the tree as the earlier ones left it. Pure.
 
-One FIND/REPLACE pair against a file's text: where it matches, and the text with it replaced. Pure.
-
-A pair is lines for lines: the last line end of each block belongs to its fence, CRLF counts as LF, and what is replaced
-gets the line ends of the place. Lines that are found whole and replaced by an empty block vanish with their line ends.
-
-The text of a file that is nearest to what a FIND block looks for, and how it differs; bounded, whatever its size.
-
-What a plan is held against, and what becomes of it while the plan's actions are walked through. Pure.
-
-What actions may name: safe paths, resources that are there, commands that are some. Pure.
+A FIND/REPLACE pair is lines for lines: the last line end of each block belongs to its fence, CRLF counts as LF, and
+what is replaced gets the line ends of the place. Lines that are found whole and replaced by an empty block vanish with
+their line ends. Where a FIND does not match, the nearest text is shown with its difference, whatever the file's size.
 """
 
 import difflib
-from bisect import bisect_left
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -43,30 +36,21 @@ class FileText:
         return self.raw.replace("\r\n", "\n")
 
     @cached_property
-    def _carriage_returns(self) -> list[int]:
-        """Offsets in `lf` of the line ends that are CRLF in `raw`."""
-        found: list[int] = []
-        at = self.raw.find("\r\n")
-        while at >= 0:
-            found.append(at - len(found))
-            at = self.raw.find("\r\n", at + 2)
-        return found
+    def _ends(self) -> list[str]:
+        """How each line ends."""
+        return re.findall(r"\r?\n", self.raw)
 
     def offset(self, at: int) -> int:
-        """The offset in `raw` of an offset in `lf`."""
-        return at + bisect_left(self._carriage_returns, at)
+        """Returns the offset in `raw` of an offset in `lf`."""
+        return at + self._ends[: self.line(at) - 1].count("\r\n")
 
     def line(self, at: int) -> int:
-        """1-based line of an offset in `lf`."""
+        """Returns the 1-based line of an offset in `lf`."""
         return self.lf.count("\n", 0, at) + 1
 
     def line_end(self, at: int) -> str:
-        """How lines end at an offset in `lf`: there, else before it, else LF."""
-        end = self.lf.find("\n", at)
-        end = self.lf.rfind("\n", 0, at) if end < 0 else end
-        place = bisect_left(self._carriage_returns, end) if end >= 0 else -1
-        there = 0 <= place < len(self._carriage_returns) and self._carriage_returns[place] == end
-        return "\r\n" if there else "\n"
+        """Returns how lines end at an offset in `lf`: there, else before it, else LF."""
+        return self._ends[min(self.line(at), len(self._ends)) - 1] if self._ends else "\n"
 
 
 def needle_of(find: str) -> str:
@@ -122,8 +106,6 @@ MAX_FILE_LINES = 300_000
 MAX_CHARS = 400
 """Characters of one line that are compared."""
 MAX_CANDIDATES = 8
-MAX_PLACES = 40
-"""Places of one line that are looked at."""
 MAX_DIFF = 30
 LEAST = 45.0
 """Per cent of likeness below which a text is not near."""
@@ -143,55 +125,27 @@ class Nearest(NamedTuple):
 
 
 def nearest(lf: str, find: str) -> Nearest | None:
-    """The lines of a file that are most like FIND, or None when none are."""
-    lines = lf.split("\n", MAX_FILE_LINES)[:MAX_FILE_LINES]
-    want = find.removesuffix("\n").split("\n")[:MAX_LINES]
-    best: tuple[float, int] | None = None
-    wanted = _joined(want)
-    for start in _starts(lines, want):
-        score = fuzz.ratio(_joined(lines[start : start + len(want)]), wanted)
-        best = max(best or (0.0, start), (score, start), key=lambda one: (one[0], -one[1]))
-    if best is None or best[0] < LEAST:
-        return None
-    score, start = best
+    """Returns the lines of a file that are most like FIND, or None when none are: where its longest lines stand."""
+    lines = [line[:MAX_CHARS] for line in lf.split("\n", MAX_FILE_LINES)[:MAX_FILE_LINES]]
+    want = [line[:MAX_CHARS] for line in find.removesuffix("\n").split("\n")[:MAX_LINES]]
+    best = (0.0, 0)
+    for number in sorted(range(len(want)), key=lambda at: -len(want[at]))[:3]:
+        alike = process.extract(want[number], lines, scorer=fuzz.ratio, limit=MAX_CANDIDATES, score_cutoff=LEAST)
+        for start in {max(at - number, 0) for _, _, at in alike}:
+            score = fuzz.ratio("\n".join(lines[start : start + len(want)]), "\n".join(want))
+            best = max(best, (score, -start))
+    score, start = best[0], -best[1]
     there = lines[start : start + len(want)]
-    diff = _diff(there, want)
+    diff = _diff(there, want) if score >= LEAST else ""
     return Nearest(start + 1, score, diff, _bare(there) == _bare(want)) if diff else None
-
-
-def _joined(lines: Sequence[str]) -> str:
-    return "\n".join(line[:MAX_CHARS] for line in lines)
 
 
 def _bare(lines: Sequence[str]) -> list[str]:
     return ["".join(line.split()) for line in lines if line.strip()]
 
 
-def _starts(lines: Sequence[str], want: Sequence[str]) -> Iterator[int]:
-    """First lines of candidates: where most of FIND's lines stand, and where its longest lines have likenesses."""
-    places: dict[str, list[int]] = {" ".join(line.split()): [] for line in want if line.strip()}
-    votes: dict[int, int] = {}
-    for at, line in enumerate(lines):
-        if len(line) <= 4 * MAX_CHARS and (found := places.get(" ".join(line.split()))) is not None:
-            found.append(at)
-    for number, line in enumerate(want):
-        bare = " ".join(line.split())
-        for at in places.get(bare, ())[:MAX_PLACES]:
-            votes[at - number] = votes.get(at - number, 0) + len(bare)
-    chosen = sorted(votes, key=lambda start: -votes[start])[:MAX_CANDIDATES]
-    longest = sorted(range(len(want)), key=lambda number: -len(want[number]))[:2]
-    short = [line[:MAX_CHARS] for line in lines]
-    for number in longest:
-        alike = process.extract(
-            want[number][:MAX_CHARS], short, scorer=fuzz.ratio, limit=MAX_CANDIDATES, score_cutoff=LEAST
-        )
-        chosen += [at - number for _, _, at in alike]
-    yield from dict.fromkeys(max(start, 0) for start in chosen)
-
-
 def _diff(there: Sequence[str], want: Sequence[str]) -> str:
-    shown = [text[:MAX_CHARS] for text in there], [text[:MAX_CHARS] for text in want]
-    body = list(difflib.unified_diff(*shown, "file", "FIND", lineterm="", n=1))
+    body = list(difflib.unified_diff(there, want, "file", "FIND", lineterm="", n=1))
     more = [f"… {len(body) - MAX_DIFF} more lines"] if len(body) > MAX_DIFF else []
     return "\n".join([*body[:MAX_DIFF], *more])
 

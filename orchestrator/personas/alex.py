@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.answers import Extraction, extract
-from orchestrator.answers.action_plan import CutAction, cut_in, plan_in
+from orchestrator.answers.action_plan import cut_in, plan_in
+from orchestrator.answers.action_plan_actions import CutAction
 from orchestrator.answers.json.shape import join
-from orchestrator.checks.action_plan import check_plan, read_plan_delivery
+from orchestrator.checks.action_plan import apply_plan, read_plan_delivery
 from orchestrator.checks.action_plan_files import PlanWorld
 from orchestrator.checks.delivery import read_delivery
 from orchestrator.checks.paths import copied_delivery
@@ -187,7 +188,7 @@ class _Build:
         if plan is None:
             return None
         only = bool(plan.actions) and all(isinstance(action, Read | Prune) for action in plan.actions)
-        if only and blocking(check_plan(plan, self._shown.world())):
+        if only and not apply_plan(plan, self._shown.world()).valid:
             return None
         shown = await self._shown.follow(plan)
         if not (shown or plan.reads or plan.prunes):

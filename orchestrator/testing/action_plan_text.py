@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from orchestrator.answers.action_plan_source import longest_run
+from orchestrator.answers.action_plan import longest_run
 from orchestrator.core.action_plan import Action, ActionPlan, Create, Delete, Edit, Execute, Move, Prune, Read, is_url
 
 _PLAIN = re.compile(r"[^\s()<>\[\]\\`*&#%|\"]+")

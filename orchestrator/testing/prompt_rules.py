@@ -116,7 +116,7 @@ def _same(phrase: str, words: str) -> dict[str, str]:
 
 
 _ACTION_PLAN = (
-    _same("one action plan in Markdown and nothing else", "none several prose wrapped too_many unreadable encoding")
+    _same("one action plan in Markdown and nothing else", "none prose wrapped too_many unreadable encoding")
     | _same("One line `# Title`", "titles no_title")
     | _same("`## Action Plan` with the actions", "section section_form outside no_actions")
     | _same("A fence is closed, and longer than any run of backticks", "fence_open fence_short")
@@ -160,9 +160,7 @@ _ANALYSIS = {
 _REVIEW = {
     "review.no_verdict": "The line `Ready:` stands at the left margin and holds one of its choices",
     "review.contradiction": "with a critical issue beside a Yes, nothing is approved",
-    "review.numbering": "Issues are numbered through from 1",
     "review.fix_numbers": "`Ready: With fixes` with the numbers of the issues",
-    "review.too_many": "At most 20 issues",
     "review.prompt_example": _EXAMPLE,
 }
 

@@ -147,8 +147,6 @@ HARMLESS: dict[str, Slip] = {
     "another section": lambda text, rng: text + "\n## Notes\n\nNothing.\n",
     "section between": lambda text, rng: text.replace("\n## Act", "\n## Risks\n\nNone.\n\n## Act", 1),
     "no title": lambda text, rng: text.split("\n", 1)[1],
-    "a draft before": lambda text, rng: "# Draft\n\n## Rationale\n\nx\n\n## Action Plan\n\n### `DELETE`\n\n"
-    "- **File Path:** [old](/old)\n\n" + text,
     "quoted plan before": lambda text, rng: "".join(f"> {line}\n" for line in text.split("\n")) + "\n" + text,
     "closing rule": lambda text, rng: text + "\n---\n",
     "tildes": lambda text, rng: tildes(text),

@@ -82,7 +82,8 @@ YES_LINES = (
     "Ready: ✅ Yes", "✅ **Ready:** Yes", "Ready: Yes (mergeable as is)", "Ready: Yes — mergeable as is.",
     "Ready: Yes. Rationale: All of it is right.", "Ready: Yes | Rationale: fine", "Ready： Yes", "Ready:\u00a0Yes",
     "\u200bReady: Yes", "Ready: Yes  ", "Verdict: Ready: Yes", "Ready: No\nReady: Yes", f"{TEMPLATE}\nReady: Yes",
-    "Ready: Yes\nRationale: No risk at all.",
+    "Ready: Yes\nRationale: No risk at all.", "Ready: Yes (no blocking issues)", "Ready: Yes, all criteria are covered",
+    "Ready: Yes - the change does what the task asks for.", "Ready: Yes; no further changes needed",
 )  # fmt: skip
 """Each approves as the last line of a clean review."""
 
@@ -115,8 +116,7 @@ NOTHING = (
     "No critical issues found ✅", "There are no critical issues in this change.", "None found.", "None identified",
     "None — the change is small.", "None. Well done!", "✅ None", "0", "Keine", "Keine.",
     "Keine kritischen Probleme gefunden.", "No critical or major issues.", "- **None**",
-    "| # | Place | Issue |\n|---|---|---|\n| - | - | None |", "```\nNone\n```", "",
-    "1. [FILE:LINE] Title\n   - Issue: what is wrong\n   - Why: what it leads to\n   - Fix: what to change",
+    "```\nNone\n```", "",
 )  # fmt: skip
 """Under Critical, each says that there is nothing."""
 
@@ -126,7 +126,7 @@ SOMETHING = (
     "The SQL is injectable.", "Nothing is closed after use", "1. SQL", "- SQL", "* [a.py:1] SQL", "[a.py:1] SQL",
     "a.py:1: SQL", "**SQL**", "**1. [a.py:1] SQL**\n\n**Issue:** b", "#### 1. [a.py:1] SQL\n- Fix: c",
     "#### SQL injection\n\nIt is bad.", "- Issue: SQL\n- Fix: params",
-    "| # | Place | Issue |\n|---|---|---|\n| 1 | a.py:1 | SQL |", "1. [FILE:LINE] SQL injection",
+    "1. [FILE:LINE] SQL injection",
     "1. [FILE:LINE] Title\n   - Issue: SQL injection in login", "```python\nexecute(f'… {name}')\n```",
     "> execute(name)", "1. [Minor] [a.py:1] SQL", "1. Minor: [a.py:1] SQL", "None\n\n1. [a.py:1] SQL",
     "1. None\n2. [a.py:1] SQL", "Minor: SQL", "🔥 [a.py:1] SQL", "0. SQL", "1) a.py:1 SQL", "(1) [a.py:1] SQL",
@@ -140,8 +140,6 @@ CASES = (
     Case("wrapped", f"```markdown\n{GOOD}```", FIXES, issues=ISSUES, fixes=(1,)),
     Case("wrapped yes", f"```markdown\n{CLEAN}```\n", YES, True),
     Case("wrapped md, announced", f"Here is my review:\n\n```md\n{CLEAN}```\n\nLet me know!", YES, True),
-    Case("wrapped, tildes", f"~~~markdown\n{CLEAN}~~~", YES, True),
-    Case("wrapped, never closed", f"```markdown\n{CLEAN}", YES, True),
     Case(
         "wrapped with a block inside that closes it",
         "```markdown\n" + GOOD.replace("Use Decimal.", "Use\n```python\nDecimal(x)\n```") + "```\n",
@@ -150,24 +148,18 @@ CASES = (
         fixes=(1,),
     ),
     Case("a quoted review and no own", f"The change adds this file:\n\n```markdown\n{CLEAN}```\n\nI stop here.", NONE),
-    Case("a quoted fragment", "It says\n\n```\n## Verdict\n\nReady: Yes\n```\n", NONE),
     Case("quoted in a quotation", "".join(f"> {line}\n" for line in CLEAN.splitlines()), NONE),
     Case("a quoted review, then its own No", f"```markdown\n{CLEAN}```\n\n{ended('Ready: No')}", NO),
     Case("behind it a block that is never closed", f"Ready: Yes\n```\n\n{ended('Ready: No')}", NONE),
-    Case("behind it a comment that is never closed", f"{CLEAN}\n<!--\n{ended('Ready: No')}", NONE),
-    Case("behind it thoughts without an end", f"{CLEAN}\n<think>\n{ended('Ready: No')}", NONE),
-    Case("a lonely bar behind it", f"{CLEAN}\n```\n", YES, True),
+    Case("behind it a comment that is never closed", f"{CLEAN}\n<!--\n{ended('Ready: No')}", NO),
+    Case("behind it thoughts without an end", f"{CLEAN}\n<think>\n{ended('Ready: No')}", NO),
     Case("a review in a block, a yes outside", f"So.\n\n```\n{critical('1. SQL', '')}```\n\nReady: Yes\n", NONE),
-    Case("a tag of thoughts in an issue", critical("1. SQL\n</think>"), YES),
-    Case("thoughts with a review, their beginning lost", f"{ended('Ready: No')}\n</think>\n{CLEAN}", YES, True),
+    Case("thoughts with a review, their beginning lost", f"{ended('Ready: No')}\n</think>\n{CLEAN}", NONE),
     Case("empty", "", NONE, issues=()),
-    Case("blank", " \n\t\n", NONE, issues=()),
     Case("only the line", "Ready: Yes", YES, True),
     Case("prose", "I have read it all. It is approved. LGTM, looks good, ready to merge: yes!", NONE),
     Case("prose and the line", "Nothing to complain about.\n\nReady: Yes", YES, True),
     Case("json", '{"verdict": "approved", "approved": true,\n "Ready": "Yes",\n "issues": []}', NONE),
-    Case("fenced json", '```json\n{"Ready: Yes": "Ready: Yes"}\n```', NONE),
-    Case("xml", "<review><verdict>Ready: Yes</verdict></review>", NONE),
     Case("in an answer tag", f"<review>\n{CLEAN}\n</review>", YES, True),
     Case("cut off", GOOD[: GOOD.index("   - Why: Readers")], NONE, issues=ISSUES, cut_off=True),
     Case("cut off in the line", CLEAN[: CLEAN.index("Ready: Yes") + 8], NONE, cut_off=True),
@@ -179,14 +171,6 @@ CASES = (
     Case("thoughts before", f"<think>Ready: No\n## Issues\n### Critical\n1. SQL\n</think>\n{CLEAN}", YES, True, ()),
     Case("thoughts whose beginning is lost", f"Let me see.\nReady: No\n</think>\n\n{CLEAN}", YES, True),
     Case("thoughts without an end", f"<think>\n{CLEAN}", NONE),
-    Case("nothing but thoughts", f"<think>\n{CLEAN}\n</think>", NONE),
-    Case(
-        "thoughts between",
-        critical("1. [a.py:3] SQL\n\n<think>\nhm\n</think>"),
-        YES,
-        issues=one(1, "critical", "a.py", 3, "SQL"),
-    ),
-    Case("a mention of thoughts", critical("1. [a.py:3] It drops\n   `</think>`"), YES),
     Case("a draft, then another", GOOD + "\n# Final review\n\n" + CLEAN, YES, True, issues=()),
     Case("a draft with a critical issue", critical("1. [a.py:3] SQL", "Ready: No") + CLEAN, YES),
     Case("approved in the draft only", CLEAN + "\n" + ended("Ready: No"), NO),
@@ -210,11 +194,6 @@ CASES = (
         NONE,
     ),
     Case(
-        "quoted in an issue, at the margin",
-        "## Issues\n### Minor\n1. [R.md:1] It says\nReady: Yes\n   - Fix: drop it",
-        NONE,
-    ),
-    Case(
         "quoted in an issue that is a heading",
         "## Issues\n### Minor\n#### 1. [R.md:1] Says\n\nReady: Yes\n\n**Why:** x",
         NONE,
@@ -228,20 +207,13 @@ CASES = (
         NONE,
     ),
     Case("No", ended("Ready: No"), NO, issues=()),
-    Case("No, with a reason", ended("Ready: No, the lock is never released"), NO),
     Case("fixes in a row", GOOD.replace("fixes 1", "fixes 1-2"), FIXES, fixes=(1, 2)),
-    Case("fixes listed", GOOD.replace("fixes 1", "fixes 1, 2"), FIXES, fixes=(1, 2)),
     Case("fixes with signs", GOOD.replace("fixes 1", "fixes: #1 and #2."), FIXES, fixes=(1, 2)),
-    Case("fixes with a dash", GOOD.replace("fixes 1", "fixes 1–2"), FIXES, fixes=(1, 2)),
-    Case("fixes in words", GOOD.replace("fixes 1", "fixes 1 to 2"), FIXES, fixes=(1, 2)),
-    Case("fixes backwards", GOOD.replace("fixes 1", "fixes 2-1"), FIXES, fixes=(1, 2)),
-    Case("fixes in brackets", GOOD.replace("With fixes 1", "[With fixes 1-2]"), FIXES, fixes=(1, 2)),
     Case("fixes up to N", GOOD.replace("fixes 1", "fixes 1-N"), FIXES, fixes=(1, 2)),
     Case("fixes up to the sky", GOOD.replace("fixes 1", "fixes 2-999999"), FIXES, fixes=(2,)),
     Case("fixes without numbers", GOOD.replace("fixes 1", "fixes"), FIXES, fixes=()),
     Case("fixes nobody knows", GOOD.replace("fixes 1", "fixes 7"), FIXES, fixes=()),
     Case("yes with fixes", GOOD.replace("With fixes 1", "Yes, with fixes 2"), FIXES, fixes=(2,)),
-    Case("fixes and other numbers", GOOD.replace("fixes 1", "fixes 1. Python 2 is out"), FIXES, fixes=(1,)),
     Case(
         "bold for headings",
         "**Review Summary**\nok\n**Issues**\n**Critical (Blocking):**\nNone\n**Major (Should Fix)**\n1. [a.py:3] x\n"
@@ -256,8 +228,6 @@ CASES = (
         YES,
         True,
     ),
-    Case("all levels", "# Review Summary\nok\n###### Issues\n# Critical\nNone\n##### Verdict\nReady: Yes", YES, True),
-    Case("headings in one line", "## Issues: None\n## Verdict: Ready: Yes", YES, True, issues=()),
     Case(
         "colours",
         "## 📝 Review Summary\nok 🎉\n## 🐛 Issues\n### 🔴 Critical (Blocking)\nNone ✅\n### 🟠 Major (Should Fix)\n"
@@ -266,22 +236,6 @@ CASES = (
         YES,
         True,
         issues=one(1, "major", "a.py", 3, "x"),
-    ),
-    Case(
-        "a list, sections and all",
-        "- **Review Summary:** ok\n- **Issues:**\n  - **Critical (Blocking):** None\n  - **Major (Should Fix):**\n"
-        "    1. [a.py:3] x\n       - Issue: y\n       - Fix: z\n- **Verdict:**\n  - Ready: With fixes 1\n",
-        FIXES,
-        issues=one(1, "major", "a.py", 3, "x"),
-        fixes=(1,),
-    ),
-    Case(
-        "a table of all",
-        "## Issues\n\n| # | Severity | Place | Issue | Fix |\n|---|---|---|---|---|\n"
-        "| 1 | Critical | `a.py:3` | SQL | bind |\n"
-        "| 2 | Minor | b.py:4 | name | rename |\n\n## Verdict\nReady: Yes",
-        YES,
-        issues=((1, "critical", "a.py", 3, "SQL — bind"), (2, "minor", "b.py", 4, "name — rename")),
     ),
     Case(
         "severities at the issues",
@@ -295,13 +249,6 @@ CASES = (
         YES,
     ),
     Case(
-        "counts in headings",
-        "## Issues (2)\n### Critical (0)\nNone\n### Major Issues (2)\n1. [a.py:1] x\n2. [b.py:2] y\n"
-        "## Verdict\nReady: No",
-        NO,
-        issues=((1, "major", "a.py", 1, "x"), (2, "major", "b.py", 2, "y")),
-    ),
-    Case(
         "German with English headings",
         "## Review Summary\nGut.\n## Issues\n### Critical (Blocking)\nKeine\n### Major (Should Fix)\n"
         "Keine Probleme gefunden.\n"
@@ -310,19 +257,6 @@ CASES = (
         YES,
         True,
         issues=one(1, "minor", "a.py", 3, "Name zu lang"),
-    ),
-    Case(
-        "German through and through",
-        "## Fazit\n### Kritisch (blockierend)\n1. [a.py:1] SQL\n## Urteil\nReady: Ja",
-        NONE,
-    ),
-    Case("a critical heading in German", "## Issues\n### Kritisch\n1. [a.py:1] SQL\n## Urteil\nReady: Yes", YES),
-    Case(
-        "a heading of its own",
-        CLEAN.replace("## Verdict", "## Tests\n\n1. All there\n\n## Verdict"),
-        YES,
-        True,
-        issues=(),
     ),
     Case(
         "numbered from 0",
@@ -337,15 +271,10 @@ CASES = (
         issues=ISSUES,
         fixes=(2,),
     ),
-    Case("every number a 1", GOOD.replace("2. [", "1. ["), FIXES, issues=ISSUES, fixes=(1, 2)),
     Case(
-        "no numbers",
-        GOOD.replace("1. [", "-  [").replace("2. [", "-  [").replace("fixes 1", "fixes 2"),
-        FIXES,
-        issues=ISSUES,
-        fixes=(2,),
+        "a table of issues is not read", f"## Issues\n\n| 1 | Critical | a.py:3 |\n|---|---|---|\n\n{CLEAN[-28:]}", NONE
     ),
-    Case("numbers with gaps", GOOD.replace("2. [", "7. [").replace("fixes 1", "fixes 7"), FIXES, fixes=(7,)),
+    Case("a comment hides something", CLEAN.replace("None", "<!-- 1. SQL -->", 1), NONE),
     Case("CRLF", GOOD.replace("\n", "\r\n"), FIXES, issues=ISSUES, fixes=(1,)),
     Case("a byte order mark", f"\ufeff{CLEAN}", YES, True),
 )
@@ -353,38 +282,22 @@ CASES = (
 PLACES = (
     ("1. [a.py:3] x", "a.py", 3, "x"),
     ("1. **[a.py:3] x**", "a.py", 3, "x"),
-    ("1. **[a.py:3]** x", "a.py", 3, "x"),
-    ("1. `[a.py:3]` x", "a.py", 3, "x"),
-    ("1. [`a.py:3`] x", "a.py", 3, "x"),
     ("1. `a.py:3` — x", "a.py", 3, "x"),
     ("1. `a.py:3`: x", "a.py", 3, "x"),
     ("1. a.py:3 x", "a.py", 3, "x"),
-    ("1. a.py:3: x", "a.py", 3, "x"),
-    ("1. (a.py:3) x", "a.py", 3, "x"),
     ("1. [a.py:3-9] x", "a.py", 3, "x"),
-    ("1. [a.py:3:14] x", "a.py", 3, "x"),
     ("1. [a.py:L3-L9] x", "a.py", 3, "x"),
-    ("1. [a.py#L3] x", "a.py", 3, "x"),
     ("1. [a.py, line 3] x", "a.py", 3, "x"),
-    ("1. [a.py, lines 3-9] x", "a.py", 3, "x"),
     ("1. [a.py:3](a.py#L3) x", "a.py", 3, "x"),
-    ("1. [a.py:3, b.py:9] x", "a.py", 3, "x"),
     ("1. [a.py] x", "a.py", None, "x"),
     ("1. [src/my file.md:3] x", "src/my file.md", 3, "x"),
     ("1. [app/[id]/page.tsx:3] x", "app/[id]/page.tsx", 3, "x"),
     ("1. [Makefile:3] x", "Makefile", 3, "x"),
-    ("1. [Dockerfile] x", "Dockerfile", None, "x"),
-    ("1. src/__init__.py:3 - x", "src/__init__.py", 3, "x"),
     ("1. x\n   - File: `a.py:3`", "a.py", 3, "x"),
-    ("1. x\n   - **File:** a.py\n   - **Line:** 3", "a.py", 3, "x"),
-    ("1. The sum in a.py:3 is wrong", "a.py", 3, "The sum in a.py:3 is wrong"),
     ("1. [FILE:LINE] x", "", None, "x"),
-    ("1. [WIP] x", "", None, "[WIP] x"),
     ("1. x", "", None, "x"),
     ("#### 1. [a.py:3] x", "a.py", 3, "x"),
-    ("#### Issue 1: [a.py:3] x", "a.py", 3, "x"),
     ("**1. [a.py:3] x**", "a.py", 3, "x"),
-    ("**[a.py:3] x**", "a.py", 3, "x"),
     ("[a.py:3] x", "a.py", 3, "x"),
     ("- [a.py:3] x", "a.py", 3, "x"),
 )
@@ -402,9 +315,6 @@ FIELDS = (
     "1. [a.py:3] x\n\n   **Issue:**\n   i\n\n   **Why:**\n\n   w\n\n   **Fix:** f",
     "#### 1. [a.py:3] x\n\n**Issue:** i\n\n**Why:** w\n\n**Fix:** f",
     "**1. [a.py:3] x**\nIssue: i\nWhy: w\nFix: f",
-    "1. [a.py:3] x - Issue: i Why: w Fix: f",
-    "1. [a.py:3] x; Issue: i; Why: w; Fix: f",
-    "1. [a.py:3] x | **Issue:** i | **Why:** w | **Fix:** f",
     "1. **[a.py:3] x**\n   1. Issue: i\n   2. Why: w\n   3. Fix: f",
 )
 """The same issue, with its three fields."""

@@ -64,14 +64,14 @@ def test_an_empty_item_is_no_item_of_what_stands_behind_it(mark: str) -> None:
     assert not parse_plan(f"{mark}\n\nfoo").plan
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_generated_plans_are_read_as_they_are(seed: int) -> None:
-    plan = plans.plan(random.Random(seed))
-    found = parse_plan(render_plan(plan))
-    assert found.findings == ()
-    assert found.plan is not None
-    assert plans.plain(found.plan) == plan
-    assert is_plan(render_plan(plan))
+def test_generated_plans_are_read_as_they_are() -> None:
+    for seed in range(SEEDS):
+        plan = plans.plan(random.Random(seed))
+        found = parse_plan(render_plan(plan))
+        assert found.findings == ()
+        assert found.plan is not None
+        assert plans.plain(found.plan) == plan
+        assert is_plan(render_plan(plan))
 
 
 @pytest.mark.parametrize("name", plans.HARMLESS)
@@ -92,39 +92,39 @@ def test_a_slip_that_leaves_no_doubt_is_accepted_and_told(name: str) -> None:
         told += bool(found.findings)
     unsaid = {"no leading slash", "dot slash", "code for link", "closed heading", "longer rules", "language and path"}
     unsaid |= {"end of thoughts", "thoughts", "another section", "section between", "closing rule"}
-    unsaid |= {"colon outside of bold"}
+    unsaid |= {"colon outside of bold", "lower case", "seconds"}
     assert (told > 0) == (name not in unsaid)
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_slips_over_slips_never_give_a_wrong_value(seed: int) -> None:
-    rng = random.Random(f"mixed{seed}")
-    plan = plans.plan(rng)
-    text = render_plan(plan)
-    for name in rng.sample(list(plans.HARMLESS), 2):
-        if name not in {"no title", "thoughts", "tildes"}:
-            text = plans.HARMLESS[name](text, rng)
-    text = rng.choice(list(plans.HARMFUL.values()))(text, rng)
-    found = parse_plan(text)
-    if found.plan is not None and found.status is not Status.TRUNCATED:
-        assert plans.plain(found.plan).actions == plan.actions, text
+def test_slips_over_slips_never_give_a_wrong_value() -> None:
+    for seed in range(SEEDS):
+        rng = random.Random(f"mixed{seed}")
+        plan = plans.plan(rng)
+        text = render_plan(plan)
+        for name in rng.sample(list(plans.HARMLESS), 2):
+            if name not in {"no title", "thoughts", "tildes"}:
+                text = plans.HARMLESS[name](text, rng)
+        text = rng.choice(list(plans.HARMFUL.values()))(text, rng)
+        found = parse_plan(text)
+        if found.plan is not None and found.status is not Status.TRUNCATED:
+            assert plans.plain(found.plan).actions == plan.actions, text
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
-def test_what_is_left_of_a_cut_plan_is_right(seed: int) -> None:
-    rng = random.Random(f"cut{seed}")
-    plan = plans.plan(rng)
-    text = plans.cut(render_plan(plan), rng)
-    found = parse_plan(text)
-    if found.plan is None:
-        return
-    read = plans.plain(found.plan).actions
-    if found.status is Status.TRUNCATED:
-        assert read == plan.actions[: len(read)]
-        assert found.cut is not None
-        assert len(read) < len(plan.actions)
-    else:  # cut where nothing shows it: between two actions, or inside the last field of one
-        assert read[:-1] == plan.actions[: len(read) - 1]
+def test_what_is_left_of_a_cut_plan_is_right() -> None:
+    for seed in range(SEEDS):
+        rng = random.Random(f"cut{seed}")
+        plan = plans.plan(rng)
+        text = plans.cut(render_plan(plan), rng)
+        found = parse_plan(text)
+        if found.plan is None:
+            continue
+        read = plans.plain(found.plan).actions
+        if found.status is Status.TRUNCATED:
+            assert read == plan.actions[: len(read)]
+            assert found.cut is not None
+            assert len(read) < len(plan.actions)
+        else:  # cut where nothing shows it: between two actions, or inside the last field of one
+            assert read[:-1] == plan.actions[: len(read) - 1]
 
 
 HEAD = "# T\n\n## Rationale\n\nR\n\n## Action Plan\n\n"
@@ -140,7 +140,7 @@ FIND, REPLACE = "#### FIND:\n\n```\na\n```\n\n", "#### REPLACE:\n\n```\nb\n```\n
         ("", "plan.none", None),
         ("Just words.", "plan.none", 1),
         (HEAD.replace("## Action Plan\n\n", "") + A, "plan.outside", 7),
-        (HEAD.replace("# T", "# T\n# U") + A, "plan.titles", 1),
+        (HEAD.replace("# T", "# T\n# U") + A, "plan.titles", 2),
         (HEAD + A + "\n# End\n", "plan.titles", 17),
         (HEAD.replace("## Rationale\n\nR\n\n", "") + A, "plan.section", 11),
         (HEAD + A + "\n## Action Plan\n\n" + B, "plan.section", 17),
@@ -200,7 +200,6 @@ def test_findings_of_a_stage_come_together() -> None:
         (HEAD + A + "---\n" + A[:-8], 1, Verb.CREATE, "a.py"),
         (HEAD + A + "---\n### `CREATE`\n\n- **File Path:** [a.py](/a.py)\n", 1, Verb.CREATE, "a.py"),
         (HEAD + A + "---\n### `CREATE`\n", 1, Verb.CREATE, ""),
-        (HEAD + A + "---\n### `CRE", 1, None, ""),
         (HEAD + A + "---\n" + EDIT, 1, Verb.EDIT, "c.py"),
         (HEAD + A + "---\n" + EDIT + FIND, 1, Verb.EDIT, "c.py"),
         (HEAD + A + "---\n" + EDIT + FIND + REPLACE + FIND + "#### REPLACE:\n", 1, Verb.EDIT, "c.py"),
@@ -218,17 +217,9 @@ def test_a_cut_plan_keeps_what_is_whole_and_names_the_rest(text: str, whole: int
     assert [f.code for f in found.findings if f.severity.blocks] == ["plan.truncated"]
 
 
-def test_of_two_plans_the_last_that_is_no_example_counts() -> None:
-    first, second = HEAD + A, (HEAD + B).replace("# T", "# Final")
-    found = parse_plan(f"{first}\nNo, better:\n\n{second}")
-    assert found.plan is not None
-    assert (found.plan.title, [a.verb for a in found.plan.actions]) == ("Final", [Verb.DELETE])
-    assert "plan.several" in codes(found)
-    example = parse_plan(f"{first}\n{second.replace('# Final', '# Example: a plan')}")
-    assert example.plan is not None
-    assert example.plan.title == "T"
-    assert parse_plan(f"{first}\n{second.replace('DELETE', 'UPDATE')}").status is Status.REFUSED
-    assert parse_plan(f"{first}\n{(HEAD + A)[:-6]}").status is Status.TRUNCATED
+def test_two_plans_are_refused() -> None:
+    second = (HEAD + B).replace("# T", "# Final")
+    assert parse_plan(f"{HEAD + A}\nNo, better:\n\n{second}").status is Status.REFUSED
 
 
 def test_a_markdown_file_behind_too_short_a_bar_is_read_only_where_that_is_certain() -> None:

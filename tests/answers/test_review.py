@@ -5,7 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from orchestrator.answers.review import parse_review
-from orchestrator.core.delivery import MAX_ISSUES, Review, ReviewIssue, Verdict
+from orchestrator.core.delivery import Review, ReviewIssue, Verdict
 from orchestrator.core.finding import Severity
 from tests.answers import reviews
 from tests.answers.review_text import render_review
@@ -64,21 +64,6 @@ def test_a_yes_is_heard(line: str) -> None:
     assert parse_review(reviews.ended(line))[0].approved
     assert not parse_review(reviews.ended(line), cut_off=True)[0].approved
     assert not parse_review(reviews.critical("1. [a.py:1] SQL", line))[0].approved
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Ready: Yes (no blocking issues)",
-        "Ready: Yes, all criteria are covered",
-        "Ready: Yes - the change does what the task asks for.",
-        "Ready: Yes; no further changes needed",
-    ],
-)
-def test_words_behind_a_yes_that_take_nothing_back(line: str) -> None:
-    assert parse_review(reviews.ended(line))[0].approved
-    assert parse_review(f"The sum is right.\n\n{line}\n")[0].approved
-    assert not parse_review(f"1. [a.py:3] The sum is wrong\n\n{line}\n")[0].approved
 
 
 def test_why_a_yes_does_not_count_is_told() -> None:
@@ -147,10 +132,6 @@ def test_what_is_wrong_with_a_review_is_told() -> None:
     assert codes(GOOD.replace("fixes 1", "fixes 1, 8-9")) == ["review.fix_numbers"]
     assert "8, 9" in parse_review(GOOD.replace("fixes 1", "fixes 1, 8-9"))[1][0].message
     assert codes(GOOD.replace("fixes 1", "fixes")) == ["review.fix_numbers"]
-    assert codes(GOOD.replace("2. [", "1. [")) == ["review.numbering"]
-    many = "\n".join(f"{number}. [a.py:{number}] x{number}" for number in range(1, MAX_ISSUES + 6))
-    review, findings = parse_review(reviews.critical(many, "Ready: No"))
-    assert (len(review.issues), [finding.code for finding in findings]) == (MAX_ISSUES + 5, ["review.too_many"])
     assert codes(GOOD[:200], cut_off=True) == ["review.no_verdict", "review.cut_off"]
     (said,) = parse_review("I like it.\nApproved! " + "x" * 5000)[1]
     assert "I like it. Approved! x" in said.message
@@ -171,7 +152,9 @@ WORDS = st.sampled_from(
         "LGTM",
         "None",
         "critical",
-        "`x = 1`",
+        "`x",
+        "=",
+        "1`",
         "**bold**",
         "a.py:3",
         "why",

@@ -52,7 +52,7 @@ def test_the_format_and_the_words_of_the_reader_are_the_same() -> None:
 def test_the_format_given_back_says_nothing() -> None:
     (form,) = fenced(FORMAT)
     review, findings = parse_review(form)
-    assert (review.verdict, review.issues, review.approved) == (Verdict.NONE, (), False)
+    assert (review.verdict, review.approved) == (Verdict.NONE, False)
     assert [finding.code for finding in findings] == ["review.no_verdict"]
     assert not parse_review(FORMAT)[0].approved
 

@@ -1,0 +1,641 @@
+"""What stands below `## Action Plan` → actions: headings with a verb, fields, FIND and REPLACE, code blocks.
+
+What a careful reader is sure of is accepted with a minor finding; what would have to be guessed is refused.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from rapidfuzz import process
+
+from orchestrator.answers.markdown import Block, Field, Piece, field_of, lines_of, looks_like_path, pieces_of, words
+from orchestrator.core.action_plan import Action, Create, Delete, Edit, Execute, Move, Pair, Prune, Read, Verb, is_url
+from orchestrator.core.finding import Finding, Where, blocking, major, minor
+from orchestrator.core.value import Value
+
+LIKELY = 80
+"""Per cent of likeness from which a field's name counts as another's, written wrongly."""
+NUMBER = re.compile(r"^(?:(?:step|action)\s*)?#?\d{1,3}\s*[.:)\-–—]\s*|^(?:step|action)\s*[:\-–—]\s*", re.IGNORECASE)
+"""A number before a heading's words."""
+MARKS = " \t:;.,*_`#-–—!→"
+"""What stands around a verb and means nothing."""
+_LATIN = re.compile(r"[A-Za-z]+")
+_VERBS = ", ".join(f"`{verb}`" for verb in Verb)
+_FIELDS = (
+    "File Path", "Resource", "Description", "Overwrite", "Expected Outcome", "cwd", "env", "Timeout", "Allow Failure",
+    "Target", "Command",
+)  # fmt: skip
+_SPELLED = {name.casefold(): name for name in _FIELDS} | {
+    "path": "File Path", "file": "File Path", "filepath": "File Path", "filename": "File Path",
+    "url": "Resource", "expected": "Expected Outcome", "working directory": "cwd", "environment": "env",
+    "destination": "Target", "new path": "Target", "target path": "Target", "to": "Target", "from": "File Path",
+}  # fmt: skip
+"""Names of fields, as the format spells them and as models do."""
+_TEXTS = frozenset({"Description", "Expected Outcome"})
+"""Fields that may be of several lines."""
+_TAKEN = {
+    Verb.CREATE: {"File Path", "Description", "Overwrite"},
+    Verb.EDIT: {"File Path", "Description"},
+    Verb.READ: {"Resource", "Description"},
+    Verb.PRUNE: {"Resource", "Description"},
+    Verb.EXECUTE: {"Description", "Expected Outcome", "cwd", "env", "Timeout", "Allow Failure", "Command"},
+    Verb.DELETE: {"File Path", "Description"},
+    Verb.MOVE: {"File Path", "Target", "Description"},
+}
+_PAIRS = "Write `#### FIND:` with one block, then `#### REPLACE:` with one block, for each place."
+
+
+class CutAction(Value):
+    """An action that the end of the text cut off."""
+
+    verb: Verb | None
+    path: str
+    """As far as it is known: a path, a resource, else ""."""
+    line: int
+
+
+class Actions(NamedTuple):
+    """The actions of one plan; not to be used when a finding blocks."""
+
+    actions: tuple[Action, ...]
+    cut: CutAction | None
+    findings: tuple[Finding, ...]
+
+
+class Heading(NamedTuple):
+    """A heading that names a verb."""
+
+    verb: Verb
+    rest: str
+    """A path that stands behind it, else ""."""
+    exact: bool
+    """Whether it is written as the format says: the verb in backticks and nothing else."""
+
+
+def action_heading(text: str) -> Heading | None:
+    """Returns what a heading (its inline Markdown) says when it is an action's: a verb, at most a path behind it."""
+    if text.startswith("`") and text.endswith("`") and text[1:-1] in Verb.__members__:
+        return Heading(Verb(text[1:-1]), "", True)
+    first, *others = pieces_of(NUMBER.sub("", text.strip(" *_"), count=1)) or [Piece("text", "")]
+    spelled = _LATIN.match(first.text.lstrip(MARKS))
+    verb = Verb.__members__.get(spelled[0].upper()) if spelled else None
+    if spelled is None or verb is None or (first.kind != "text" and first.text.strip(MARKS) != spelled[0]):
+        return None
+    behind = first.text.lstrip(MARKS)[spelled.end() :]
+    if behind[:1].isalnum() or behind[:1] == "_" or (behind[:1] in {"-", "'"} and behind[1:2].isalpha()):
+        return None
+    rest = [piece.text for piece in (Piece("text", behind), *others) if piece.kind != "text" or piece.text.strip(MARKS)]
+    if not rest:
+        return Heading(verb, "", False)
+    path = rest[0].strip(" \t:;,*-–—`") if len(rest) == 1 else ""
+    return Heading(verb, path.removeprefix("/"), False) if looks_like_path(path) else None
+
+
+def mark_of(text: str) -> str | None:
+    """Returns FIND or REPLACE for a line that says nothing else, None for any other."""
+    said = re.sub(r"[\s(#]*\d{0,3}[\s):]*$", "", words(text).strip(MARKS)).strip(MARKS) if len(text) <= 60 else ""
+    return {"find": "FIND", "search": "FIND", "replace": "REPLACE", "replace with": "REPLACE"}.get(said.casefold())
+
+
+def place_at(line: int) -> Where:
+    """Returns a place in the plan."""
+    return Where(line=line)
+
+
+def actions_of(blocks: Sequence[Block], last: bool, line: int) -> Actions:
+    """Returns the actions under `## Action Plan`; `last`: the text ends with them; `line`: where they begin."""
+    findings: list[Finding] = []
+    actions: list[Action] = []
+    cut: CutAction | None = None
+    groups = _groups(blocks, findings)
+    for number, (heading, title, below) in enumerate(groups):
+        body = _Body(heading, title.line, last and number == len(groups) - 1)
+        if not heading.exact or title.level != 3:
+            message = f"`{'#' * title.level} {title.text[:60]}` was read as the action {heading.verb}"
+            fix = f"Write `### `{heading.verb}``."
+            findings.append(minor("plan.heading_form", message, where=place_at(title.line), fix=fix))
+        if number + 1 < len(groups) and not any(block.kind == "rule" for block in below):
+            where = place_at(groups[number + 1][1].line)
+            message, fix = "there is no `---` between two actions", "Write `---` between two actions."
+            findings.append(minor("plan.separator", message, where=where, fix=fix))
+        body.take(below)
+        made = _built(body)
+        findings += body.findings
+        if isinstance(made, _Unfinished):
+            cut = CutAction(verb=heading.verb, path=made.path, line=title.line)
+        elif made is not None:
+            actions.append(made)
+    if not groups and not blocking(findings):
+        fix = f"Write each action as `### ` and one of {_VERBS}."
+        findings.append(major("plan.no_actions", "the plan has no action", where=place_at(line), fix=fix))
+    return Actions(tuple(actions), cut, tuple(findings))
+
+
+def _groups(blocks: Sequence[Block], findings: list[Finding]) -> list[tuple[Heading, Block, list[Block]]]:
+    """The blocks by action; headings that are none are reported, with what stands below them left aside."""
+    groups: list[tuple[Heading, Block, list[Block]]] = []
+    below: list[Block] | None = None
+    for block in blocks:
+        heading = action_heading(block.text) if block.kind == "heading" else None
+        if heading is not None:
+            below = []
+            groups.append((heading, block, below))
+        elif _is_lost(block):
+            findings.append(_unknown_verb(block))
+            below = []
+        elif below is not None:
+            below.append(block)
+        elif block.kind == "fence":
+            message, fix = "a code block stands before the first action", "Put every block below its action's heading."
+            findings.append(major("plan.block", message, where=place_at(block.line), fix=fix))
+        elif block.kind != "rule":
+            message, fix = "words before the first action are no part of the plan", "Say them in `## Rationale`."
+            findings.append(minor("plan.stray", message, where=place_at(block.line), fix=fix))
+    return groups
+
+
+def _is_lost(block: Block) -> bool:
+    """Returns whether a heading names no action, or words that are no heading can only be meant as one."""
+    if block.kind == "heading":
+        return block.level <= 3 and mark_of(block.text) is None
+    heading = action_heading(block.text) if block.kind in {"paragraph", "item"} else None
+    return heading is not None and (heading.exact or block.text.strip("*_`: ") == heading.verb)
+
+
+def _unknown_verb(block: Block) -> Finding:
+    fix = f"Write each action as a heading `### ` with one of {_VERBS} and nothing else."
+    return major(
+        "plan.verb", f"`{words(block.text)[:60]}` is no heading of an action", where=place_at(block.line), fix=fix
+    )
+
+
+@dataclass
+class _Body:
+    """One action on its way: its heading, fields and blocks, and what was said about them."""
+
+    heading: Heading
+    line: int
+    last: bool
+    """Whether nothing stands behind it in the text."""
+    fields: dict[str, Field] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+    marked: list[tuple[str, Block]] = field(default_factory=list)
+    """FIND, REPLACE and "block", as they come, each with its block."""
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def verb(self) -> Verb:
+        """What the action does."""
+        return self.heading.verb
+
+    @property
+    def fences(self) -> list[Block]:
+        """Its code blocks."""
+        return [block for mark, block in self.marked if mark == "block"]
+
+    def raw(self, name: str) -> str:
+        """The inline Markdown of a field, "" without it."""
+        return self.fields[name].raw if name in self.fields else ""
+
+    def say(self, finding: Finding) -> None:
+        """Notes why there is no action, or what was read otherwise than it stands."""
+        self.findings.append(finding)
+
+    def take(self, blocks: Sequence[Block]) -> None:
+        """Sorts what stands under the heading."""
+        inside_env = False
+        for block in blocks:
+            mark = mark_of(block.text) if self.verb is Verb.EDIT and block.kind not in {"fence", "rule"} else None
+            if block.kind == "fence":
+                self._fence(block)
+            elif mark is not None:
+                self.marked.append((mark, block))
+                if block.kind != "heading" or block.level != 4 or words(block.text).rstrip(":") != mark:
+                    message = f"`{words(block.text)}` was read as `#### {mark}:`"
+                    self.say(
+                        minor(
+                            "plan.mark_form",
+                            message,
+                            where=place_at(block.line),
+                            fix="Write `#### FIND:` and `#### REPLACE:`.",
+                        )
+                    )
+            elif block.kind in {"item", "paragraph"}:
+                if inside_env and block.depth > 1:
+                    self._variable(variable_of(block.text), block.line)
+                else:
+                    inside_env = self._lines(block) == "env"
+            elif block.kind != "rule":
+                self._stray(block.line)
+        if self.heading.rest and self.verb is not Verb.EXECUTE and not self.fields.keys() & {"File Path", "Resource"}:
+            name = "Resource" if self.verb in {Verb.READ, Verb.PRUNE} else "File Path"
+            self.fields[name] = Field(name, f"`{self.heading.rest}`", self.line, True)
+
+    def _fence(self, block: Block) -> None:
+        self.marked.append(("block", block))
+        fix = "Begin the block at the left margin, with a bar of backticks."
+        if not block.exact:
+            message = f"the block at line {block.line} stands in a list, and its tabs cannot be told from the list's"
+            self.say(major("plan.block_indent", message, where=place_at(block.line), fix=fix))
+        elif block.depth or block.mark[0] == "~":
+            form = "stands in a list" if block.depth else "has a bar of `~`"
+            self.say(
+                minor("plan.block_form", f"the block at line {block.line} {form}", where=place_at(block.line), fix=fix)
+            )
+
+    def _lines(self, block: Block) -> str | None:
+        """Takes the fields on the lines of a bullet or paragraph; returns the first one's name.
+
+        Markdown adds the lines that follow without a blank one: fields, words or the value of one, or no part of it.
+        """
+        open_field: str | None = None
+        names: list[str | None] = []
+        for text, line in lines_of(block):
+            found = field_of(text, line)
+            name = self._name(found.key) if found is not None else None
+            bullet = block.kind == "item" and line == block.line
+            if found is not None and (name is not None or bullet):
+                open_field = self._field(found, name, block.mark if bullet else "")
+                names.append(open_field)
+            elif open_field is not None and (open_field in _TEXTS or not self.fields[open_field].raw):
+                known = self.fields[open_field]
+                self.fields[open_field] = known._replace(raw=f"{known.raw}\n{text}".strip())
+            elif text.strip():
+                self._stray(line)
+        return names[0] if names else None
+
+    def _name(self, key: str) -> str | None:
+        name = _SPELLED.get(" ".join(re.sub(r"[_\-()]", " ", key).split()).casefold())
+        if name in {"File Path", "Resource"}:
+            return "Resource" if self.verb in {Verb.READ, Verb.PRUNE} else "File Path"
+        return name
+
+    def _field(self, found: Field, name: str | None, bullet: str) -> str | None:
+        if name is None or name not in _TAKEN[self.verb]:
+            taken = sorted(_TAKEN[self.verb])
+            near = process.extractOne(found.key, taken, processor=str.casefold, score_cutoff=LIKELY)
+            fix = f"Fields of {self.verb}: {', '.join(taken)}."
+            if near is not None:
+                message = f"`{found.key}` is no field of {self.verb}; is `{near[0]}` meant?"
+                self.say(major("plan.field_unknown", message, where=place_at(found.line), fix=fix))
+            else:
+                self.say(
+                    minor(
+                        "plan.field_unknown",
+                        f"`{found.key}` is no field of {self.verb}",
+                        where=place_at(found.line),
+                        fix=fix,
+                    )
+                )
+            return None
+        if bullet != "-" or not found.bold or found.key.casefold() != name.casefold():
+            message = f"the field `{name}` is written otherwise: `{found.key}`"
+            self.say(minor("plan.field_form", message, where=place_at(found.line), fix=f"Write `- **{name}:** …`."))
+        if name == "env":
+            for variable in variables_of(found.raw):
+                self._variable(variable, found.line)
+        if self.fields.setdefault(name, found).raw != found.raw:
+            message = f"the action at line {self.line} has the field `{name}` twice, with two values"
+            self.say(major("plan.field_twice", message, where=place_at(found.line), fix="Give every field once."))
+        return name
+
+    def _variable(self, variable: tuple[str, str] | None, line: int) -> None:
+        if variable is None or self.env.get(variable[0], variable[1]) != variable[1]:
+            message = "a variable of `env` cannot be read" if variable is None else f"`{variable[0]}` is set twice"
+            fix = "Write each variable as a bullet of its own: `NAME=value`."
+            self.say(major("plan.field_value", message, where=place_at(line), fix=fix))
+        else:
+            self.env[variable[0]] = variable[1]
+
+    def _stray(self, line: int) -> None:
+        message = f"words in the action at line {self.line} are no part of the plan"
+        self.say(
+            minor(
+                "plan.stray",
+                message,
+                where=place_at(line),
+                fix="Say such things in `## Rationale` or in a Description.",
+            )
+        )
+
+
+class Path(NamedTuple):
+    """A path as it was meant; `problem` says why it cannot be known."""
+
+    path: str = ""
+    linked: bool = True
+    """Whether it stood in a link or in backticks."""
+    problem: str = ""
+
+
+def path_of(raw: str) -> Path:
+    """Returns the path or address in a field: a link, a code span, or plain text. One leading `/` is the root."""
+    pieces = pieces_of(raw.replace("\n", " "))
+    marked = [piece for piece in pieces if piece.kind != "text"]
+    around = "".join(piece.text for piece in pieces if piece.kind == "text").strip(" *_")
+    if len(marked) > 1:
+        return Path(problem="names more than one path")
+    if marked and around and not around.startswith(("(", "–", "—", "-", "←", "#")):
+        return Path(problem="holds more than a path")
+    return _marked(marked[0]) if marked else _plain(around)
+
+
+def _marked(piece: Piece) -> Path:
+    shown, target = _rooted(piece.text.strip("*")), _rooted(piece.target)
+    if piece.kind == "code" or not shown or not target:
+        return Path(shown or target) if shown or target else Path(problem="is empty")
+    bare = target.partition("#")[0]
+    if shown in {target, bare, unquote(target)}:
+        return Path(shown)
+    if is_url(target) and not looks_like_path(shown):
+        return Path(target)
+    if bare.endswith(f"/{shown}") and not is_url(bare):
+        return Path(bare)
+    return Path(problem=f"names two paths: `{shown[:80]}`, and `{target[:80]}` in its link")
+
+
+def _plain(text: str) -> Path:
+    text = text.strip("\"'`* ")
+    if text.startswith("[") and text.endswith(")") and "](" in text:  # a link that blanks have broken
+        shown, _, target = text[1:-1].partition("](")
+        same = _rooted(shown) == _rooted(target)
+        return Path(_rooted(shown), linked=False) if same else Path(problem="is a link that cannot be read")
+    path = _rooted(text)
+    if not path:
+        return Path(problem="is empty")
+    if text.count("[") != text.count("]") or text.count("(") != text.count(")") or re.search(r'[`*?<>|"]', path):
+        return Path(problem="is no path that could be read")
+    if re.search(r"[,;]\s|\s(?:and|or|&)\s", path):
+        return Path(problem="names more than one path")
+    if " " in path and not (re.search(r"\.[A-Za-z0-9_]{1,16}$", path) and path.count(" ") <= 4):
+        return Path(problem="holds more than a path")
+    return Path(path, linked=False)
+
+
+def _rooted(path: str) -> str:
+    """The path from the root: without `./`, or the one `/` that stands for the root."""
+    path = path.strip()
+    while path.startswith("./") and len(path) > 2:
+        path = path[2:]
+    return path.removeprefix("/")
+
+
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=|\s*:\s|\s*=\s)(.*)", re.DOTALL)
+
+
+def variable_of(raw: str) -> tuple[str, str] | None:
+    """Returns `NAME=value`, alone or in a code span; None when it is none."""
+    pieces = pieces_of(raw.strip())
+    code = len(pieces) == 1 and pieces[0].kind == "code"
+    match = _VARIABLE.fullmatch(pieces[0].text if code else raw.strip())
+    return (match[1], (match[2] if code else match[2].strip("`* ")).replace("\0", "")) if match is not None else None
+
+
+def variables_of(raw: str) -> list[tuple[str, str] | None]:
+    """Returns the variables on the field's own line: one, or several in code spans."""
+    pieces = pieces_of(raw)
+    spans = [piece.text for piece in pieces if piece.kind == "code"]
+    if spans and all(piece.kind == "code" or not piece.text.strip(" ,;") for piece in pieces):
+        return [variable_of(f"`` {span} ``") for span in spans]
+    return [variable_of(raw)] if raw.strip() else []
+
+
+class _Unfinished(NamedTuple):
+    """The text ends before the action does."""
+
+    path: str
+
+
+_Made = Action | _Unfinished | None
+"""An action; None when a finding says why there is none."""
+
+
+def _built(body: _Body) -> _Made:
+    if body.last and body.fences and not body.fences[-1].closed:
+        return _Unfinished(_named(body))
+    made = _MAKERS[body.verb](body)
+    if made is not None and body.verb not in {Verb.CREATE, Verb.EDIT, Verb.EXECUTE} and body.fences:
+        fix = "Leave the block out, or write another action for it."
+        body.say(major("plan.block", f"{body.verb} takes no code block", where=place_at(body.fences[0].line), fix=fix))
+    return made
+
+
+def _named(body: _Body) -> str:
+    """What the action is about, as far as it is known."""
+    known = next((name for name in ("File Path", "Resource") if name in body.fields), None)
+    return path_of(body.raw(known)).path if known else path_in_info(body.fences[0]) if body.fences else ""
+
+
+def _missing(body: _Body, what: str, fix: str) -> _Unfinished | None:
+    """Without what it needs an action at the end of the text was cut off; another is faulty."""
+    if body.last and not (what in _FIELDS and body.fences):
+        return _Unfinished(_named(body))
+    body.say(major("plan.incomplete", f"{body.verb} has no {what}", where=place_at(body.line), fix=fix))
+    return None
+
+
+def _path(body: _Body, name: str) -> str | _Unfinished | None:
+    """The path in a field, or behind the bar of the one block."""
+    form = f"Write `- **{name}:** [path](/path)` with one path from the repository's root."
+    if name not in body.fields:
+        inside = path_in_info(body.fences[0]) if body.fences and name == "File Path" else ""
+        if not inside:
+            return _missing(body, name, form)
+        body.say(
+            minor(
+                "plan.path_form",
+                f"the path `{inside}` stands behind the block's bar only",
+                where=place_at(body.fences[0].line),
+                fix=form,
+            )
+        )
+        return inside
+    line, found = body.fields[name].line, path_of(body.raw(name))
+    if found.problem:
+        body.say(major("plan.path", f"`{name}` {found.problem}", where=place_at(line), fix=form))
+        return None
+    if not found.linked and name != "cwd" and not is_url(found.path):
+        body.say(minor("plan.path_form", f"`{name}` is no link", where=place_at(line), fix=form))
+    return found.path
+
+
+def path_in_info(block: Block) -> str:
+    """Returns the one path that stands behind a block's bar: ```` ```python src/a.py ````, ```` ```src/a.py ````."""
+    said = (word.strip("\"'") for word in block.info.replace(":", " ").replace("=", " ").split())
+    found = [word for word in said if looks_like_path(word)]
+    return found[0].removeprefix("./").removeprefix("/") if len(found) == 1 else ""
+
+
+def _one_block(body: _Body, what: str) -> Block | _Unfinished | None:
+    if not body.fences:
+        return _missing(body, "code block", f"Write {what} in one code block.")
+    if len(body.fences) > 1:
+        lines = ", ".join(str(block.line) for block in body.fences)
+        message = f"{body.verb} has {len(body.fences)} code blocks, at lines {lines}"
+        fix = f"Write {what} in one code block, whose bar is longer than any run of backticks inside."
+        body.say(major("plan.block", message, where=place_at(body.fences[1].line), fix=fix))
+        return None
+    return body.fences[0]
+
+
+def _worse(*parts: object) -> _Unfinished | None:
+    """What becomes of an action of which a part is missing: a fault counts more than a cut."""
+    return None if None in parts else next((part for part in parts if isinstance(part, _Unfinished)), None)
+
+
+def _switch(body: _Body, name: str) -> bool:
+    said = words(body.raw(name)).strip(" *_.`\"'").casefold()
+    if said in {"yes", "no"}:
+        body.say(
+            minor(
+                "plan.value_form",
+                f"`{name}` was read as true or false",
+                where=place_at(body.fields[name].line),
+                fix="Write `true`.",
+            )
+        )
+    elif name in body.fields and said not in {"true", "false"}:
+        fix = f"Write `- **{name}:** true` or leave it out."
+        body.say(
+            major(
+                "plan.field_value",
+                f"`{name}` is neither true nor false",
+                where=place_at(body.fields[name].line),
+                fix=fix,
+            )
+        )
+    return said in {"true", "yes"}
+
+
+def _create(body: _Body) -> _Made:
+    block, path = _one_block(body, "the whole file"), _path(body, "File Path")
+    overwrite = _switch(body, "Overwrite")
+    if not isinstance(block, Block) or not isinstance(path, str):
+        return _worse(block, path)
+    inside = path_in_info(block)
+    if inside and inside != path and not path.endswith(f"/{inside}"):
+        fix = "Name one path in the field File Path, and none behind the bar."
+        body.say(
+            major(
+                "plan.path",
+                f"the block's bar names `{inside}`, the File Path is `{path}`",
+                where=place_at(block.line),
+                fix=fix,
+            )
+        )
+        return None
+    text = body.raw("Description")
+    return Create(line=body.line, description=text, path=path, content=block.text, overwrite=overwrite)
+
+
+def _edit(body: _Body) -> _Made:
+    path, pairs = _path(body, "File Path"), _pairs(body)
+    if not isinstance(path, str) or not isinstance(pairs, list):
+        return _worse(path, pairs)
+    return Edit(line=body.line, description=body.raw("Description"), path=path, pairs=tuple(pairs))
+
+
+def _pairs(body: _Body) -> list[Pair] | _Unfinished | None:
+    """FIND, block, REPLACE, block, and so on."""
+    for number, (came, block) in enumerate(body.marked):
+        wanted = ("FIND", "block", "REPLACE", "block")[number % 4]
+        if came != wanted:
+            whole = "; a whole file is a CREATE with `- **Overwrite:** true`" if number == 0 and came == "block" else ""
+            message = f"{came} stands where {wanted} belongs{whole}"
+            body.say(major("plan.pairs", message, where=place_at(block.line), fix=_PAIRS))
+            return None
+    if not body.marked or len(body.marked) % 4:
+        what = "FIND and REPLACE" if not body.marked else "end: a REPLACE or a block is missing"
+        return _missing(body, what, _PAIRS)
+    found = [block for _, block in body.marked]
+    return [
+        Pair(find=find.text, replace=replace.text, line=mark.line)
+        for mark, find, replace in zip(found[::4], found[1::4], found[3::4], strict=True)
+    ]
+
+
+def _resource(body: _Body) -> _Made:
+    found = _path(body, "Resource")
+    if not isinstance(found, str):
+        return found
+    kind = Read if body.verb is Verb.READ else Prune
+    return kind(line=body.line, description=body.raw("Description"), resource=found)
+
+
+def _delete(body: _Body) -> _Made:
+    path = _path(body, "File Path")
+    return Delete(line=body.line, description=body.raw("Description"), path=path) if isinstance(path, str) else path
+
+
+def _move(body: _Body) -> _Made:
+    path, target = _path(body, "File Path"), _path(body, "Target")
+    if not isinstance(path, str) or not isinstance(target, str):
+        return _worse(path, target)
+    return Move(line=body.line, description=body.raw("Description"), path=path, target=target)
+
+
+def _execute(body: _Body) -> _Made:
+    command, cwd = _command(body), "."
+    if body.raw("cwd").strip("`* ") not in {"", ".", "/", "./"}:
+        found = _path(body, "cwd")
+        if not isinstance(found, str):
+            return None
+        cwd = found.rstrip("/")
+    allow_failure, timeout = _switch(body, "Allow Failure"), _timeout(body)
+    if not isinstance(command, str):
+        return command
+    return Execute(
+        line=body.line,
+        description=body.raw("Description"),
+        command=command,
+        cwd=cwd,
+        env=body.env,
+        expected_outcome=body.raw("Expected Outcome"),
+        timeout_s=timeout,
+        allow_failure=allow_failure,
+    )
+
+
+def _command(body: _Body) -> str | _Unfinished | None:
+    """The block, or where there is none the one code span of a field."""
+    spans = [piece.text for piece in pieces_of(body.raw("Command")) if piece.kind == "code"]
+    if body.fences or not spans:
+        block = _one_block(body, "the command")
+        return block.text if isinstance(block, Block) else block
+    line, fix = body.fields["Command"].line, "Write the command in one code block."
+    if len(spans) > 1:
+        body.say(major("plan.block", "`Command` holds more than one command", where=place_at(line), fix=fix))
+        return None
+    body.say(minor("plan.block_form", "the command stands in a field", where=place_at(line), fix=fix))
+    return spans[0]
+
+
+def _timeout(body: _Body) -> float | None:
+    if "Timeout" not in body.fields:
+        return None
+    match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?)\s*(?:s|sec|seconds?)?", words(body.raw("Timeout")).strip(" *_.`\"'"))
+    if match is None or not float(match[1]):
+        fix = "Write `- **Timeout:** 60`, in seconds."
+        body.say(
+            major(
+                "plan.field_value",
+                "`Timeout` is no number of seconds",
+                where=place_at(body.fields["Timeout"].line),
+                fix=fix,
+            )
+        )
+    return float(match[1]) if match is not None and float(match[1]) else None
+
+
+_MAKERS: Mapping[Verb, Callable[[_Body], _Made]] = {
+    Verb.CREATE: _create,
+    Verb.EDIT: _edit,
+    Verb.READ: _resource,
+    Verb.PRUNE: _resource,
+    Verb.DELETE: _delete,
+    Verb.MOVE: _move,
+    Verb.EXECUTE: _execute,
+}
