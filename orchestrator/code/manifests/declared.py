@@ -1,7 +1,4 @@
-"""What a reader of one manifest gathers.
-
-Where Python packages usually come from, and what of an address or a path leads elsewhere.
-"""
+"""What a reader of one manifest gathers, and which addresses and paths lead elsewhere than packages usually do."""
 
 import re
 from collections.abc import Mapping

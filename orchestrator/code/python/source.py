@@ -1,8 +1,6 @@
-"""What a Python text says by its syntax tree: what does it offer, and in which encoding does it come.
+"""A Python text by its syntax tree: whether it compiles for the Python that is promised, what it offers, its encoding.
 
-Python newer than the running one, written as older ones read it: type parameters, `type`, quotes in f-strings.
-
-Does a Python text compile, for the Python that the project promises?
+Python newer than the running one is read as older ones would write it.
 """
 
 import ast

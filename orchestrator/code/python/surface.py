@@ -1,8 +1,6 @@
-"""The HTTP endpoints a Python text declares: Flask and its kin, FastAPI, Django, by syntax tree.
+"""What a Python text declares outwards, by syntax tree, and how it is written.
 
-The tables that a Python text's models declare: SQLAlchemy (also SQLModel and Flask's `db.Model`) and Django.
-
-Countable habits of a Python text: what it does how often. Counts add up over files.
+HTTP endpoints of Flask and its kin, FastAPI and Django; tables of SQLAlchemy, SQLModel and Django; countable habits.
 """
 
 import ast

@@ -4,11 +4,9 @@ Judged are SQL files, and strings of code about the database that are handed to 
 """
 
 import ast
-import logging
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from posixpath import basename, splitext
 from typing import NamedTuple
 
@@ -16,6 +14,7 @@ from orchestrator.code.grammar import Node, below, node_text
 from orchestrator.code.javascript import tree as javascript_tree
 from orchestrator.code.python import source
 from orchestrator.code.sql.rules import Problem, Said, SqliteGrammar, problems, table_problems
+from orchestrator.code.sql.tables import quiet_sqlglot
 from orchestrator.code.sql.tokens import Statement, statements, words
 from orchestrator.core.finding import Finding, Where, major, minor
 
@@ -29,7 +28,7 @@ def parse_error(text: str, dialects: Iterable[str]) -> int | None:
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 
-    _quiet()
+    quiet_sqlglot()
     found: int | None = None
     for dialect in dialects:
         try:
@@ -44,14 +43,6 @@ def parse_error(text: str, dialects: Iterable[str]) -> int | None:
         else:
             return None
     return found
-
-
-@cache
-def _quiet() -> None:
-    """sqlglot tells on its logger what it cannot read; we see that by the result, and nobody else should."""
-    logger = logging.getLogger("sqlglot")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
 
 
 def _offset(text: str, line: object, column: object) -> int:

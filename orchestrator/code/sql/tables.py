@@ -94,8 +94,8 @@ def _parsed(text: str) -> Iterator[_Statement]:
 
 
 @cache
-def _quiet() -> None:
-    """sqlglot tells on its logger what it cannot read; we see that by the result, and nobody else should."""
+def quiet_sqlglot() -> None:
+    """Keeps what sqlglot cannot read out of the log: the result says it."""
     logger = logging.getLogger("sqlglot")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -107,7 +107,7 @@ def _parse(statement: str) -> Iterator[_Statement]:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    _quiet()
+    quiet_sqlglot()
     spoken = [dialect for dialect, words in _SPOKEN.items() if words.search(statement)]
     for dialect in dict.fromkeys((*spoken, *_DIALECTS)):
         try:
