@@ -1,6 +1,6 @@
 """The tree-sitter grammars, loaded when the first text of their language comes, and what is wrong where one fails.
 
-Told is the cause first: the bracket, string, comment or tag that nothing closes, else the places the tree could not read.
+The cause comes first: the bracket, string, comment or tag that nothing closes, else what the tree could not read.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The test functions of a Python file as pytest would collect them, by syntax tree.
+"""The test functions of a Python file as pytest would collect them, and programs whose functions return nothing.
 
-Python programs whose functions return nothing: signatures, decorators and declarations stay as they are.
+Of an emptied program signatures, decorators and declarations stay as they are.
 """
 
 import ast

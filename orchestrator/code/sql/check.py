@@ -86,12 +86,6 @@ _SPOKEN = {
         r"|\bCHARACTER SET\b|/\*!\d",
         re.I | re.M,
     ),
-    "sqlite": re.compile(r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b|^[ \t]*PRAGMA\s|\bUSING\s+fts[345]\b", re.I | re.M),
-    "postgres": re.compile(
-        r"\$\w*\$|\b(?:BIG|SMALL)?SERIAL\b|\bJSONB\b|\bTIMESTAMPTZ\b|\bplpgsql\b|^\\\w|\bBYTEA\b|\w::\w"
-        r"|\bCREATE EXTENSION\b",
-        re.I | re.M,
-    ),
     OTHER: re.compile(
         r"\[\w+\]\s*[.(\[\w,]|\bIDENTITY\s*\(|\bNVARCHAR\b|^[ \t]*GO[ \t]*$|\bOBJECT_ID\s*\("
         r"|\bVARCHAR2\b|\bNUMBER\s*\(|^/[ \t]*$|\bENGINE\s*=\s*MergeTree|\bPARTITIONED BY\b"
