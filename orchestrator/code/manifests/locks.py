@@ -7,16 +7,13 @@ from collections.abc import Iterator, Mapping
 from posixpath import basename
 
 from orchestrator.code.data import load_yaml, without_comments
-from orchestrator.code.manifests.declared import host_of, leaves
+from orchestrator.code.manifests.declared import USUAL, host_of, leaves
 
 _JSON = frozenset({"package-lock.json", "npm-shrinkwrap.json", "bun.lock", "deno.lock", "pipfile.lock"})
 _TOML = re.compile(r"^((uv|poetry|pdm)\.lock|pylock(\..+)?\.toml)$")
 _YAML = re.compile(r"^(pnpm-lock\.yaml|pixi\.lock|(.+[.-])?conda-lock\.ya?ml)$")
 _LINES = re.compile(r"^(yarn\.lock|(.+[-_.])?constraints?([-_.].+)?\.(txt|in))$")
-_USUAL = frozenset(
-    {"pypi.org", "files.pythonhosted.org", "conda.anaconda.org", "repo.anaconda.com"}
-    | {"registry.npmjs.org", "registry.yarnpkg.com"}
-)
+_USUAL = USUAL | {"registry.npmjs.org", "registry.yarnpkg.com"}
 # `name@address` stands in yarn's and bun's files, an escaped address in yarn's archives.
 _ADDRESS = re.compile(
     r"(?:[A-Za-z][\w+.-]*:(?://|%2F%2F)|https?%3A|git@[\w.-]+:|(?:github|gitlab|bitbucket|gist):)[^\s'\"<>,)\]}]*"
@@ -71,5 +68,5 @@ def _sources(data: object) -> Iterator[str]:
 def _hosts(text: str) -> Iterator[str]:
     for found in _ADDRESS.finditer(text):
         host = host_of(found[0]).lower()
-        if host.removeprefix("https://") not in _USUAL and host.removeprefix("http://") not in _USUAL:
+        if host.partition("://")[2] not in _USUAL or not host.startswith("http"):
             yield host

@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from orchestrator.code import grammar
@@ -224,6 +224,17 @@ def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             inner += part.body
         inner += [*getattr(statement, "orelse", ()), *getattr(statement, "finalbody", ())]
         waiting += reversed(inner)
+
+
+def family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """The class and its ancestors among `classes` of the same file, nearest first, each once."""
+    found, waiting = [], [node]
+    while waiting:
+        member = waiting.pop(0)
+        if member not in found:
+            found.append(member)
+            waiting += [classes[name] for base in member.bases if (name := dotted(base)) in classes]
+    return found
 
 
 def dotted(node: ast.AST) -> str:
