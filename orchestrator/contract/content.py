@@ -8,7 +8,7 @@ from orchestrator.code.installs import INSTALLERS, Installs, read_installs
 from orchestrator.code.manifests.declared import Found
 from orchestrator.code.manifests.locks import is_lock, read_lock
 from orchestrator.code.manifests.manifest import read_manifest
-from orchestrator.code.manifests.npm import is_npm_config, read_npm_config, read_package_json
+from orchestrator.code.manifests.npm import is_npm_config, names_modules, read_npm_config, read_package_json
 from orchestrator.code.manifests.python import inline_requirements
 from orchestrator.code.python.imports import commands_of, is_python
 from orchestrator.code.shell import is_script, runner_settings, shell_lines
@@ -136,6 +136,7 @@ def must_be_read(path: str) -> bool:
         is_source(path)
         or is_manifest(path)
         or is_npm_config(path)
+        or names_modules(path)
         or is_lock(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
