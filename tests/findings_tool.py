@@ -299,8 +299,8 @@ MEANS = {
     "stage.shape": "a stage's answer is no object with a list of tasks",
     "stage.failed": "a stage got no answer that could be used; the message says why",
     "contract.import": "a source imports a package that nothing allows",
-    "delivery.sql": "SQL in a string of the database's code that no database of the project takes (major), or hardly"
-    " means so, or a program puts together (minor)",
+    "delivery.sql": "A string that code hands to the database is SQL that no database of the project takes (major), or"
+    " that no parser here understands (minor)",
     "plan.no_change": "an action, or a pair of FIND and REPLACE, that leaves everything as it is",
     "delivery.manifest_loss": "a manifest lost what nobody asked to take away",
 }

@@ -1,17 +1,7 @@
 """One door to every parser: is this file well-formed in its own language?
 
-What models leave in a file that is in no language: code fences, merge markers, a diff, line ends spelled out.
-
-Several languages take such text for something of theirs (a fence is a tagged template in JavaScript, a comment hides a
-file whose line ends are two characters), so it is looked for before the parser is asked.
-
-Which language a file is in, by its name and its first line; and which of them have a parser here.
-
-Which version of a language a project promises to run on.
-
-Template languages inside other languages: what they put in is made harmless, and their blocks are matched.
-
-Are Go, Java and Rust texts well-formed? By their syntax trees, and by what those overlook.
+Also what all languages share: the language of a file by its name and first line, what models leave in files (fences,
+merge markers, diffs), the Python that a project promises, and the marks of template languages.
 """
 
 import re
@@ -146,51 +136,25 @@ _WITH_COMMENTS = re.compile(
     r"|(^|/)(\.vscode|\.devcontainer|\.zed|\.cursor|tsconfigs?)/[^/]*\.json$"
 )
 """`.json` files that their tools read with comments."""
+_OTHER_LANGUAGES = """
+    Ruby .rb | PHP .php | C .c .h | C++ .cc .cpp .cxx .hpp .hh | C# .cs | Kotlin .kt .kts | Swift .swift |
+    Scala .scala | Elixir .ex .exs | Erlang .erl | Lua .lua | Perl .pl .pm | R .r | Julia .jl |
+    Dart .dart | Groovy .groovy | Gradle .gradle | Clojure .clj .cljs | Haskell .hs | OCaml .ml | F# .fs |
+    Visual Basic .vb | Objective-C .mm | Zig .zig | Nim .nim | Solidity .sol | Zsh .zsh .ksh |
+    Fish .fish | PowerShell .ps1 | Batch .bat .cmd | Sass .sass | Stylus .styl | CoffeeScript .coffee |
+    HCL .tf .hcl | GraphQL .graphql .gql | Protocol Buffers .proto | Prisma .prisma | Nix .nix |
+    Make .mk |
+    a template language .j2 .jinja .jinja2 .njk .twig .liquid .ejs .erb .hbs .handlebars |
+    a template language .mustache .pug .haml .jsp .cshtml .razor .heex |
+    MDX .mdx
+"""
 _UNCHECKED = {
-    ".rb": "Ruby",
-    ".php": "PHP",
-    **dict.fromkeys((".c", ".h"), "C"),
-    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hpp", ".hh"), "C++"),
-    ".cs": "C#",
-    **dict.fromkeys((".kt", ".kts"), "Kotlin"),
-    ".swift": "Swift",
-    ".scala": "Scala",
-    **dict.fromkeys((".ex", ".exs"), "Elixir"),
-    ".erl": "Erlang",
-    ".lua": "Lua",
-    **dict.fromkeys((".pl", ".pm"), "Perl"),
-    ".r": "R",
-    ".jl": "Julia",
-    ".dart": "Dart",
-    ".groovy": "Groovy",
-    ".gradle": "Gradle",
-    **dict.fromkeys((".clj", ".cljs"), "Clojure"),
-    ".hs": "Haskell",
-    ".ml": "OCaml",
-    ".fs": "F#",
-    ".vb": "Visual Basic",
-    ".mm": "Objective-C",
-    ".zig": "Zig",
-    ".nim": "Nim",
-    ".sol": "Solidity",
-    **dict.fromkeys((".zsh", ".ksh"), "Zsh"),
-    ".fish": "Fish",
-    ".ps1": "PowerShell",
-    **dict.fromkeys((".bat", ".cmd"), "Batch"),
-    ".sass": "Sass",
-    ".styl": "Stylus",
-    ".coffee": "CoffeeScript",
-    **dict.fromkeys((".tf", ".hcl"), "HCL"),
-    **dict.fromkeys((".graphql", ".gql"), "GraphQL"),
-    ".proto": "Protocol Buffers",
-    ".prisma": "Prisma",
-    ".nix": "Nix",
-    ".mk": "Make",
-    **dict.fromkeys((".j2", ".jinja", ".jinja2", ".njk", ".twig", ".liquid"), "a template language"),
-    **dict.fromkeys((".ejs", ".erb", ".hbs", ".handlebars", ".mustache", ".pug", ".haml"), "a template language"),
-    **dict.fromkeys((".jsp", ".cshtml", ".razor", ".heex"), "a template language"),
-    ".mdx": "MDX",
+    suffix: entry.partition(" .")[0].strip()
+    for entry in _OTHER_LANGUAGES.split("|")
+    for suffix in entry.split()
+    if suffix[0] == "."
 }
+"""Suffix → language, of code that no parser here judges."""
 _UNCHECKED_NAMES = re.compile(
     r"^((gnu)?makefile|(docker|container)file(\..*)?|jenkinsfile|justfile|vagrantfile|rakefile|gemfile)$"
 )

@@ -1,10 +1,6 @@
-"""Do YAML, TOML, XML and INI texts parse? By the parsers that other programs read them with.
+"""Are JSON, YAML, TOML, XML and INI texts well-formed? By the parsers that other programs read them with.
 
-JSON with comments and trailing commas, as TypeScript and its like write it.
-
-Does a JSON text parse: strictly, with comments, as JSON5, or line by line?
-
-A YAML text as plain data.
+JSON also with comments and trailing commas, as JSON5 and line by line. And a YAML text as plain data.
 """
 
 import configparser

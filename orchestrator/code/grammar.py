@@ -1,10 +1,6 @@
-"""The tree-sitter grammars: each is loaded when the first text of its language comes, and none on import.
+"""The tree-sitter grammars, loaded when the first text of their language comes, and what is wrong where one fails.
 
-What every parser here says of a text that does not parse.
-
-Which bracket is the one that was never closed? By kind, and by the way the text is indented.
-
-What a syntax tree with error nodes says is wrong: the unclosed string, tag or bracket first, else the nodes.
+The cause comes first: the bracket, string, comment or tag that nothing closes, else what the tree could not read.
 """
 
 import re

@@ -1,13 +1,8 @@
-"""Is an HTML text well-formed, or a component of Vue, Svelte or Astro? Its elements, and the code in it.
+"""Are HTML, CSS, SCSS and Less texts well-formed, or components of Vue, Svelte and Astro?
 
-What the standard lets be left out may be left out; what a template puts in may be anything.
-
-The tags of an HTML text, as a browser's tokenizer would cut it: comments, raw text and quoted values are no tags.
-
-Is a CSS, SCSS or Less text well-formed? By the token rules of CSS Syntax Level 3, and by what blocks may hold.
-
-The standard lets a browser go on after anything, so "well-formed" is what its tokenizer names an error (an open
-string, comment or bracket) and what it throws away: a declaration without a colon, text outside every block.
+HTML by its elements, cut as a browser's tokenizer would; what the standard lets be left out may be left out, and what a
+template puts in may be anything. CSS by the token rules of CSS Syntax Level 3: the standard lets a browser go on after
+anything, so "well-formed" is what its tokenizer names an error, or what it throws away.
 """
 
 import re

@@ -1,10 +1,6 @@
-"""A shell command of several steps → the steps that run one after the other, so that the one that fails has a name.
+"""Shell commands: the steps of a chain, and the lines that scripts, Makefiles, Dockerfiles and compose files run.
 
-Files that run commands → their plain shell lines, each read by its own format and no further.
-
-What a manifest says to pytest that decides which tests run, or with what help.
-
-Files that git leaves out, by the patterns of .gitignore: what a project makes itself, and has when it runs.
+Also what a manifest sets for pytest, and the patterns of .gitignore.
 """
 
 import configparser

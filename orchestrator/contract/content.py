@@ -6,9 +6,10 @@ from posixpath import basename, dirname
 
 from orchestrator.code.installs import INSTALLERS, Installs, read_installs
 from orchestrator.code.manifests.declared import Found
+from orchestrator.code.manifests.locks import is_lock, read_lock
 from orchestrator.code.manifests.manifest import read_manifest
 from orchestrator.code.manifests.npm import is_npm_config, names_modules, read_npm_config, read_package_json
-from orchestrator.code.manifests.python import inline_requirements, is_lock, read_lock
+from orchestrator.code.manifests.python import inline_requirements
 from orchestrator.code.python.imports import commands_of, is_python
 from orchestrator.code.shell import is_script, runner_settings, shell_lines
 from orchestrator.contract.imports import check_imports, foreign_module, is_source, seen_as
@@ -34,7 +35,7 @@ def check_npm_file(world: World, path: str, text: str, before: str | None, where
         yield major("contract.unreadable", f"`{path}` cannot be read: {problem}", where=where, fix="Write it anew.")
     names, sources = new.names | new.pinned, set(new.sources)
     for module in new.modules - old.modules:
-        foreign = foreign_module(world, path, module, types=names_modules(path))
+        foreign = foreign_module(world, path, module)
         names |= {foreign.package} if foreign and foreign.package else set()
         sources |= {module} if "://" in module or (foreign and foreign.by_path) else set()
     known = world.dependencies | world.own_packages | new.linked | old.names | old.pinned
@@ -60,7 +61,7 @@ def _read(path: str, text: str) -> tuple[Found, str]:
     return only, ""
 
 
-def check_python_lock(world: World, path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
+def check_lock(path: str, text: str, before: str | None, where: Where) -> Iterator[Finding]:
     """Places outside the usual index and the project that a lock file takes packages from.
 
     What the text at the base had is not held against it. A lock file that cannot be read is a major
@@ -69,7 +70,7 @@ def check_python_lock(world: World, path: str, text: str, before: str | None, wh
     if not is_lock(path):
         return
     try:
-        new = read_lock(path, text).sources
+        new = read_lock(path, text)
     except (ValueError, RecursionError) as error:
         if text != before:
             message = f"`{path}` cannot be read: {str(error)[:200]}"
@@ -80,11 +81,11 @@ def check_python_lock(world: World, path: str, text: str, before: str | None, wh
         yield critical("contract.source", message, where=where, fix=_FIX)
 
 
-def _known(path: str, before: str | None) -> set[str]:
+def _known(path: str, before: str | None) -> frozenset[str]:
     try:
-        return read_lock(path, before).sources if before is not None else set()
+        return read_lock(path, before) if before is not None else frozenset()
     except (ValueError, RecursionError):
-        return set()
+        return frozenset()
 
 
 _SOURCES = {
@@ -135,6 +136,7 @@ def must_be_read(path: str) -> bool:
         is_source(path)
         or is_manifest(path)
         or is_npm_config(path)
+        or names_modules(path)
         or is_lock(path)
         or name in _SOURCES
         or name in _GIT_SETTINGS
@@ -151,7 +153,7 @@ def check_text(world: World, path: str, text: str, before: str | None, where: Wh
         yield finding.model_copy(update={"where": place})
     yield from _manifest(world, path, text, before, where)
     yield from check_npm_file(world, path, text, before, where, allowed(world))
-    yield from check_python_lock(world, path, text, before, where)
+    yield from check_lock(path, text, before, where)
     yield from _runner_settings(world, path, text, before, where)
     yield from _settings(path, text, before, where)
     yield from _installing(world, path, text, before, where)

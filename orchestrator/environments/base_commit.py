@@ -16,7 +16,7 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from orchestrator.code.manifests import npm, python
+from orchestrator.code.manifests.locks import is_lock
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.paths import is_manifest
 from orchestrator.core.value import Value
@@ -85,7 +85,6 @@ def _plain(name: str) -> str:
 NOTHING = InstallScripts("never")
 
 
-_LOCKS = (npm.is_lock, python.is_lock)
 _LIMIT = 8 * 1024 * 1024
 """Bytes of a file beyond which it is left out."""
 
@@ -139,7 +138,7 @@ class BaseCommit:
     async def _read(self) -> BaseFacts:
         entries = await tree_entries(self._mirror, self._commit)
         setups = await self._texts(filter(SETUPS.search, entries))
-        texts = await self._texts(path for path in entries if is_manifest(path) or any(one(path) for one in _LOCKS))
+        texts = await self._texts(path for path in entries if is_manifest(path) or is_lock(path))
         packages = await asyncio.to_thread(lambda: {name for text in texts.values() for name in NAME.findall(text)})
         tag = ""
         with suppress(WorkspaceError):  # no tag, or the repository is not there any more

@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from orchestrator.code.manifests import npm as manifests_npm
-from orchestrator.code.manifests import python as manifests_python
+from orchestrator.code.manifests.locks import is_lock
 from orchestrator.core.delivery import FileChange, LockFiles
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.finding import Finding
@@ -85,7 +84,6 @@ def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[Fil
     return made, tuple(path for path in paths if path not in texts)
 
 
-_LOCKS = (manifests_npm.is_lock, manifests_python.is_lock)
 _JAVASCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
 _ENDED = frozenset({RunProblem.TIMEOUT, RunProblem.MEMORY_LIMIT, RunProblem.OUTPUT_LIMIT, RunProblem.INSTALL_FAILED})
 """Why a run may have shown nothing without anybody's fault."""
@@ -314,7 +312,7 @@ class ProjectRunner:
         node = await self._packages_for(root, key)
         seconds = round(time.monotonic() - began, 1)
         names = await asyncio.to_thread(root_files, root)
-        manifests = [name for name in names if is_manifest(name) or any(lock(name) for lock in _LOCKS)]
+        manifests = [name for name in names if is_manifest(name) or is_lock(name)]
         layers = [layer for layer in (python.layer, node.modules) if layer is not None]
         problems = [
             problem

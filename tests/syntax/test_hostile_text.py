@@ -14,76 +14,14 @@ from tests.syntax.corpus_files import SOUND, text_of
 NAMES = [f"a{suffix}" for suffix in CHECKED_SUFFIXES]
 ONE_EACH = list({language_of(name): name for name in NAMES}.values())
 """A name per language."""
-PIECES = ["{", "}", "(", ")", "[", "]", "<", ">", "</a>", "<a b='", "<!--", "-->", "/*", "*/", "//", "#", '"', "'", "`"]
-PIECES += [
-    "\n",
-    " ",
-    "\t",
-    "\\",
-    "\\n",
-    ":",
-    ";",
-    ",",
-    "=",
-    "&&",
-    "|",
-    "$(",
-    "${",
-    "$((",
-    "<<A",
-    "A",
-    "if ",
-    "then",
-    "fi",
-]
-PIECES += [
-    "do",
-    "done",
-    "case x in",
-    "esac",
-    ";;",
-    "[[",
-    "]]",
-    "{%",
-    "%}",
-    "{{",
-    "}}",
-    "<script>",
-    "</script>",
-    "<style>",
-]
-PIECES += [
-    "def f",
-    "class A",
-    "return",
-    "a",
-    "1",
-    "\0",
-    "\ud800",
-    "\ufeff",
-    "\u2028",
-    "é",
-    "😀",
-    "- ",
-    "? ",
-    "&x ",
-    "*x",
-    "!t",
-]
-PIECES += [
-    "[[a]]",
-    "---",
-    "+++",
-    "```",
-    "<<<<<<< ",
-    "=======",
-    ">>>>>>> ",
-    "url(",
-    "@media",
-    "<?php",
-    "<![CDATA[",
-    "<!",
-]
+WORDS = """
+    { } ( ) [ ] < > </a> <!-- --> /* */ // # " ' ` : ; , = && | $( ${ $(( <<A A then fi do done esac ;; [[ ]] {%
+    %} {{ }} <script> </script> <style> return a 1 *x !t [[a]] --- +++ ``` ======= url( @media <?php <![CDATA[ <!
+"""
+PIECES = [
+    *WORDS.split(), "<a b='", "\n", " ", "\t", "\\", "\\n", "if ", "case x in", "def f", "class A", "\0", "\ud800",
+    "\ufeff", "\u2028", "é", "😀", "- ", "? ", "&x ", "<<<<<<< ", ">>>>>>> ",
+]  # fmt: skip
 LARGE = {
     "nested brackets": "(" * 5_000,
     "nested objects": '{"a":' * 5_000,

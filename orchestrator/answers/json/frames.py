@@ -57,11 +57,6 @@ class Frame:
     last_string_at: int = -1
     """Offset of the latest member when it was a string, else -1."""
 
-    def state(self) -> tuple[Any, ...]:
-        """All of it, as a new frame takes it."""
-        return (self.is_object, self.value, self.shape, self.start, self.closer, self.key, self.pending, self.indent,
-                self.comma_at, self.last_string_at)  # fmt: skip
-
     def put(self, value: Any) -> None:
         """Add a whole member."""
         if self.is_object:

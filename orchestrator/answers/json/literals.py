@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 MAX_DIGITS = 4000
 """Digits a number may have (Python itself refuses to convert much more)."""
-MAX_BARE = 300
-"""Characters a string without quotes may have."""
 FOREIGN_WORDS: dict[str, Any] = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None,
     "nan": None, "infinity": None, "-infinity": None, "+infinity": None, "-nan": None, "inf": None, "-inf": None,
@@ -175,9 +173,6 @@ def _called(reader: Reader, call: re.Match[str]) -> Any:
     reader.changes.append(Change("call", start, call.group(), ""))
     return value
 
-
-if TYPE_CHECKING:
-    from orchestrator.answers.json.reader import Reader
 
 MAX_DELIMITERS, MAX_TRIED = 1000, 64
 """Closing delimiters that are looked at for one string: in all, and behind one that a comma or closer follows."""

@@ -1,27 +1,23 @@
-"""Where in its contract a text breaks off: the field that is being read there, and the part of the schema it needs.
+"""The place in its contract where a text breaks off, and the part of the text that is cut out for repair.
 
-Told to the model that is asked to repair the text. Strings cannot be told apart in a broken text, so the keys that the
-contract names are followed, not the brackets: good enough to show the right part, never used to read a value.
+The model that is asked to repair is told the field and the part of the schema it needs. Strings cannot be told apart in
+a broken text, so the keys that the contract names are followed, not the brackets: good enough to show the right part,
+never used to read a value.
 
-A part of a broken text, cut out for repair, and its repaired form put back in its place.
-
-Two things make that safe for a text that is too long to be sent whole: what comes back must say the same (only quotes,
-escapes, commas, brackets and blanks may differ), so that nothing is lost or invented; and it is not read as an answer
-itself: the whole text with the part in its place goes through `extract` again.
+A part comes back into its place when it says the same: only quotes, escapes, commas, brackets and blanks may differ, so
+that nothing is lost or invented. The whole text goes through `extract` again.
 """
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from orchestrator.answers.json.shape import Schema, flattened, properties
 from orchestrator.core.value import Value
 
-Schema = dict[str, Any]
 SHORT = 1500
 """Characters of a schema that is shown whole."""
-_MAX_ALTERNATIVES = 32
 _KEY = re.compile(r"""["'“`]?([A-Za-z_][\w-]{0,60})["'”`]?[ \t]{0,8}:""")
 _LIST_ENDS = re.compile(r"\}\s*+\]")
 
@@ -49,14 +45,14 @@ class _Level:
     """Its properties by name and alias."""
 
     def __post_init__(self) -> None:
-        named = [(name, prop) for schema in self.schemas for name, prop in _properties(schema).items()]
+        named = [(name, prop) for schema in self.schemas for name, prop in properties(schema).items()]
         aliases = [(alias, prop) for _, prop in named for alias in prop.get("x-aliases", ())]
         self.props = {**dict(aliases), **dict(named)}
 
 
 def locate(text: str, offset: int, contract: Schema) -> Located:
     """What of `contract` is being read at `offset` of `text`. Never raises for a broken text; linear."""
-    levels = [_Level(list(_alternatives(contract, contract)))]
+    levels = [_Level(list(flattened((contract,), contract)))]
     latest, after, list_ended = "", 0, False
     for match in _KEY.finditer(text, 0, offset):
         name = match[1]
@@ -92,12 +88,12 @@ def _level_of(levels: list[_Level], name: str) -> int:
 
 def _below(prop: Schema, root: Schema) -> _Level | None:
     """The object under a property, or the first item of its list of objects."""
-    alternatives = list(_alternatives(prop, root))
-    objects = [schema for schema in alternatives if _properties(schema)]
+    alternatives = list(flattened((prop,), root))
+    objects = [schema for schema in alternatives if properties(schema)]
     if objects:
         return _Level(objects)
     items = [item for schema in alternatives if isinstance(item := schema.get("items"), dict)]
-    inside = [schema for item in items for schema in _alternatives(item, root) if _properties(schema)]
+    inside = [schema for item in items for schema in flattened((item,), root) if properties(schema)]
     return _Level(inside, index=0) if inside else None
 
 
@@ -129,49 +125,20 @@ def _shown(levels: list[_Level], latest: str, contract: Schema) -> Schema:
 
 
 def _named(level: _Level) -> dict[str, Schema]:
-    return {name: prop for schema in level.schemas for name, prop in _properties(schema).items()}
+    return {name: prop for schema in level.schemas for name, prop in properties(schema).items()}
 
 
 def _brief(prop: Schema, root: Schema) -> Schema:
     """Only the types a property may have."""
-    kinds = list(dict.fromkeys(str(schema["type"]) for schema in _alternatives(prop, root) if "type" in schema))
+    kinds = list(dict.fromkeys(str(schema["type"]) for schema in flattened((prop,), root) if "type" in schema))
     return {"type": kinds[0] if len(kinds) == 1 else kinds} if kinds else {}
 
 
 def _whole(prop: Schema, root: Schema) -> Schema:
     """A property with what it refers to, one level down."""
-    alternatives = list(_alternatives(prop, root))
+    alternatives = list(flattened((prop,), root))
     kept = {name: prop[name] for name in ("x-aliases",) if name in prop}
     return {**alternatives[0], **kept} if len(alternatives) == 1 else {"anyOf": alternatives, **kept}
-
-
-def _properties(schema: Schema) -> dict[str, Schema]:
-    props = schema.get("properties")
-    return {name: prop for name, prop in props.items() if isinstance(prop, dict)} if isinstance(props, dict) else {}
-
-
-def _alternatives(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """The schemas that may apply, references and unions resolved; bounded, so that cycles end."""
-    waiting, left = [schema], _MAX_ALTERNATIVES
-    while waiting and left:
-        left -= 1
-        one = waiting.pop(0)
-        ref = one.get("$ref")
-        parts = [part for word in ("anyOf", "oneOf", "allOf") for part in one.get(word) or () if isinstance(part, dict)]
-        if isinstance(ref, str):
-            target = _target(ref, root)
-            waiting += [target] if target is not None else []
-        elif parts:
-            waiting += parts
-        else:
-            yield one
-
-
-def _target(ref: str, root: Schema) -> Schema | None:
-    node: Any = root
-    for part in ref.lstrip("#").split("/")[1:]:
-        node = node.get(part) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else None
 
 
 AROUND = 3000

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from orchestrator.answers.json import code, frames, guide, literals, recovery
+from orchestrator.answers.json import code, frames, literals, recovery
 from orchestrator.answers.json.code import unescaped
 from orchestrator.answers.json.frames import (
     CLOSERS,
@@ -30,9 +29,6 @@ from orchestrator.answers.json.frames import (
 from orchestrator.answers.json.guide import Guide
 from orchestrator.answers.json.shape import ANYTHING, Shape
 from orchestrator.answers.result import MAX_DEPTH, Change, excerpt
-
-if TYPE_CHECKING:
-    pass
 
 _KINDS = {
     "{": ("object",), "[": ("array",), '"': ("string",), "'": ("string",),
@@ -123,9 +119,6 @@ def _value_follows(reader: Reader, character: str, name: str) -> bool:
     kinds = ("number", "integer") if character.isdigit() or character == "-" else _KINDS.get(character, ())
     return frame.wants(name) and any(frame.shape.child(name).allows(kind) for kind in kinds)
 
-
-if TYPE_CHECKING:
-    pass
 
 MAX_FAILURES = 6
 """Containers found broken one after another until no further one is tried."""
@@ -231,8 +224,6 @@ class Reader:
         """Keys that had no quotes."""
         self.singly = 0
         """Offset up to which list members are read one by one."""
-        self.marks: deque[guide.Mark] = deque(maxlen=guide.MAX_MARKS)
-        """Where a guided reading stood before the latest strings."""
         self.failures = self.valid_to = 0
         """Containers tried in vain by the standard parser, and the offset up to which tokens are valid."""
         self.reclosable = False
@@ -460,11 +451,10 @@ class Reader:
 
     def text_value(self) -> str:
         """The string that begins here, in whatever delimiters."""
-        place = guide.mark(self)
         found = literals.long_text(self)
-        return self.string(place) if found is None else found
+        return self.string() if found is None else found
 
-    def string(self, place: guide.Mark | None = None) -> str:
+    def string(self) -> str:
         """The string in quotes that begins here."""
         opening, start = self.text[self.at], self.at
         closing = frames.CLOSING_QUOTE.get(opening)
@@ -473,8 +463,6 @@ class Reader:
         end = after = -1
         if self.guided:
             end, after = self.guide.string_end(self.stack, start, closing, self.changes)
-            if place is not None and len(self.guide.ends) > place.counts[2]:
-                self.marks.append(place._replace(end=self.guide.ends[-1]))
             if end < -1:
                 raise Halt("broken", start, "it cannot be decided where this string ends")
         else:

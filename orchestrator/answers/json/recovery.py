@@ -142,9 +142,6 @@ def _says_gap(item: object, strict: bool) -> bool:
     return False
 
 
-if TYPE_CHECKING:
-    from orchestrator.answers.json.reader import Reader
-
 NEXT_KEY = re.compile(r"""\s*+["'“«「]([^"'”»」\\\n]{1,200})["'”»」]\s*+[:：]""")
 _PROSE = re.compile(r"```|~~~|<|[A-Za-z*_#>-]")
 _UP_TO_BRACKET = re.compile(r"[^{}\[\]]*+")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeGuard
 from orchestrator.answers.json.code import broken_code
 from orchestrator.answers.json.fast_reader import swift_reading
 from orchestrator.answers.json.frames import GOES_ON, UNSEEN, Reading, prefix
-from orchestrator.answers.json.guide import back_to, ended_inside
+from orchestrator.answers.json.guide import ended_inside
 from orchestrator.answers.json.reader import Reader
 from orchestrator.answers.json.shape import ANYTHING, KINDS, Shape
 from orchestrator.answers.result import MAX_DEPTH, too_deep
@@ -401,19 +401,16 @@ class Scan:
         if first.outcome == "cut" and (first.gap or first.end >= len(self.text)):
             return
         banned: frozenset[int] = frozenset()
-        reader = Reader(self.text, start, self.contract, banned)
         for _ in range(MAX_GUESSES):
             if self.budget <= 0:
                 return
-            reading = reader.read()
+            reading = Reader(self.text, start, self.contract, banned).read()
             self._spend(reading.end - start)
             yield Candidate(settled(reading, self.text, self.contract), "guided")
             fresh = [end for end in reading.ends if end not in banned]
             if reading.gap or not fresh:
                 return
             banned |= {fresh[-1]}
-            if not back_to(reader, fresh[-1]):
-                reader = Reader(self.text, start, self.contract, banned)
 
     def _spend(self, characters: int) -> bool:
         self.budget -= characters

@@ -1,6 +1,6 @@
 """A contract as the reader needs it: which keys and kinds of values may stand where.
 
-A cut answer and the model's continuation of it, as one text.
+Also a cut answer and the model's continuation of it, as one text.
 """
 
 import re
@@ -47,7 +47,7 @@ class Shape:
     def __init__(self, schemas: tuple[Schema, ...], root: Schema) -> None:
         self._root = root
         self._schemas = schemas
-        self._alternatives = _flattened(schemas, root)
+        self._alternatives = flattened(schemas, root)
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -65,7 +65,7 @@ class Shape:
         """Shape of each named key, aliases (`x-aliases`) included."""
         named: dict[str, list[Schema]] = {}
         for schema in self._alternatives:
-            for name, prop in _properties(schema).items():
+            for name, prop in properties(schema).items():
                 for spelling in (name, *_aliases(prop)):
                     named.setdefault(spelling, []).append(prop)
         return {name: Shape(tuple(schemas), self._root) for name, schemas in named.items()}
@@ -73,10 +73,10 @@ class Shape:
     @cached_property
     def required(self) -> tuple[tuple[str, ...], ...]:
         """Spellings of each required key; empty when several kinds of object are allowed."""
-        objects = [schema for schema in self._alternatives if _properties(schema)]
+        objects = [schema for schema in self._alternatives if properties(schema)]
         if len(objects) != 1:
             return ()
-        props, names = _properties(objects[0]), objects[0].get("required")
+        props, names = properties(objects[0]), objects[0].get("required")
         names = names if isinstance(names, list | tuple) else ()
         return tuple((name, *_aliases(props.get(name))) for name in names if isinstance(name, str))
 
@@ -188,7 +188,8 @@ def shape_of(contract: type[BaseModel] | Schema | None) -> Shape:
     raise TypeError(f"contract must be a pydantic model, a JSON Schema dict or None, not {contract!r}")
 
 
-def _flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:
+def flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:
+    """Returns the schemas that may apply, references and unions resolved; bounded, so that cycles end."""
     waiting = list(reversed(schemas))
     done: list[Schema] = []
     seen: set[int] = set()
@@ -202,7 +203,7 @@ def _flattened(schemas: tuple[Schema, ...], root: Schema) -> tuple[Schema, ...]:
         if target is not None:
             waiting.append(target)
         waiting.extend(part for part in reversed(parts) if isinstance(part, dict))
-        if target is None and (not parts or _properties(schema)):
+        if target is None and (not parts or properties(schema)):
             done.append(schema)
     return tuple(done)
 
@@ -223,10 +224,11 @@ def _kinds_of(schema: Schema) -> set[str]:
         named = {KINDS.get(type(schema["const"]), "object")}
     if not named and "enum" in schema:
         named = {KINDS.get(type(choice), "object") for choice in _list(schema["enum"])}
-    return named or ({"object"} if _properties(schema) else set())
+    return named or ({"object"} if properties(schema) else set())
 
 
-def _properties(schema: Schema) -> dict[str, Schema]:
+def properties(schema: Schema) -> dict[str, Schema]:
+    """Returns the named properties of a schema that are schemas themselves."""
     props = schema.get("properties")
     if not isinstance(props, dict):
         return {}

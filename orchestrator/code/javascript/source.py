@@ -1,12 +1,7 @@
-"""What a JavaScript or TypeScript text exports and imports, by a tolerant syntax tree: broken ones give a part.
+"""What a JavaScript or TypeScript text exports, imports and declares, by a tolerant tree: broken ones give a part.
 
-Modules that a JavaScript or TypeScript text names: by statements, and by calls with a literal.
-
-The programs in files that hold JavaScript between other things: pages and single-file components.
-
-The HTTP endpoints a JavaScript or TypeScript text declares with Express, by a tolerant syntax tree.
-
-Countable habits of a JavaScript text: what it does how often. Counts add up over files.
+Imports are statements and calls with a literal, also in pages and single-file components; endpoints are Express's. And
+countable habits: what the text does how often.
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The tests of a JavaScript or TypeScript file as their runner would report them, by syntax tree.
+"""The tests of a JavaScript or TypeScript file as their runner would report them, and programs with empty functions.
 
-JavaScript and TypeScript programs whose functions return nothing: parameters and declarations stay as they are.
+Of an emptied program parameters and declarations stay as they are.
 """
 
 import re

@@ -1,9 +1,4 @@
-"""The tolerant syntax tree of a JavaScript or TypeScript text, and what every reader of it needs.
-
-The parts of JavaScript's expressions, as every reader of their meaning needs them.
-
-Is a JavaScript or TypeScript text well-formed? By its syntax tree.
-"""
+"""The tolerant syntax tree of a JavaScript or TypeScript text: is it well-formed, and what every reader of it needs."""
 
 import re
 from functools import cache, lru_cache

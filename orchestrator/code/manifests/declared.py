@@ -1,7 +1,4 @@
-"""What a reader of one manifest gathers.
-
-Where Python packages usually come from, and what of an address or a path leads elsewhere.
-"""
+"""What a reader of one manifest gathers, and which addresses and paths lead elsewhere than packages usually do."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +9,8 @@ from packaging.utils import canonicalize_name
 
 from orchestrator.core.paths import is_manifest, unsafe_reason
 
-_USUAL = frozenset({"pypi.org", "files.pythonhosted.org", "conda.anaconda.org", "repo.anaconda.com"})
+USUAL = frozenset({"pypi.org", "files.pythonhosted.org", "conda.anaconda.org", "repo.anaconda.com"})
+"""Hosts that Python packages usually come from."""
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://(?P<host>[^/?#]*)")
 _USUAL_CHANNELS = frozenset({"defaults", "conda-forge", "nodefaults"})
 
@@ -20,7 +18,7 @@ _USUAL_CHANNELS = frozenset({"defaults", "conda-forge", "nodefaults"})
 def is_usual(address: str) -> bool:
     """Whether an address is one of the usual index, or of the files that it points at."""
     match = _ADDRESS.match(address.strip())
-    return match is not None and address.strip().startswith("https://") and match["host"].lower() in _USUAL
+    return match is not None and address.strip().startswith("https://") and match["host"].lower() in USUAL
 
 
 def is_address(text: str) -> bool:

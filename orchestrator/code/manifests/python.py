@@ -1,26 +1,19 @@
-"""pyproject.toml of every tool: what it asks for, where that comes from, what its scripts run.
+"""What Python's manifests ask for, where that comes from, and what their scripts run.
 
-Requirement files, Pipfile and conda's environments: what they ask for.
-
-setup.cfg and setup.py: what they ask for, as far as it stands there.
-
-What a script asks for in itself: a block of metadata in its comments (PEP 723).
-
-Lock files and constraints of Python's tools: they name nothing new, but may say where a package comes from.
+pyproject.toml of every tool, requirement files, setup.cfg and setup.py as far as it stands there, Pipfile, conda's and
+pixi's environments, and the block of metadata in a script's comments (PEP 723).
 """
 
 import ast
 import configparser
-import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from posixpath import basename
 
 import yaml
 from packaging.utils import canonicalize_name
 
-from orchestrator.code.manifests.declared import Found, host_of, is_address, is_usual, leaves, table
+from orchestrator.code.manifests.declared import Found, is_address, is_usual, leaves, table
 from orchestrator.code.python.source import parse_python
 
 BUILD_BACKENDS = frozenset(
@@ -42,19 +35,13 @@ def read_pyproject(text: str, folder: str) -> Found:
     _backend(table(data, "build-system").get("requires"), "build-system.requires", found)
     poetry = table(tool, "poetry")
     _poetry(poetry, found)
-    _pdm(table(tool, "pdm"), found)
-    _uv(table(tool, "uv"), found)
-    found.requirements(table(tool, "rye").get("dev-dependencies"), "tool.rye.dev-dependencies")
-    _hatch(table(tool, "hatch"), folder, found)
-    _flit(table(table(tool, "flit"), "metadata"), found)
-    _setuptools(table(table(tool, "setuptools"), "dynamic"), folder, found)
-    read_pixi(table(tool, "pixi"), found)
-    for name in ("uv", "poetry", "pdm", "rye"):
-        _indexes(table(tool, name), found)
+    _indexes(poetry, found)
+    for name in _KNOWN:
+        _tool(name, table(tool, name), folder, found)
     for scripts in (table(project, "scripts"), table(project, "gui-scripts"), table(poetry, "scripts")):
         found.scripts.update({name: "" for name in scripts})
-    for tool_name, key in (("pdm", "scripts"), ("poe", "tasks"), ("taskipy", "tasks"), ("rye", "scripts")):
-        _tasks(tool_name, table(table(tool, tool_name), key), found)
+    for name in ("poe", "taskipy"):
+        _tasks(name, table(table(tool, name), "tasks"), found)
     return found
 
 
@@ -83,15 +70,6 @@ def _backend(entries: object, what: str, found: Found) -> None:
     found.bad += backend.bad
 
 
-def _replaced(entries: object, what: str, found: Found, *, names: bool) -> None:
-    """Requirements that hold wherever the package is needed; mere limits of versions name nothing new."""
-    inner = Found()
-    inner.requirements(entries, what)
-    found.pinned |= inner.names if names else set()
-    found.sources |= inner.sources
-    found.bad += inner.bad
-
-
 def _poetry(poetry: Mapping[str, object], found: Found) -> None:
     tables = [table(poetry, "dependencies"), table(poetry, "dev-dependencies"), table(poetry, "requires-plugins")]
     tables += [table(group, "dependencies") for group in table(poetry, "group").values()]
@@ -99,103 +77,72 @@ def _poetry(poetry: Mapping[str, object], found: Found) -> None:
         named(held, found)
 
 
-def _pdm(pdm: Mapping[str, object], found: Found) -> None:
-    for group, entries in table(pdm, "dev-dependencies").items():
-        kept = [entry for entry in entries if not _editable(entry, found)] if isinstance(entries, list) else entries
-        found.requirements(kept, group)
-    overrides = Found()
-    named(table(table(pdm, "resolution"), "overrides"), overrides)
-    found.pinned |= overrides.names
-    found.sources |= overrides.sources
-    _backend(table(pdm, "build").get("requires"), "tool.pdm.build.requires", found)
-    for plugin in _texts(pdm.get("plugins")):
-        found.requirement(plugin)
+_KNOWN = ("pdm", "uv", "rye", "hatch", "flit", "setuptools", "pixi")
+"""Tools besides poetry whose tables name packages."""
+_GROUPS = re.compile(r"(^|-)(dependencies|overrides|dist|requires(-extra)?|requirements_txt)$")
+"""Keys of these tools under which packages, groups of them or files with them stand."""
+_SCRIPTS = frozenset({"scripts", "tasks", "pre-install-commands", "post-install-commands"})
 
 
-def _editable(entry: object, found: Found) -> bool:
+def _tool(tool: str, settings: Mapping[str, object], folder: str, found: Found) -> None:
+    """Notes packages, places and commands wherever they stand in one tool's table."""
+    waiting: list[tuple[str, object]] = [("", settings)]
+    while waiting:
+        key, value = waiting.pop()
+        if key in _SCRIPTS:
+            _tasks(tool, value if isinstance(value, Mapping) else {key: value}, found)
+        elif _GROUPS.search(key) and (tool, key) != ("hatch", "overrides"):
+            _group(f"build {key}" if tool == "hatch" else key, value, folder, found)
+        elif isinstance(value, Mapping):
+            _places(value, found)
+            waiting += [(str(name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            waiting += [("", inner) for inner in value if isinstance(inner, Mapping)]
+
+
+def _group(key: str, value: object, folder: str, found: Found) -> None:
+    """Packages under one key: a list of requirements, a table of versions or of lists, or files that hold some."""
+    inner = Found()
+    if isinstance(value, list):
+        for entry in value:
+            # A `{{ version }}` is filled in by the tool.
+            if isinstance(entry, str) and "{{" not in entry and not _is_editable(entry, found):
+                inner.requirement(entry)
+    elif isinstance(value, Mapping):
+        files = [file for name in ("file", "files", "filename") for file in _texts(value.get(name))]
+        lists = [one for one in value.values() if isinstance(one, list) or (isinstance(one, Mapping) and "file" in one)]
+        for file in files:
+            found.included(file, folder, "file:")
+        if not files and len(lists) < len(value):
+            named(value, inner)
+        for held in lists if not files else ():
+            _group(key, held, folder, found)
+    # Limits of versions name nothing new; what builds packages is no dependency of the project.
+    names = inner.names - BUILD_BACKENDS if "build" in key or "requires" in key else inner.names
+    found.names |= set() if "constraint" in key else names
+    found.sources |= inner.sources
+    found.bad += inner.bad
+
+
+def _is_editable(entry: str, found: Found) -> bool:
     """pdm's `-e file:///…#egg=x`."""
-    if not isinstance(entry, str) or not entry.startswith("-e"):
+    if not entry.startswith("-e"):
         return False
     if "${PROJECT_ROOT}" not in entry or ".." in entry:
         found.sources.add(entry.lower())
     return True
 
 
-def _uv(uv: Mapping[str, object], found: Found) -> None:
-    found.requirements(uv.get("dev-dependencies"), "tool.uv.dev-dependencies")
-    _replaced(uv.get("override-dependencies"), "tool.uv.override-dependencies", found, names=True)
-    for key in ("constraint-dependencies", "build-constraint-dependencies"):
-        _replaced(uv.get(key), f"tool.uv.{key}", found, names=False)
-    for held in (uv, table(uv, "pip")):
-        for name, entries in table(held, "extra-build-dependencies").items():
-            listed = entries if isinstance(entries, list) else [entries]
-            texts = [entry.get("requirement") if isinstance(entry, Mapping) else entry for entry in listed]
-            _backend(texts, f"extra-build-dependencies.{name}", found)
-    described = uv.get("dependency-metadata")
-    for entry in described if isinstance(described, list) else []:
-        _replaced(table({"it": entry}, "it").get("requires-dist"), "dependency-metadata", found, names=True)
-    _indexes(table(uv, "pip"), found)
-    sources = Found()
-    named(table(uv, "sources"), sources)
-    found.sources |= sources.sources
-    workspace = uv.get("workspace")
-    for member in _texts(workspace.get("members")) if isinstance(workspace, Mapping) else ():
-        found.sources |= {f"workspace {member}".lower()} if leaves(member) else set()
-
-
-def _hatch(hatch: Mapping[str, object], folder: str, found: Found) -> None:
-    for name, settings in table(hatch, "envs").items():
-        inner = settings if isinstance(settings, Mapping) else {}
-        for key in ("dependencies", "extra-dependencies"):
-            found.requirements(inner.get(key), f"tool.hatch.envs.{name}.{key}")
-        for key in ("pre-install-commands", "post-install-commands"):
-            _tasks(f"hatch.{name}", {key: inner.get(key)}, found)
-        _tasks(f"hatch.{name}", table(inner, "scripts"), found)
-    build = table(hatch, "build")
-    holders = [("build", build), *((f"build.{name}", held) for name, held in table(build, "targets").items())]
-    for what, held in holders:
-        if isinstance(held, Mapping):
-            _backend(held.get("dependencies"), f"tool.hatch.{what}.dependencies", found)
-            for name, hook in table(held, "hooks").items():
-                inner = hook if isinstance(hook, Mapping) else {}
-                _backend(inner.get("dependencies"), f"tool.hatch.{what}.hooks.{name}", found)
-    listed = table(table(table(hatch, "metadata"), "hooks"), "requirements_txt")
-    for file in (*_texts(listed.get("files")), *_texts(listed.get("filename"))):
-        found.included(file, folder, "file:")
-
-
-def _flit(metadata: Mapping[str, object], found: Found) -> None:
-    for key in ("requires", "dev-requires"):
-        found.requirements(metadata.get(key), f"tool.flit.metadata.{key}")
-    _lists(table(metadata, "requires-extra"), found)
-
-
-def _setuptools(dynamic: Mapping[str, object], folder: str, found: Found) -> None:
-    """Lists that stand in files of their own."""
-    held = [table(dynamic, "dependencies"), *(table({"it": v}, "it") for v in _extras(dynamic))]
-    for file in (file for entry in held for file in _texts(entry.get("file"))):
-        found.included(file, folder, "file:")
-
-
-def _extras(dynamic: Mapping[str, object]) -> list[object]:
-    return list(table(dynamic, "optional-dependencies").values())
-
-
-def read_pixi(pixi: Mapping[str, object], found: Found) -> None:
-    """What a table of pixi declares, with its features and targets."""
-    waiting: list[object] = [pixi]
-    while waiting:
-        held = waiting.pop()
-        if not isinstance(held, Mapping):
-            continue
-        for key in ("dependencies", "host-dependencies", "build-dependencies", "pypi-dependencies"):
-            named(table(held, key), found)
-        waiting += [*table(held, "feature").values(), *table(held, "target").values()]
-        _tasks("pixi", table(held, "tasks"), found)
-        _indexes(table(held, "pypi-options"), found)
-    for key in ("workspace", "project"):
-        for channel in _texts(table(pixi, key).get("channels")):
-            found.channel(channel)
+def _places(held: Mapping[str, object], found: Found) -> None:
+    """Indexes, channels, members of a workspace and sources of packages in a tool's table."""
+    _indexes(held, found)
+    for channel in _texts(held.get("channels")):
+        found.channel(channel)
+    found.sources |= {f"workspace {member}".lower() for member in _texts(held.get("members")) if leaves(member)}
+    if isinstance(sources := held.get("sources"), Mapping):
+        inner = Found()
+        named(sources, inner)
+        found.sources |= inner.sources
 
 
 def named(held: Mapping[str, object], found: Found) -> None:
@@ -228,7 +175,8 @@ def _indexes(held: Mapping[str, object], found: Found) -> None:
             continue
         for entry in entries if isinstance(entries, list) else [entries]:
             where = entry.get("url") if isinstance(entry, Mapping) else entry
-            if isinstance(where, str) and not is_usual(where):
+            named_only = key in {"index", "source", "sources"} and isinstance(entry, str) and not is_address(entry)
+            if isinstance(where, str) and not is_usual(where) and not named_only:
                 found.sources.add(f"index {where}".lower())
 
 
@@ -237,7 +185,9 @@ def _tasks(tool: str, tasks: Mapping[str, object], found: Found) -> None:
     for name, task in tasks.items():
         lines = list(_lines(task, 0))
         if lines or task is not None:
-            found.scripts[f"{tool}:{name}"] = "\n".join(lines)
+            # Several environments of hatch may have a script of one name.
+            known = found.scripts.get(f"{tool}:{name}", "")
+            found.scripts[f"{tool}:{name}"] = "\n".join((known, *lines)).strip()
 
 
 def _lines(task: object, depth: int) -> Iterator[str]:
@@ -304,7 +254,7 @@ def read_pipfile(text: str) -> Found:
 def read_pixi_toml(text: str) -> Found:
     """What pixi.toml declares. Raises ValueError when it is no TOML."""
     found = Found()
-    read_pixi(tomllib.loads(text), found)
+    _tool("pixi", tomllib.loads(text), "", found)
     return found
 
 
@@ -534,56 +484,3 @@ def inline_requirements(text: str) -> tuple[str, ...]:
     except (ValueError, RecursionError):
         return ("an unreadable `# /// script` block",)
     return tuple(sorted({*found.names, *found.pinned, *found.sources, *found.bad}))
-
-
-_TOML = frozenset({"uv.lock", "poetry.lock", "pdm.lock"})
-_PYLOCK = re.compile(r"^pylock(\..+)?\.toml$")
-_YAML = re.compile(r"^(pixi\.lock|(.+[.-])?conda-lock\.ya?ml)$")
-_CONSTRAINTS = re.compile(r"^(.+[-_.])?constraints?([-_.].+)?\.(txt|in)$")
-_ANY_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"<>,)\]}]+")
-_VERSION_CONTROL = frozenset({"git", "hg", "svn", "bzr", "vcs"})
-_PATHS = frozenset({"path", "directory", "editable", "virtual", "file"})
-
-
-def is_lock(path: str) -> bool:
-    """Whether this file fixes what is installed: a lock file, or constraints."""
-    name = basename(path).lower()
-    fixed = name in {*_TOML, "pipfile.lock"} or _PYLOCK.match(name) or _YAML.match(name) or _CONSTRAINTS.match(name)
-    return bool(fixed)
-
-
-def read_lock(path: str, text: str) -> Found:
-    """Where the packages of a lock file come from, if not from the usual index. Raises ValueError for no such file."""
-    found, name, text = Found(), basename(path).lower(), text.removeprefix("\ufeff")
-    if _CONSTRAINTS.match(name):
-        inner = read_requirements(text, path.rpartition("/")[0])
-        unnamed = {entry for entry in inner.names if is_address(entry) or entry.startswith(("-", ".", "/"))}
-        found.sources |= inner.sources | unnamed
-        return found
-    if _YAML.match(name):
-        places = (address[0] for address in _ANY_ADDRESS.finditer(text))
-        found.sources |= {host_of(place).lower() for place in places if not is_usual(place)}
-        return found
-    data = json.loads(text) if name == "pipfile.lock" else tomllib.loads(text)
-    found.sources |= {source.lower() for source in _sources(data)}
-    return found
-
-
-def _sources(data: object) -> Iterator[str]:
-    """Addresses outside the usual index, version control, and paths that leave the project, wherever they stand."""
-    waiting: list[tuple[str, object]] = [("", data)]
-    while waiting:
-        key, value = waiting.pop()
-        if isinstance(value, Mapping):
-            held = [(str(name), inner) for name, inner in value.items()]
-            local = value.get("type") == "directory"
-            waiting += [("path" if local and name == "url" else name, inner) for name, inner in held]
-        elif isinstance(value, list):
-            waiting += [(key, inner) for inner in value]
-        elif isinstance(value, str):
-            if key in _VERSION_CONTROL:
-                yield f"{key} {value}"
-            elif is_address(value):
-                yield from [] if is_usual(value) else [host_of(value)]
-            elif key in _PATHS and leaves(value):
-                yield f"{key} {value}"

@@ -1,6 +1,6 @@
-"""Files that hold Python, also in another form than a module: notebooks, Cython, path configuration files.
+"""Every import of a Python text, and the commands that it runs; modules, notebooks and path configuration files.
 
-Every import of a Python text: statements, and calls that name the module they import.
+Statements count, and calls that name the module they import. Cython is the compiler's to judge.
 """
 
 import ast
@@ -81,32 +81,21 @@ def _names(node: ast.AST | None) -> set[str]:
 
 MODULES = (".py", ".pyi", ".pyw", ".pyx", ".pxd", ".pxi")
 """Suffixes of files that can be imported, once compiled where need be."""
-_ALL = (*MODULES, ".ipynb", ".pth")
-_CYTHON = (".pyx", ".pxd", ".pxi")
-_CYTHON_OWN = frozenset({"libc", "libcpp", "cpython", "posix", "openmp", "cython", "Cython"})
-"""What the compiler brings itself."""
-_STRINGS = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|#[^\n]*", re.DOTALL)
-_CYTHON_FROM = re.compile(r"^[ \t]*from[ \t]+(?P<dots>\.*)(?P<module>[\w.]*)[ \t]+c?import\b", re.MULTILINE)
-_CYTHON_IMPORT = re.compile(r"^[ \t]*c?import[ \t]+(?P<modules>[\w., \t]+)", re.MULTILINE)
-_CALLED = re.compile(r"\b(?:__import__|import_module)\(\s*['\"](?P<module>[\w.]+)['\"]")
+_JUDGED = (".py", ".pyi", ".pyw", ".ipynb", ".pth")
 _MAGIC = re.compile(r"^(?P<blanks>[ \t]*)(?:[\w, \t]+=[ \t]*)?(?P<sign>%%|!!|[%!])(?P<rest>.*)$")
-_CONTINUED = re.compile(r"^[ \t]*[!%](?:[^\n]*\\\n)+", re.MULTILINE)
-"""A magic that goes on behind a backslash."""
 _SHELL_CELLS = frozenset({"bash", "sh", "script", "system", "sx", "cmd", "!"})
 _SHELL_MAGICS = frozenset({"system", "sx"})
 _TOOLS = frozenset({"pip", "conda", "mamba", "micromamba", "uv", "poetry"})
-_TIMED = re.compile(r"^(time|timeit|prun|memit)\b([ \t]+-\w+([ \t]*\d+)?)*[ \t]*(?P<code>.*)$")
 _PYTHON_CELLS = frozenset({"time", "timeit", "capture", "prun", "python", "python3", "memit"})
 _CALLS = frozenset({"run", "call", "check_call", "check_output", "Popen", "system", "popen", "getoutput"})
 _INSTALLING = re.compile(r"[\"' ](?:install|add|i|get|require)[\"' ]")
 """A word that installs, alone or in a command; most texts hold none, and then need no look at every call."""
 _CALLED_HERE = re.compile(rf"\b(?:{'|'.join(sorted(_CALLS))})\(")
-_OWN_EXTENSIONS = frozenset({"autoreload", "storemagic"})
 
 
 def is_python(path: str) -> bool:
     """Whether the imports of this file are judged as Python's."""
-    return path.lower().endswith(_ALL)
+    return path.lower().endswith(_JUDGED)
 
 
 def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
@@ -118,8 +107,7 @@ def imports_of(path: str, text: str) -> tuple[Import, ...] | None:
     if suffix == ".pth":
         lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.startswith(("import ", "import\t"))]
         return imports("\n".join(lines))
-    found = imports(text)
-    return _of_cython(text) if found is None and suffix in _CYTHON else found
+    return imports(text)
 
 
 def commands_of(path: str, text: str) -> tuple[str, ...]:
@@ -145,23 +133,6 @@ def _literal_commands(text: str) -> Iterator[str]:
             elif isinstance(given, ast.List | ast.Tuple):
                 words = [one.value if isinstance(one, ast.Constant) else None for one in given.elts]
                 yield " ".join(shlex.quote(word) if isinstance(word, str) else "$_" for word in words)
-
-
-def _of_cython(text: str) -> tuple[Import, ...]:
-    """The imports of a Cython text by its lines: there is no parser for it here."""
-    plain = _STRINGS.sub(lambda match: "\n" * match[0].count("\n"), text)
-    found: list[tuple[int, str, bool]] = []
-    for match in _CYTHON_FROM.finditer(plain):
-        found.append((match.start(), match["module"], bool(match["dots"])))
-    for match in _CYTHON_IMPORT.finditer(plain):
-        modules = (part.split(" as ")[0].strip() for part in match["modules"].split(","))
-        found += [(match.start(), module, False) for module in modules if module]
-    found += [(match.start(), match["module"], False) for match in _CALLED.finditer(plain)]
-    judged = [entry for entry in found if entry[2] or entry[1].split(".")[0] not in _CYTHON_OWN]
-    return tuple(
-        Import(module=module, line=plain.count("\n", 0, at) + 1, relative=relative)
-        for at, module, relative in sorted(judged)[:1000]
-    )
 
 
 def _notebook(text: str) -> tuple[str, tuple[str, ...]] | None:
@@ -195,24 +166,15 @@ def _cell(source: str, *, python: bool) -> tuple[list[str], list[str]]:
         return [], source.split("\n") if python else []
     shell: list[str] = []
     code: list[str] = []
-    for line in _CONTINUED.sub(lambda match: match[0].replace("\\\n", " "), source).split("\n"):
+    for line in source.replace("\\\n", " ").split("\n"):
         match = _MAGIC.match(line)
         if match is None:
-            code.append(re.sub(r"\?{1,2}[ \t]*$", "", line) if line.rstrip().endswith("?") else line)
-        else:
-            code.append(match["blanks"] + (_magic(match["sign"], match["rest"].strip(), shell) or "pass"))
+            code.append(line.rstrip(" ?") if line.rstrip().endswith("?") else line)
+            continue
+        name, _, behind = match["rest"].strip().partition(" ")
+        if match["sign"].startswith("!") or name in _TOOLS:
+            shell.append(match["rest"].strip())
+        elif name in _SHELL_MAGICS:
+            shell.append(behind)
+        code.append(f"{match['blanks']}pass")
     return shell, code if python else []
-
-
-def _magic(sign: str, rest: str, shell: list[str]) -> str:
-    """The Python that a line with a magic stands for; its command line goes to `shell`."""
-    name, _, behind = rest.partition(" ")
-    if sign.startswith("!") or name in _SHELL_MAGICS:
-        shell.append(rest.lstrip("!") if sign.startswith("!") else behind)
-    elif name in _TOOLS:
-        shell.append(rest)
-    elif name == "load_ext" and behind.strip() not in _OWN_EXTENSIONS:
-        return f"__import__({behind.strip()!r})"
-    elif timed := _TIMED.match(rest):
-        return timed["code"]
-    return ""

@@ -1,8 +1,6 @@
-"""What a Python text says by its syntax tree: what does it offer, and in which encoding does it come.
+"""A Python text by its syntax tree: whether it compiles for the Python that is promised, what it offers, its encoding.
 
-Python newer than the running one, written as older ones read it: type parameters, `type`, quotes in f-strings.
-
-Does a Python text compile, for the Python that the project promises?
+Python newer than the running one is read as older ones would write it.
 """
 
 import ast
@@ -10,7 +8,7 @@ import re
 import sys
 import threading
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from orchestrator.code import grammar
@@ -24,31 +22,25 @@ _RUNS = re.compile(r"[\w)\]]\s*\(|\bimport\b")
 _BRACKET = re.compile(r"[\[\](){}\"'#]")
 _LONGEST = 500
 """Characters of a list of type parameters."""
-_START = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")
 _FORMATTED = re.compile(r"\b[rR]?[fFtT][rR]?[\"']")
+_START = re.compile(r"([A-Za-z]*)(\"\"\"|'''|\"|')")
 _DEEPEST = 8
 """Strings within strings."""
-
-
-class _Unwritable(Exception):
-    """A string that is nested too deep, or holds what this reader does not know."""
 
 
 def as_older(text: str) -> str:
     """The text with what Python 3.12 to 3.14 brought written as 3.11 reads it, each statement in its line.
 
-    Never raises. What runs when a module is loaded or called stays: expressions within strings stand beside them. What
-    cannot be written so is left as it is, and so is a text without any of it: the older parser refuses it then.
+    Never raises. What runs when a module is loaded or called stays: a newer string becomes a tuple of the expressions
+    in it. What cannot be written so is left as it is: the older parser refuses it then.
     """
     older = _CAUGHT.sub(r"\1(\2)", _ALIAS.sub(r"\1", _without_type_parameters(text)))
-    if not _FORMATTED.search(older):
-        return older
-    root = parse("python", older)
-    if root.has_error:
+    root = parse("python", older) if _FORMATTED.search(older) else None
+    if root is None or root.has_error:
         return older
     try:
         return _written(root, older.encode("utf-8", "replace"), 0).decode("utf-8", "replace")
-    except (_Unwritable, RecursionError):
+    except RecursionError:
         return older
 
 
@@ -76,27 +68,27 @@ def _closed(text: str, at: int) -> int:
     return 0
 
 
-def _written(node: Node, source: bytes, depth: int) -> bytes:
-    """The source of the node, with each outermost newer string in it written anew."""
-    if depth > _DEEPEST:
-        raise _Unwritable
-    parts, done = [], node.start_byte
-    for string in _outermost(node):
-        parts += [source[done : string.start_byte], _string(string, source, depth)]
-        done = string.end_byte
-    return b"".join((*parts, source[done : node.end_byte]))
-
-
-def _outermost(root: Node) -> Iterator[Node]:
-    """Strings that no other one holds, in order of the text; those that stand side by side come as one node."""
-    waiting = [root]
-    while waiting:
+def _written(root: Node, source: bytes, depth: int) -> bytes:
+    """The source of a node with what is newer in it replaced."""
+    parts, done, waiting = [], root.start_byte, [root]
+    while waiting and depth <= _DEEPEST:
         node = waiting.pop()
-        if node.type in {"string", "concatenated_string"}:
-            if any(_is_newer(one) for one in _pieces(node)):
-                yield node
-        else:
+        written = _older(node, source, depth)
+        if written is None:
             waiting.extend(reversed(node.children))
+        else:
+            parts += [source[done : node.start_byte], written]
+            done = node.end_byte
+    return b"".join((*parts, source[done : root.end_byte]))
+
+
+def _older(node: Node, source: bytes, depth: int) -> bytes | None:
+    """A tuple of what stands in the braces of a newer string, on as many lines; None for any other node."""
+    if node.type not in {"string", "concatenated_string"} or not any(map(_is_newer, _pieces(node))):
+        return None
+    values = [value for piece in _pieces(node) for inner in piece.children for value in _values(inner)]
+    held = b"".join(b"(" + _written(value, source, depth + 1) + b")," for value in values)
+    return b"(" + held + b"\n" * max((node.text or b"").count(b"\n") - held.count(b"\n"), 0) + b")"
 
 
 def _pieces(node: Node) -> list[Node]:
@@ -105,56 +97,17 @@ def _pieces(node: Node) -> list[Node]:
 
 def _is_newer(string: Node) -> bool:
     """Whether an older parser may stumble over what stands in its braces: its own quotes, a backslash, a comment."""
-    start = _start(string)
+    start = _START.match((string.text or b"")[:8].decode("utf-8", "replace"))
     if start is None:
         return False
-    prefix, quote = start
     inner = [one for one in string.children if one.type == "interpolation"]
     held = b"".join(one.text or b"" for one in inner).decode("utf-8", "replace")
-    return "t" in prefix.lower() or (bool(inner) and (quote in held or bool(re.search(r"[\\#\n]", held))))
-
-
-def _start(string: Node) -> tuple[str, str] | None:
-    """Prefix and quote."""
-    text = (string.text or b"")[:8].decode("utf-8", "replace")
-    found = _START.match(text)
-    return (found[1], found[2]) if found else None
-
-
-def _string(node: Node, source: bytes, depth: int) -> bytes:
-    """A sum of the texts and of what is put between them, on as many lines."""
-    parts, done = [], node.start_byte
-    for number, piece in enumerate(_pieces(node)):
-        made = _sum(piece, source, depth) if _is_newer(piece) else piece.text or b""
-        parts += [b" + " if number else b"", source[done : piece.start_byte], made]
-        done = piece.end_byte
-    whole = b"".join(parts)
-    missing = (node.text or b"").count(b"\n") - whole.count(b"\n")
-    return b"(" + whole + b"\n" * max(missing, 0) + b")"
-
-
-def _sum(string: Node, source: bytes, depth: int) -> bytes:
-    prefix, quote = _start(string) or ("", "")
-    opening = f"{re.sub('[fFtT]', '', prefix)}{quote}".encode()
-    parts, done = [], string.start_byte + len(prefix) + len(quote)
-    for inner in [one for one in string.children if one.type == "interpolation"]:
-        parts += [opening, _plain(source[done : inner.start_byte]), quote.encode()]
-        values = list(_values(inner))
-        if not values:
-            raise _Unwritable
-        parts += [b" + str((" + _written(value, source, depth + 1) + b"))" for value in values]
-        parts.append(b" + ")
-        done = inner.end_byte
-    return b"".join((*parts, opening, _plain(source[done : string.end_byte - len(quote)]), quote.encode()))
-
-
-def _plain(text: bytes) -> bytes:
-    return text.replace(b"{{", b"{").replace(b"}}", b"}")
+    return "t" in start[1].lower() or (bool(inner) and (start[2] in held or bool(re.search(r"[\\#\n]", held))))
 
 
 def _values(inner: Node) -> Iterator[Node]:
     """What stands in braces, and in the braces of how it is to be written."""
-    waiting = [inner]
+    waiting = [inner] if inner.type == "interpolation" else []
     while waiting:
         node = waiting.pop()
         value = node.child_by_field_name("expression")
@@ -271,6 +224,17 @@ def top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
             inner += part.body
         inner += [*getattr(statement, "orelse", ()), *getattr(statement, "finalbody", ())]
         waiting += reversed(inner)
+
+
+def family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    """The class and its ancestors among `classes` of the same file, nearest first, each once."""
+    found, waiting = [], [node]
+    while waiting:
+        member = waiting.pop(0)
+        if member not in found:
+            found.append(member)
+            waiting += [classes[name] for base in member.bases if (name := dotted(base)) in classes]
+    return found
 
 
 def dotted(node: ast.AST) -> str:

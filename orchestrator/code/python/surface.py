@@ -1,8 +1,6 @@
-"""The HTTP endpoints a Python text declares: Flask and its kin, FastAPI, Django, by syntax tree.
+"""What a Python text declares outwards, by syntax tree, and how it is written.
 
-The tables that a Python text's models declare: SQLAlchemy (also SQLModel and Flask's `db.Model`) and Django.
-
-Countable habits of a Python text: what it does how often. Counts add up over files.
+HTTP endpoints of Flask and its kin, FastAPI and Django; tables of SQLAlchemy, SQLModel and Django; countable habits.
 """
 
 import ast
@@ -11,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from orchestrator.code.python.source import dotted, parse_python
+from orchestrator.code.python.source import dotted, family, parse_python
 from orchestrator.core.contract import Endpoint, Table
 
 _VERBS = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
@@ -200,28 +198,17 @@ def read_models(text: str, path: str) -> tuple[Table, ...]:
 
 
 def _model(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], path: str) -> Table | None:
-    family = _family(node, classes)
-    bases = {dotted(base) for member in family for base in member.bases}
+    members = family(node, classes)
+    bases = {dotted(base) for member in members for base in member.bases}
     columns: dict[str, str] = {}
-    for member in reversed(family):
+    for member in reversed(members):
         columns.update(_columns(member))
-    name = _table_name(node, family, bases, columns)
+    name = _table_name(node, members, bases, columns)
     return Table(name=name, columns=tuple(columns.values()), file=path) if name and columns else None
 
 
-def _family(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
-    """The class and its ancestors of the same file, nearest first, each once."""
-    family, waiting = [], [node]
-    while waiting:
-        member = waiting.pop(0)
-        if member not in family:
-            family.append(member)
-            waiting += [classes[name] for base in member.bases if (name := dotted(base)) in classes]
-    return family
-
-
 def _table_name(
-    node: ast.ClassDef, family: list[ast.ClassDef], bases: set[str], columns: Mapping[str, str]
+    node: ast.ClassDef, members: list[ast.ClassDef], bases: set[str], columns: Mapping[str, str]
 ) -> str | None:
     """None for a class that is no table of its own."""
     own = _constant(node, "__tablename__")
@@ -232,15 +219,15 @@ def _table_name(
     if _constant(node, "__abstract__") or _meta(node, "abstract"):
         return None
     if "models.Model" in bases or any(text.split(" ", 2)[1].startswith("models.") for text in columns.values()):
-        return str(_meta(node, "db_table") or node.name) if _is_django(family) else None
+        return str(_meta(node, "db_table") or node.name) if _is_django(members) else None
     if any(base.endswith(".Model") for base in bases):
         return _CAMEL.sub("_", node.name).lower()
     return None
 
 
-def _is_django(family: list[ast.ClassDef]) -> bool:
+def _is_django(members: list[ast.ClassDef]) -> bool:
     """Whether something in the family says Model: a mixin of fields alone is no table."""
-    return any(dotted(base).rpartition(".")[2].endswith("Model") for member in family for base in member.bases)
+    return any(dotted(base).rpartition(".")[2].endswith("Model") for member in members for base in member.bases)
 
 
 def _table_keywords(node: ast.ClassDef) -> list[ast.keyword]:

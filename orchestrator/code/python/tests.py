@@ -1,6 +1,6 @@
-"""The test functions of a Python file as pytest would collect them, by syntax tree.
+"""The test functions of a Python file as pytest would collect them, and programs whose functions return nothing.
 
-Python programs whose functions return nothing: signatures, decorators and declarations stay as they are.
+Of an emptied program signatures, decorators and declarations stay as they are.
 """
 
 import ast
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from posixpath import basename
 
-from orchestrator.code.python.source import dotted, parse_python, top_level
+from orchestrator.code.python.source import dotted, family, parse_python, top_level
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _BARE = frozenset(
@@ -106,10 +106,10 @@ def _overload(node: Function | ast.ClassDef) -> bool:
 
 
 def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[FoundTest]:
-    family = list(_family(node, classes))
-    is_case = any(dotted(base).split(".")[-1] in _CASE_CLASSES for member in family for base in member.bases)
+    members = family(node, classes)
+    is_case = any(dotted(base).split(".")[-1] in _CASE_CLASSES for member in members for base in member.bases)
     methods: dict[str, Function] = {}
-    for member in family:
+    for member in members:
         for method in _last_of_each_name(member.body):
             methods.setdefault(method.name, method)
     plain = node.name.startswith("Test") and not {"__init__", "__new__"} & set(methods)
@@ -120,19 +120,6 @@ def _in_class(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[
         inner = {child.name: child for child in node.body if isinstance(child, ast.ClassDef)}
         for child in inner.values():
             yield from _in_class(child, classes | inner)
-
-
-def _family(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> Iterator[ast.ClassDef]:
-    """The class and its ancestors of the same file, nearest first, each once."""
-    waiting, seen = [node], {node.name}
-    while waiting:
-        member = waiting.pop(0)
-        yield member
-        for base in member.bases:
-            name = dotted(base)
-            if name in classes and name not in seen:
-                seen.add(name)
-                waiting.append(classes[name])
 
 
 def _switched_off(node: ast.ClassDef) -> bool:

@@ -1,19 +1,21 @@
 """Is this SQL? By rules that hold in every dialect it may be, by SQLite's own parser, and by sqlglot for the others.
 
-sqlglot asked whether it can read a statement, in one dialect after the other.
-
-Which SQL a file speaks: by its name, its own words, the project's packages and the recorded tech stack.
+Judged are SQL files, and strings of code about the database that are handed to it as they stand.
 """
 
-import logging
+import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from posixpath import basename, splitext
 from typing import NamedTuple
 
+from orchestrator.code.grammar import Node, below, node_text
+from orchestrator.code.javascript import tree as javascript_tree
+from orchestrator.code.python import source
 from orchestrator.code.sql.rules import Problem, Said, SqliteGrammar, problems, table_problems
-from orchestrator.code.sql.tokens import Statement, holds_sql, sql_strings, statements, words
+from orchestrator.code.sql.tables import quiet_sqlglot
+from orchestrator.code.sql.tokens import Statement, statements, words
 from orchestrator.core.finding import Finding, Where, major, minor
 
 
@@ -26,7 +28,7 @@ def parse_error(text: str, dialects: Iterable[str]) -> int | None:
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 
-    _quiet()
+    quiet_sqlglot()
     found: int | None = None
     for dialect in dialects:
         try:
@@ -43,14 +45,6 @@ def parse_error(text: str, dialects: Iterable[str]) -> int | None:
     return found
 
 
-@cache
-def _quiet() -> None:
-    """sqlglot tells on its logger what it cannot read; we see that by the result, and nobody else should."""
-    logger = logging.getLogger("sqlglot")
-    logger.addHandler(logging.NullHandler())
-    logger.propagate = False
-
-
 def _offset(text: str, line: object, column: object) -> int:
     if not isinstance(line, int) or not isinstance(column, int):
         return 0
@@ -64,8 +58,8 @@ _NAMES = {
     "sqlite": r"sqlite3?|libsql|turso",
     "postgres": r"postgres(?:ql)?|pg|pgsql|psql|cockroach(?:db)?|timescale(?:db)?|supabase|neon",
     "mysql": r"mysql8?|mariadb",
-    "tsql": r"mssql|sql[ _-]?server|t-?sql|azure sql",
-    OTHER: r"oracle|plsql|db2|duckdb|snowflake|bigquery|clickhouse|redshift|hive|spark|presto|trino|cassandra|firebird"
+    OTHER: r"mssql|sql[ _-]?server|t-?sql|azure sql"
+    r"|oracle|plsql|db2|duckdb|snowflake|bigquery|clickhouse|redshift|hive|spark|presto|trino|cassandra|firebird"
     r"|teradata|vertica|hsqldb|h2|derby|informix|sybase|databricks|exasol|cql",
 }
 _PACKAGES = {
@@ -76,8 +70,8 @@ _PACKAGES = {
     @electric-sql/pglite""",
     "mysql": """mysql mysql2 pymysql mysqlclient aiomysql asyncmy mysql-connector-python mariadb promise-mysql
     @planetscale/database""",
-    "tsql": "mssql tedious pymssql msnodesqlv8",
-    OTHER: """oracledb cx-oracle duckdb @duckdb/node-api snowflake-connector-python snowflake-sdk clickhouse-driver
+    OTHER: """mssql tedious pymssql msnodesqlv8
+    oracledb cx-oracle duckdb @duckdb/node-api snowflake-connector-python snowflake-sdk clickhouse-driver
     clickhouse-connect @clickhouse/client google-cloud-bigquery @google-cloud/bigquery cassandra-driver pyodbc odbc
     redshift-connector trino pyspark""",
 }
@@ -92,17 +86,9 @@ _SPOKEN = {
         r"|\bCHARACTER SET\b|/\*!\d",
         re.I | re.M,
     ),
-    "sqlite": re.compile(r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b|^[ \t]*PRAGMA\s|\bUSING\s+fts[345]\b", re.I | re.M),
-    "tsql": re.compile(
-        r"\[\w+\]\s*[.(\[\w,]|\bIDENTITY\s*\(|\bNVARCHAR\b|^[ \t]*GO[ \t]*$|\bOBJECT_ID\s*\(", re.I | re.M
-    ),
-    "postgres": re.compile(
-        r"\$\w*\$|\b(?:BIG|SMALL)?SERIAL\b|\bJSONB\b|\bTIMESTAMPTZ\b|\bplpgsql\b|^\\\w|\bBYTEA\b|\w::\w"
-        r"|\bCREATE EXTENSION\b",
-        re.I | re.M,
-    ),
     OTHER: re.compile(
-        r"\bVARCHAR2\b|\bNUMBER\s*\(|^/[ \t]*$|\bENGINE\s*=\s*MergeTree|\bPARTITIONED BY\b"
+        r"\[\w+\]\s*[.(\[\w,]|\bIDENTITY\s*\(|\bNVARCHAR\b|^[ \t]*GO[ \t]*$|\bOBJECT_ID\s*\("
+        r"|\bVARCHAR2\b|\bNUMBER\s*\(|^/[ \t]*$|\bENGINE\s*=\s*MergeTree|\bPARTITIONED BY\b"
         r"|\bSTRUCT<|\bQUALIFY\b"
         r"|\bCREATE GENERATOR\b|\bFROM\s+DUAL\b|\bSYSIBM\b|\bSET TERM\b|\bLISTAGG\b|\bSORTKEY\b|\bDISTKEY\b",
         re.I | re.M,
@@ -186,23 +172,19 @@ def check_sql(text: str, path: str, *, code: str = "content.syntax", project: Pr
 def check_sql_strings(
     text: str, path: str, *, code: str, project: Project | None = None, before: str = ""
 ) -> list[Finding]:
-    """The same of SQL in the strings of a code file that is about the database; what `before` held is not judged.
+    """The same of the strings that a code file about the database hands to it; what `before` held is not judged.
 
-    What is handed to no database by an execute call, or put together by the program, is never more than minor.
+    A string that a program puts together, or that goes elsewhere, is not looked at.
     """
-    if not holds_sql(path):
-        return []
-    pieces = sql_strings(text, path)
+    pieces = sql_strings(text, path) if holds_sql(path) else []
     old = {piece.text for piece in sql_strings(before, path)} if pieces and before else frozenset[str]()
     dialects = dialects_of(path, text, project or Project()) if pieces else ()
-    found: list[Finding] = []
-    for piece in pieces:
-        if len(found) < MAX_FINDINGS and piece.text not in old:
-            for problem in _all(piece.text, dialects):
-                if piece.executed or not problem.cut:
-                    place = Where(file=path, line=piece.line_of(problem.at.start))
-                    told = problem._replace(major=problem.major and piece.executed)
-                    found.append(_finding(told, place, code))
+    found = [
+        _finding(problem, Where(file=path, line=piece.line_of(problem.at.start)), code)
+        for piece in pieces
+        if piece.text not in old
+        for problem in _all(piece.text, dialects)
+    ]
     return found[:MAX_FINDINGS]
 
 
@@ -271,7 +253,7 @@ class _Judge:
         """What no other dialect's parser takes either."""
         tokens = statement.tokens
         text = self._text[tokens[0].start : tokens[-1].end]
-        if statement.body or "tsql" in self._dialects or not _is_core(statement) or len(text) > self._left:
+        if statement.body or not _is_core(statement) or len(text) > self._left:
             return
         self._left -= len(text)
         where = parse_error(text, [name for name in self._dialects if name != "sqlite"])
@@ -311,3 +293,119 @@ def _shortened(statement: Statement) -> Statement | None:
 def _once(found: Sequence[Problem]) -> list[Problem]:
     """One problem per place, in the order of the text."""
     return list({problem.at.start: problem for problem in sorted(found, key=lambda one: one.at.start)}.values())
+
+
+_PLACES = words(
+    """db dbs database databases schema schemas model models entity entities migration migrations migrate sql sqlite
+    sqlite3 postgres pg mysql query queries repository repositories repo dao store stores storage seed seeds seeder
+    seeders persistence tables datastore"""
+)
+"""Words of a file's or its folders' names that say: here is the database's code."""
+_WORD = re.compile(r"[A-Z]?[a-z]+\d?|[A-Z]+(?![a-z])")
+_PYTHON = (".py", ".pyi")
+_OBJECT = (
+    r"(?:TABLE|(?:UNIQUE\s+)?INDEX|(?:MATERIALIZED\s+)?VIEW|TRIGGER|VIRTUAL\s+TABLE|SCHEMA|TYPE|EXTENSION|FUNCTION"
+)
+_OBJECT += r"|SEQUENCE)"
+_FORMS = (
+    rf"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|UNLOGGED\s+)?{_OBJECT}\s+[\w\"`\[]",
+    rf"DROP\s+{_OBJECT}\s+(?:IF\s+EXISTS\s+)?[\w\"`\[.]+\s*(?:;|$|,|CASCADE|ON\b)",
+    r"ALTER\s+TABLE\s+(?:IF\s+EXISTS\s+|ONLY\s+)*\S+\s+(?:ADD|DROP|RENAME|ALTER|MODIFY|CHANGE|OWNER|ENABLE|SET)\b",
+    r"(?:INSERT\s+(?:OR\s+\w+\s+|IGNORE\s+)?|REPLACE\s+)INTO\s+[\w\"`\[.]+\"?\s*(?:\(|VALUES\b|SELECT\b|DEFAULT\b|AS\b)",
+    r"UPDATE\s+(?:OR\s+\w+\s+|ONLY\s+)?[\w\"`\[\].]+(?:\s+(?:AS\s+)?\w+)?\s+SET\s+[\w\"`\[\].]+\s*=",
+    r"DELETE\s+FROM\s+[\w\"`\[\].]+\s*(?:;|$|WHERE\b|USING\b|AS\b|RETURNING\b|\w+\s+WHERE\b)",
+    r"SELECT\b.+?\bFROM\s+[\w\"`\[({]",
+    r"WITH\s+(?:RECURSIVE\s+)?[\w\"]+\s*(?:\([^()]*\)\s*)?AS\s+(?:NOT\s+|MATERIALIZED\s+)*\(",
+    r"PRAGMA\s+\w+(?:\.\w+)?\s*(?:;|$|=|\()",
+)
+_SQL = re.compile(
+    rf"(?:\s|--[^\n]*\n|/\*.*?\*/|\()*+(?:EXPLAIN\s+)?(?P<form>{'|'.join(_FORMS)})", re.IGNORECASE | re.DOTALL
+)
+_HINT = re.compile(r"\b(?:CREATE|DROP|ALTER|INSERT|REPLACE|UPDATE|DELETE|SELECT|WITH|PRAGMA)\s", re.IGNORECASE)
+_SIGNS = re.compile(r"[=*?();_\"`%$\d]|\bwhere\b|,|::|:\w", re.IGNORECASE)
+"""What a sentence that only begins like a statement has none of."""
+_HEAD = 400
+"""Characters of a string that are looked at to tell whether it is SQL."""
+_EXECUTES = words(
+    """execute executemany executescript exec_driver_sql exec query prepare raw text fetch fetchrow fetchval run all get
+    each sql"""
+)
+"""Calls that hand SQL to a database."""
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """A string of SQL that is handed to a database as it stands."""
+
+    text: str
+    line: int
+    """Where it begins, 1-based."""
+    last: int
+    """Where it ends."""
+
+    def line_of(self, offset: int) -> int:
+        """The line of a place in it."""
+        return min(self.last, self.line + self.text.count("\n", 0, offset))
+
+
+def holds_sql(path: str) -> bool:
+    """Whether the name tells of schema, models, migrations or a database, and the file is Python or JavaScript."""
+    if splitext(path)[1].lower() not in (*_PYTHON, *javascript_tree.SUFFIXES):
+        return False
+    folders = path.split("/")[:-1]
+    words = {word.lower() for part in (*folders, basename(path).split(".")[0], *basename(path).split(".")[1:-1])
+             for word in _WORD.findall(part)}  # fmt: skip
+    return not _PLACES.isdisjoint(words)
+
+
+def sql_strings(text: str, path: str) -> list[Piece]:
+    """The SQL statements among the strings that a file hands to a database, in order; [] when it does not parse.
+
+    Never raises. A string is SQL when it has the form of a statement: "Select a file from the list" is none.
+    """
+    if not _HINT.search(text):
+        return []
+    if path.lower().endswith(_PYTHON):
+        tree = source.parse_python(text)
+        found = list(_python(tree)) if tree is not None else []
+    else:
+        found = list(_javascript(javascript_tree.root(text, path)))
+    return sorted((piece for piece in found if is_sql(piece.text)), key=lambda piece: piece.line)
+
+
+def is_sql(text: str) -> bool:
+    """Whether a string is a statement by its form and signs."""
+    match = _SQL.match(text[:_HEAD])
+    if match is None:
+        return False
+    return bool(_SIGNS.search(text[:_HEAD])) or (match["form"][:4].isupper() and not text[:_HEAD].isupper())
+
+
+def _python(tree: ast.Module) -> Iterator[Piece]:
+    """`execute("…")`, and `execute(SCHEMA)` with a constant of the file: a query in a variable may still grow."""
+    constants = {
+        node.targets[0].id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (getattr(node.func, "attr", "") or getattr(node.func, "id", "")) in _EXECUTES:
+            for given in node.args:
+                value = constants.get(given.id) if isinstance(given, ast.Name) else given
+                if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    yield Piece(value.value, value.lineno, value.end_lineno or value.lineno)
+
+
+def _javascript(tree: Node) -> Iterator[Piece]:
+    """`db.exec(`…`)` and its like, without what a program puts in."""
+    for node in below(tree):
+        if node.type == "call_expression":
+            name = node_text(node.child_by_field_name("function")).rpartition(".")[2]
+            for given in javascript_tree.arguments(node) if name in _EXECUTES else ():
+                if literal := javascript_tree.literal(given):
+                    text = _ESCAPE.sub(_unescaped, literal)
+                    yield Piece(text, given.start_point.row + 1, given.end_point.row + 1)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return {"n": "\n", "t": "\t", "r": " ", "\n": "\n"}.get(match[1], match[1])

@@ -1,8 +1,7 @@
-"""What is surely wrong in SQL, told so that it can be mended: brackets, commas, reserved words, CHECK.
+"""What is surely wrong in SQL, told so that it can be mended, and what SQLite's own parser says of a statement.
 
-What is surely wrong between the brackets of CREATE TABLE, and in the constraints of ALTER TABLE.
-
-What SQLite's own parser says of a statement: asked in memory, nothing is run, no table is needed.
+The rules hold where sqlglot forgives: brackets, commas, reserved words, CHECK. SQLite is asked in memory: nothing is
+run, and no table is needed.
 """
 
 import re
@@ -48,10 +47,9 @@ def problems(statement: Statement, dialects: Sequence[str]) -> Iterator[Problem]
     if statement.body:
         return
     yield from _brackets(statement)
-    if "tsql" not in dialects:  # which takes a comma too many, and needs no `;` between statements
-        yield from _commas(statement.tokens)
-        yield from _cut_short(statement)
-        yield from _joined(statement.tokens)
+    yield from _commas(statement.tokens)
+    yield from _cut_short(statement)
+    yield from _joined(statement.tokens)
     yield from _reserved_table(statement.tokens, dialects)
     if statement.words[:1] in {("INSERT",), ("REPLACE",)}:
         yield from _inserted(statement.tokens, dialects)
@@ -206,7 +204,7 @@ _ENDS_BEHIND = frozenset({"REFERENCES", "COLLATE"})
 
 
 def table_problems(statement: Statement, dialects: Sequence[str]) -> Iterator[Problem]:
-    """Reserved words as columns, commas that are missing, CHECK without brackets, and what one dialect misreads."""
+    """Reserved words as columns, commas that are missing, CHECK without brackets."""
     if statement.body:
         return
     tokens = statement.tokens
@@ -215,7 +213,6 @@ def table_problems(statement: Statement, dialects: Sequence[str]) -> Iterator[Pr
             yield from _named(item, dialects)
             yield from _missing_comma(item)
             yield from _checks(item)
-            yield from _misread(item, dialects)
     if statement.words[:2] == ("ALTER", "TABLE") and statement.words[2:5] != ("IF", "EXISTS", "CHECK"):
         at = next((index for index, token in enumerate(tokens) if token.key == "ADD"), None)
         if at is not None and "NOCHECK" not in statement.words and tokens[at - 1].key not in {"CHECK", "WITH"}:
@@ -296,35 +293,6 @@ def _checks(item: Sequence[Token], *, added: bool = False) -> Iterator[Problem]:
         if behind is None or (index > 0 and item[index - 1].key in {".", "WITH", "CONSTRAINT"}):
             continue
         yield Problem(token, "CHECK stands without brackets", "Write `CHECK (…)` with the condition in brackets.")
-
-
-def _misread(item: Sequence[Token], dialects: Sequence[str]) -> Iterator[Problem]:
-    """What a dialect reads otherwise than it was meant, or another dialect's word: told, never refused."""
-    keys = [token.key for token in item]
-    own = dialects[0] if len(set(dialects)) == 1 else ""
-    for index, token in enumerate(item):
-        if (
-            index
-            and token.kind == "quoted"
-            and token.text[0] == '"'
-            and keys[index - 1] == "DEFAULT"
-            and own in {"sqlite", "postgres"}
-        ):
-            fix = f"Write the text in single quotes: '{token.text.strip(chr(34))}'."
-            yield Problem(token, f"`{token.text}` is a name, not a text, as a default", fix, major=False)
-        elif token.kind == "word" and token.key in {"AUTOINCREMENT", "AUTO_INCREMENT"}:
-            yield from _counted(item, token, keys, own)
-
-
-def _counted(item: Sequence[Token], token: Token, keys: Sequence[str], own: str) -> Iterator[Problem]:
-    right = {"sqlite": "INTEGER PRIMARY KEY AUTOINCREMENT", "mysql": "AUTO_INCREMENT", "tsql": "IDENTITY(1,1)"}.get(
-        own, "GENERATED ALWAYS AS IDENTITY"
-    )
-    wrong = own == "sqlite" and (token.key == "AUTO_INCREMENT" or keys[1:2] != ["INTEGER"])
-    wrong = wrong or (own == "mysql" and token.key == "AUTOINCREMENT") or own in {"postgres", "tsql"}
-    if wrong:
-        message = f"`{token.text}` is not how this database numbers the column `{item[0].text}`"
-        yield Problem(token, message, f"Write `{right}`.", major=False)
 
 
 _NEAR = re.compile(r'^near "(?P<word>.*)": syntax error$', re.DOTALL)

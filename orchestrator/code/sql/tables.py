@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from orchestrator.code.sql.tokens import statements
 from orchestrator.core.contract import Table
 
 if TYPE_CHECKING:
@@ -24,17 +25,7 @@ _SPOKEN = {
     "sqlite": re.compile(r"\bAUTOINCREMENT\b|\bWITHOUT\s+ROWID\b", re.IGNORECASE),
     "tsql": re.compile(r"\[\w+\]\s*[.(\[\w]|\bIDENTITY\s*\(|\bNVARCHAR\b", re.IGNORECASE),
 }
-_BOUNDARY = re.compile(
-    r"""'(?:[^']|'')*+(?:'|\Z)|"(?:[^"]|"")*+(?:"|\Z)|`[^`]*+(?:`|\Z)|--[^\n]*+|/\*.*?(?:\*/|\Z)"""
-    r"""|\$(?P<tag>[A-Za-z_]*+)\$.*?(?:\$(?P=tag)\$|\Z)|(?P<end>;)|(?P<go>^[ \t]*+GO[ \t]*+$)""",
-    re.DOTALL | re.MULTILINE | re.IGNORECASE,
-)
-"""Everything in which a semicolon ends nothing, and what does end a statement. Each branch runs on to the end of the
-text when it is not closed, so that hostile text is read once."""
-_TABLE_STATEMENT = re.compile(
-    r"(?:\s++|--[^\n]*+\n|/\*.*?\*/)*+(?:CREATE\s+(?:(?:TEMP|TEMPORARY|UNLOGGED)\s+)?|ALTER\s+|DROP\s+)TABLE\b",
-    re.DOTALL | re.IGNORECASE,
-)
+_PASSING = (["TEMP"], ["TEMPORARY"], ["UNLOGGED"])
 _COMMENT = re.compile(r"--[^\n]*+|/\*.*?\*/", re.DOTALL)
 _DOWN = re.compile(
     r"^[ \t]*--[ \t]*(?:\+goose[ \t]+down|migrate:down|\+migrate[ \t]+down)\b", re.IGNORECASE | re.MULTILINE
@@ -74,28 +65,20 @@ def read_tables(texts: Iterable[tuple[str, str]]) -> tuple[Table, ...]:
     return tuple(Table(name=t.name, columns=tuple(t.columns.values()), file=t.file) for t in known.values())
 
 
-def _statements(text: str) -> Iterator[str]:
-    start = 0
-    for match in _BOUNDARY.finditer(text):
-        if match["end"] or match["go"]:
-            yield text[start : match.start()]
-            start = match.end()
-    yield text[start:]
-
-
 def _parsed(text: str) -> Iterator[_Statement]:
     read = 0
-    for statement in _statements(text):
-        if read >= MAX_STATEMENTS:
-            return
-        if len(statement) <= MAX_STATEMENT_CHARS and _TABLE_STATEMENT.match(statement):
+    for statement in statements(text):
+        first, *others = statement.words
+        changes = first in {"CREATE", "ALTER", "DROP"} and "TABLE" in others[: 2 if others[:1] in _PASSING else 1]
+        source = text[statement.tokens[0].start : statement.tokens[-1].end]
+        if read < MAX_STATEMENTS and changes and len(source) <= MAX_STATEMENT_CHARS:
             read += 1
-            yield from _parse(statement)
+            yield from _parse(source)
 
 
 @cache
-def _quiet() -> None:
-    """sqlglot tells on its logger what it cannot read; we see that by the result, and nobody else should."""
+def quiet_sqlglot() -> None:
+    """Keeps what sqlglot cannot read out of the log: the result says it."""
     logger = logging.getLogger("sqlglot")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
@@ -107,7 +90,7 @@ def _parse(statement: str) -> Iterator[_Statement]:
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
-    _quiet()
+    quiet_sqlglot()
     spoken = [dialect for dialect, words in _SPOKEN.items() if words.search(statement)]
     for dialect in dict.fromkeys((*spoken, *_DIALECTS)):
         try:
