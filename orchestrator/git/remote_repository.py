@@ -20,7 +20,7 @@ from tenacity.wait import wait_exponential
 from orchestrator.core.errors import RepositoryError, RepositoryUnreachable, WorkspaceError
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror, remove_locks
-from orchestrator.git.remote_access import RemoteAddress, let_in, trouble
+from orchestrator.git.remote_access import RemoteAddress, let_in, remote_error
 from orchestrator.settings.sections import RemoteSettings
 
 T = TypeVar("T")
@@ -211,7 +211,7 @@ class RemoteRepositories:
             try:
                 return await self._within(address, where.path if words[0] == "fetch" else None, work)
             except WorkspaceError as error:
-                raise trouble(error.message, address, access) from None
+                raise remote_error(error.message, address, access) from None
 
     async def _within(self, address: RemoteAddress, filled: Path | None, work: Awaitable[T]) -> T:
         """What `work` comes to; ended when it takes too long, or fills the repository `filled` with too much."""
