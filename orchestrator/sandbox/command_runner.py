@@ -23,7 +23,7 @@ from typing import TypeVar
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.atomic_file import leftovers, named
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
 from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains

@@ -12,7 +12,7 @@ from orchestrator.core.suite import CaseResult, RunProblem, Tier
 from orchestrator.environments.node import NodeEnvironments
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.node import NodeRunner
 from orchestrator.test_runners.pytest_runner import PytestRunner

@@ -13,7 +13,7 @@ from orchestrator.core.suite import Access, Tier
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import linked
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings
 from tests.adapters.test_python_members import tree

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import RunProblem, Tier
-from orchestrator.environments import python_installer
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
@@ -53,15 +52,8 @@ def environments_in(
     return PythonEnvironments(folder, folder.with_name("layers"), runner, settings, variables), runner
 
 
-@pytest.mark.parametrize(
-    ("tier", "installer"),
-    [(CONFINED[0], "uv"), pytest.param(CONFINED[1], "uv", marks=pytest.mark.soak), (CONFINED[0], "pip")],
-)
-async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(
-    tier: Tier, installer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if installer == "pip":  # as where there is no build of uv
-        monkeypatch.setattr(python_installer, "uv_program", lambda: None)
+@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier, tmp_path: Path) -> None:
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()

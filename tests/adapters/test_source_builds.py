@@ -12,7 +12,7 @@ from orchestrator.environments.python_installer import Installer
 from orchestrator.environments.python_layers import PythonLayers, notes_on
 from orchestrator.environments.python_requirements import Requirements
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, wheel
 from tests.adapters.test_python_project import BACKEND, PYPROJECT
