@@ -20,16 +20,18 @@ import stat
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import CommandResult
 from orchestrator.environments.base_commit import BaseCommit
+from orchestrator.environments.kept import KeptFolders
 from orchestrator.environments.python_installer import Installer
 from orchestrator.files.safe_files import open_folder, open_root
 from orchestrator.git.checkout import commands_for
-from orchestrator.sandbox.command_runner import begin, is_used, put, remove_tree
+from orchestrator.sandbox.command_runner import remove_tree
 from orchestrator.sandbox.fetch_sources import npm_variables
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
@@ -167,46 +169,39 @@ class ProjectSetup:
         variables: Mapping[str, str],
     ) -> None:
         """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
-        self._folder, self._base, self._own = folder.absolute(), base, own
+        self._kept, self._base, self._own = KeptFolders(folder.absolute()), base, own
         self._variables, self._registry = variables, rules.registries.npm
         handed_on = {name: variables[name] for name in commands.install_env if name in variables}
         self._installer = Installer(variables, handed_on, rules.registries.pip)
         self._timeout_s = commands.install_timeout_s
-        self._lock = asyncio.Lock()
 
     async def ensure(self, root: Path, run: Run) -> str:
         """Have in `root` what the commands made; "" when it is there, else the failed one's output and how it ended."""
         if not self._own.setup or self._base is None or not (tree := await self._base.tree_id()):
             return ""
-        kept = self._folder / self._digest(tree)
-        async with self._lock:
-            failed = "" if await asyncio.to_thread(is_used, kept) else await self._make(kept, self._base, run)
-        if not failed:
-            await asyncio.to_thread(_put_back, kept / _FILES, root)
-        return failed
+        made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
+        if isinstance(made, str):
+            return made
+        await asyncio.to_thread(_put_back, made / _FILES, root)
+        return ""
 
-    async def _make(self, kept: Path, base: BaseCommit, run: Run) -> str:
-        """Which command failed, if one did."""
+    async def _make(self, base: BaseCommit, run: Run, begun: Path, _place: Path) -> str | None:
+        """Returns how a command failed, if one did."""
         try:
             env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
             return f"environment.setup: {error}"
-        begun = await asyncio.to_thread(begin, self._folder)
-        try:
-            async with base.checkout(begun) as tree:
-                begins = await run(tree, ":")
-                if not begins.ok:
-                    return told_failure("setup", ":", begins)
-                before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
-                for command in self._own.setup:
-                    result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
-                    if not result.ok:
-                        return told_failure("setup", command, result)
-                await asyncio.to_thread(take_new, tree, before, begun / _FILES)
-            await asyncio.to_thread(put, begun, kept)
-        finally:
-            await asyncio.to_thread(remove_tree, begun)
-        return ""
+        async with base.checkout(begun) as tree:
+            begins = await run(tree, ":")
+            if not begins.ok:
+                return told_failure("setup", ":", begins)
+            before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
+            for command in self._own.setup:
+                result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
+                if not result.ok:
+                    return told_failure("setup", command, result)
+            await asyncio.to_thread(take_new, tree, before, begun / _FILES)
+        return None
 
     def _environment(self) -> dict[str, str]:
         """Where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""

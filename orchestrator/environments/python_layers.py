@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shutil
 import sys
 import tempfile
@@ -24,11 +23,12 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import LEFT_OUT, Access, CommandResult, NewPackages
 from orchestrator.core.value import Value
 from orchestrator.environments.base_commit import NOTHING, YOUNGEST_DAYS, InstallScripts
+from orchestrator.environments.kept import KeptFolders, begin
 from orchestrator.environments.python_installer import Installer, make_venv, options_of, packages_of
 from orchestrator.environments.python_manifests import package_of
 from orchestrator.environments.python_requirements import Requirements
 from orchestrator.files.disk import raise_if_full
-from orchestrator.sandbox.command_runner import begin, is_used, put, remove_tree
+from orchestrator.sandbox.command_runner import remove_tree
 
 _PYTEST = "pytest"
 _CONSTRAINTS = "constraints.txt"
@@ -70,30 +70,20 @@ class PythonLayers:
 
     def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
         self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
-        self._own = secrets.token_hex(4)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._kept = KeptFolders(folder)
 
     async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
-        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
+        """Returns where the packages lie that are asked for.
 
         Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
+
+        async def make(begun: Path, layer: Path) -> NotInstalled | None:
+            await asyncio.to_thread(_prepare, begun, wanted)
+            return await self._fill(begun, layer, wanted, scripts)
+
         digest = await asyncio.to_thread(_digest, wanted, self._installer, scripts)
-        layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
-        async with self._locks.setdefault(digest, asyncio.Lock()):
-            for found in (layer, incomplete):
-                if await asyncio.to_thread(is_used, found):
-                    return found
-            begun = await asyncio.to_thread(begin, self._folder)
-            try:
-                await asyncio.to_thread(_prepare, begun, wanted)
-                failed = await self._fill(begun, layer, wanted, scripts)
-                if failed is None:
-                    layer = incomplete if await asyncio.to_thread(not_built, begun) else layer
-                    await asyncio.to_thread(put, begun, layer)
-            finally:
-                await asyncio.to_thread(remove_tree, begun)
-        return failed or layer
+        return await self._kept.ensure(digest, make, not_built)
 
     async def check_new(self, base: Requirements, wanted: Requirements, scripts: InstallScripts) -> NewPackages:
         """Whether `wanted`, which is `base` and new packages, can be had. Where some of them have to be built and may

@@ -182,7 +182,7 @@ def test_addresses_of_the_internet(address: str, public: bool) -> None:
     assert is_public(address) == public
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.soak) for tier in TIERS[1:])])
 async def test_the_machines_own_proxy_is_gone_through_with_its_credentials(tier: Tier, tmp_path: Path) -> None:
     wheel(tmp_path, "tiny", "1.0", "")
     (tmp_path / "target").mkdir()
@@ -207,7 +207,7 @@ async def test_the_machines_own_proxy_is_gone_through_with_its_credentials(tier:
 
 
 @pytest.mark.skipif(NPM is None, reason="npm is not installed on this machine")
-@pytest.mark.parametrize("tier", TIERS[:2])
+@pytest.mark.parametrize("tier", [TIERS[0], pytest.param(TIERS[1], marks=pytest.mark.soak)])
 async def test_npm_fetches_by_its_users_settings_and_does_not_see_its_token(tier: Tier, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -177,10 +177,6 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         named = EnvironmentSettings(install_scripts=("left", "sharp"))
         found = await environments(tmp_path, server, CONFINED[0], named).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [False, True, True]
-        found = await environments(tmp_path, server, CONFINED[0], EnvironmentSettings(install_scripts="never")).ensure(
-            root
-        )
-        assert not any(ran(found, name) for name in ("sqlite3", "left", "sharp"))
         # One that is no other's, whatever it is called here; one that fails keeps nothing else from being there.
         wanted = {"dependencies": {"sqlite3": "npm:left@1", "bcrypt": "1"}}
         (root / "package.json").write_text(json.dumps(wanted))
@@ -203,7 +199,6 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
         root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
         empty = tree(tmp_path / "empty", {"package.json": "{}"})
         packages = environments(tmp_path, server, CONFINED[0])
-        assert (await packages.check_new(root, {"left": "1"})).had, "it is there already"
         assert (await packages.check_new(root, {"right": "1"})).had, "its dependency is there already"
         assert (await packages.check_new(empty, {"right": "1", "sqlite3": "1"})).closed == ("left",)
         young = await packages.check_new(empty, {"sharp": "1"})
@@ -221,7 +216,7 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
 
 
 @needs_node
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.soak) for tier in TIERS[1:])])
 async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()

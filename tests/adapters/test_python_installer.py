@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.environments.kept import MOST_BYTES, UNUSED_S
 from orchestrator.environments.python_installer import Installer, as_uv, options_of, pip_settings
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers, notes_on
 from orchestrator.environments.python_requirements import Requirements
-from orchestrator.sandbox.command_runner import MOST_BYTES, UNUSED_S, LimitedCommandRunner
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.package_index import registry

@@ -114,7 +114,7 @@ async def test_one_that_cannot_be_built_is_left_out_with_its_reason(layers: Pyth
     assert (await made(again, InstallScripts(("itself",)), "itself", "tiny"))[0] == {"itself-1.0.dist-info", "tiny"}
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.soak) for tier in TIERS[1:])])
 async def test_a_hostile_build_gets_nothing(tier: Tier, tmp_path: Path) -> None:
     place = 'archive.writestr("_itself.pth"'
     backend = HOSTILE + OWN.replace(place, f'archive.writestr("itself_told.json", report)\n        {place}')

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.suite import CaseResult, RunProblem, Tier
+from orchestrator.core.suite import CaseResult, RunProblem
 from orchestrator.environments.node import NodeEnvironments
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
@@ -16,7 +16,7 @@ from orchestrator.test_runners.node import NodeRunner
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.suite_runner import ProjectRunner
 from orchestrator.test_runners.tests_in_tree import kinds_of_tests
-from tests.sandboxes import CONFINED, best, sandbox
+from tests.sandboxes import best
 from tests.support import needs_node, needs_typescript
 
 NODE = shutil.which("node") or ""
@@ -228,28 +228,3 @@ async def test_refused_packages_stop_suite_and_command(tmp_path: Path) -> None:
     assert (command.exit_code, "ran\n" in command.output) == (1, False)
     python = await runner_in(tmp_path, command="pytest").command(root, "echo ran", key="story")
     assert python.output == "ran\n"
-
-
-@pytest.mark.soak
-@needs_node
-@pytest.mark.usefixtures("open_network")
-@pytest.mark.parametrize("tier", CONFINED)
-async def test_a_suite_with_packages_from_the_registry(tier: Tier, tmp_path: Path) -> None:
-    manifest = json.dumps({"type": "module", "dependencies": {"is-odd": "^3.0.0"}})
-    code = f"{HEAD}import isOdd from 'is-odd';\ntest('odd', () => assert.ok(isOdd(3)));\n"
-    common = "const odd = require('is-odd');\nrequire('node:test').test('common', () => { if (!odd(1)) throw 1; });\n"
-    root = tree(tmp_path, {"package.json": manifest, "tests/a.test.js": code, "tests/b.test.cjs": common})
-    runner = runner_in(tmp_path, box=sandbox(tier))
-    first = await runner.run(root, expected_names=["odd", "common"], key="story")
-    assert first.green, first.output
-    assert not (root / "node_modules").exists()
-    lock = tmp_path / "node" / "story" / "package-lock.json"
-    (root / "package-lock.json").write_bytes(lock.read_bytes())
-    locked = await runner.run(root, expected_names=["odd"], key="other")
-    assert locked.green, locked.output
-    listed = await runner.command(root, "node -p \"require('is-odd')(3)\" && ls node_modules", key="other")
-    assert listed.output.startswith("true\n")
-    (root / "package.json").write_text(json.dumps({"dependencies": {"is-odd": "^999.0.0"}}))
-    failed = await runner.run(root, files=["tests/b.test.cjs"], key="other")
-    assert failed.problem is RunProblem.INSTALL_FAILED
-    assert "npm" in failed.output
