@@ -1,10 +1,7 @@
-"""What people's commands of `environment.setup` get or make: once per base, and put into every tree that runs anything.
+"""What people's commands make in trees: `environment.setup` once per base, `environment.build` from a tree's own files.
 
-They run on a checkout of the base commit, so that no story changes what they do.
-
-Files that commands make in a tree beside those of the repository: kept elsewhere, and put back. Blocks.
-
-What people's commands of `environment.build`, then recorded ones of tasks, make from a tree's own sources.
+Commands of `setup` run on a checkout of the base commit, so that no story changes what they do. Files that commands
+make beside those of the repository are kept elsewhere, and put back.
 """
 
 import asyncio
@@ -18,7 +15,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -37,6 +34,14 @@ from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
+_MOST_ENTRIES = 200_000
+States = Mapping[str, tuple[int, ...]]
+"""Of the files of a tree, each with what changes with its content."""
+
+
+def _is_made(folder: str) -> bool:
+    """Whether it is a hidden folder, or one of packages, caches and builds."""
+    return folder.startswith(".") or folder.endswith(_SKIPPED)
 
 
 def paths_in(root: Path) -> set[str]:
@@ -118,17 +123,24 @@ def _is_there(name: str, folder: int) -> bool:
     return True
 
 
-def file_states(root: Path) -> dict[str, tuple[int, ...]]:
-    """Paths of a project's files, each with what changes with its content; neither hidden ones nor those of packages,
-    caches and folders of builds."""
+def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden: bool = False) -> States:
+    """Returns the paths of a project's files, without those in `skipped` folders and, unless asked for, `hidden` ones.
+
+    As far as a bounded walk gets; no link is followed.
+    """
     found: dict[str, tuple[int, ...]] = {}
+    seen = 0
     for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
+        inner[:] = [name for name in inner if not skipped(name)]
+        seen += len(inner) + len(names)
+        if seen > _MOST_ENTRIES:
+            break
+        place = _prefix(folder, root)
         for name in names:
             with suppress(OSError):
                 state = os.lstat(os.path.join(folder, name))
-                if not name.startswith("."):
-                    found[_prefix(folder, root) + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
+                if hidden or not name.startswith("."):
+                    found[place + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
     return found
 
 

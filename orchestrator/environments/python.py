@@ -30,7 +30,7 @@ from orchestrator.environments.interpreters import (
 from orchestrator.environments.python_installer import Installer, is_joined, join, mark_joined, packages_of
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers, not_built, notes_on
 from orchestrator.environments.python_manifests import locked_versions
-from orchestrator.environments.python_project import BuildSystem, Built, PythonProject, build_system
+from orchestrator.environments.python_project import BuildJob, BuildSystem, Built, PythonProject, build_system
 from orchestrator.environments.python_requirements import (
     FOLDERS,
     Chosen,
@@ -231,10 +231,8 @@ class PythonEnvironments:
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
-                built = self._project.built(
-                    root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
-                )
-                found[one.folder] = await built
+                job = BuildJob(root / one.folder, folder, one.system, version, one.extras, python)
+                found[one.folder] = await self._project.built(job)
         return found
 
     async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:

@@ -16,7 +16,7 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings
-from tests.adapters.test_python_members import tree
+from tests.adapters.projects import write_tree
 from tests.package_index import Server, node_package, registry
 from tests.sandboxes import CONFINED, PATH, TIERS, sandbox
 from tests.support import needs_node
@@ -81,8 +81,8 @@ async def test_packages_are_installed_once_for_all_who_ask_for_the_same(tmp_path
     with registry() as server:
         for name in ("left", "right"):
             node_package(server, name)
-        first = tree(tmp_path / "first", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
-        second = tree(tmp_path / "second", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        first = write_tree(tmp_path / "first", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        second = write_tree(tmp_path / "second", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
         packages = environments(tmp_path, server, CONFINED[0])
         one, two = await asyncio.gather(packages.ensure(first), packages.ensure(second))
         assert one == two
@@ -115,7 +115,7 @@ async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_cac
         "packages/b/package.json": json.dumps({"name": "b", "dependencies": {"@x/a": "1.0.0", "left": "1"}}),
         "packages/b/index.js": "console.log(require('@x/a'), require('left'))\n",
     }
-    root = tree(tmp_path / "root", files)
+    root = write_tree(tmp_path / "root", files)
     (root / "packages/a/cli.js").chmod(0o755)
     with registry() as server:
         node_package(server, "left")
@@ -139,7 +139,7 @@ async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_cac
 
 @needs_node
 async def test_what_the_project_has_itself_stays_and_what_a_kill_left_goes(tmp_path: Path) -> None:
-    root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+    root = write_tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
     with registry() as server:
         node_package(server, "left")
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
@@ -169,7 +169,7 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         node_package(server, "sharp", scripts=script, born="2999-01-01")
         node_package(server, "bcrypt", scripts={"install": "echo no compiler; exit 3"})
         wanted = {"dependencies": {"sqlite3": "1", "left": "1", "sharp": "1"}}
-        root = tree(tmp_path / "root", {"package.json": json.dumps(wanted)})
+        root = write_tree(tmp_path / "root", {"package.json": json.dumps(wanted)})
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [True, False, False]
         assert "install scripts were not run of: left (environment.install_scripts)" in found.note
@@ -196,8 +196,8 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
         node_package(server, "right", dependencies={"left": "1"})
         node_package(server, "sharp", scripts=script, born="2999-01-01")
         node_package(server, "bcrypt", scripts={"install": asks})
-        root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
-        empty = tree(tmp_path / "empty", {"package.json": "{}"})
+        root = write_tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+        empty = write_tree(tmp_path / "empty", {"package.json": "{}"})
         packages = environments(tmp_path, server, CONFINED[0])
         assert (await packages.check_new(root, {"right": "1"})).had, "its dependency is there already"
         assert (await packages.check_new(empty, {"right": "1", "sqlite3": "1"})).closed == ("left",)
@@ -224,7 +224,7 @@ async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path)
     (tmp_path / "layers" / ".npm-cache").mkdir()
     (tmp_path / ".netrc").write_text("password")
     wanted = {"dependencies": {"evil": "1", "left": "1"}}
-    root = tree(tmp_path / "root", {"package.json": json.dumps(wanted), "secret.js": "x"})
+    root = write_tree(tmp_path / "root", {"package.json": json.dumps(wanted), "secret.js": "x"})
     other = await asyncio.create_subprocess_exec("sleep", "600", env={"PATH": PATH, "SOME_API_KEY": "of another"})
     try:
         with registry() as server, registry({"/": b"private"}) as private:

@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult, RunProblem
-from orchestrator.environments.node import NodeEnvironments
-from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings, TestSettings
-from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.suite_runner import ProjectRunner
 from orchestrator.test_runners.tests_in_tree import kinds_of_tests
+from tests.adapters.projects import project_runner, write_tree
 from tests.sandboxes import best
 from tests.support import needs_node, needs_typescript
 
@@ -35,21 +32,12 @@ def runner_in(
 ) -> ProjectRunner:
     """In the strongest tier of this machine; with another PATH, in the plain one."""
     box = box if box is not None or path != PATH else best(PATH)
-    commands, tests = CommandSettings(timeout_s=60), TestSettings(timeout_s=timeout_s, command=command)
-    run = LimitedCommandRunner(commands, path, sandbox=box)
-    packages = NodeEnvironments(folder / "node", run, commands, {})
-    pytest_runner = PytestRunner(
-        run, PythonEnvironments(folder / "python", folder / "layers", run, commands, {}), tests, path
-    )
-    return ProjectRunner(pytest_runner, NodeRunner(run, packages, tests), packages, tests, path)
+    run = LimitedCommandRunner(CommandSettings(timeout_s=60), path, sandbox=box)
+    return project_runner(folder, run, TestSettings(timeout_s=timeout_s, command=command), path=path)
 
 
 def tree(folder: Path, files: dict[str, str]) -> Path:
-    root = folder / "a story's tree"
-    for name, text in {"package.json": '{"type": "module"}', **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+    return write_tree(folder / "a story's tree", {"package.json": '{"type": "module"}', **files})
 
 
 @needs_node

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult, RunProblem, TestReport
+from tests.adapters.projects import write_tree
 from tests.adapters.test_suite_runner import runner_in
 from tests.support import needs_node
 
@@ -253,18 +254,12 @@ PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
 
 
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
-
-
 def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]]:
     """What makes the tree these files and nothing else."""
 
     async def reset() -> None:
         await asyncio.to_thread(shutil.rmtree, root)
-        await asyncio.to_thread(write, root, files)
+        await asyncio.to_thread(write_tree, root, files)
 
     return reset
 
@@ -272,7 +267,7 @@ def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]
 async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
     """A run of the one test file among `files`, which is left as it was."""
     root = folder / "tree"
-    write(root, files)
+    write_tree(root, files)
     suite = next(name for name in files if name.startswith("tests/"))
     report = await runner_in(folder, timeout_s=20).run(
         root, files=[suite], expected_names=names, key="story", reset=resetting(root, files)
