@@ -194,7 +194,7 @@ class ProjectSetup:
         made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
         if isinstance(made, str):
             return made
-        await asyncio.to_thread(_put_back, made / _FILES, root)
+        await asyncio.to_thread(put_back, made / _FILES, root)  # there is no folder where the commands made nothing
         return ""
 
     async def _make(self, base: BaseCommit, run: Run, begun: Path, _place: Path) -> str | None:
@@ -224,11 +224,6 @@ class ProjectSetup:
         own = self._own.model_dump(mode="json", exclude={"base", "base_timeout_s", "hosts"})
         content = json.dumps([tree, own, sys.version, platform.machine()], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:32]
-
-
-def _put_back(files: Path, root: Path) -> None:
-    if files.is_dir():
-        put_back(files, root)
 
 
 def told_failure(setting: str, command: str, result: CommandResult) -> str:

@@ -1,7 +1,4 @@
-"""Bringing two branches of the mirror together without any working tree.
-
-A change as the text that reviewers read: a unified git diff of single files, the same for every git.
-"""
+"""Bringing two branches of the mirror together without any working tree, and changes as text for reviewers."""
 
 import asyncio
 import os

@@ -198,7 +198,8 @@ class FetchProxy:
     async def answer(self, client: "_Client", request: h11.Request) -> None:
         """Serve one request; what cannot be had becomes an answer that says why."""
         try:
-            if not _has_shown(request, self._shown):
+            shown = [value for name, value in request.headers if name == b"proxy-authorization"]
+            if not any(hmac.compare_digest(value, self._shown) for value in shown):
                 raise _Bad(407, "this proxy belongs to another step")
             if request.method == b"CONNECT":
                 await self._tunnel(client, request)
@@ -393,10 +394,6 @@ def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     kind = held.get(b"content-type", b"").split(b";")[0].lower()
     plain = held.get(b"content-encoding", b"identity").lower() == b"identity"
     return plain and (kind == b"text/html" or kind.endswith((b"json", b"+html")))
-
-
-def _has_shown(request: h11.Request, shown: bytes) -> bool:
-    return any(name == b"proxy-authorization" and hmac.compare_digest(value, shown) for name, value in request.headers)
 
 
 @contextlib.asynccontextmanager

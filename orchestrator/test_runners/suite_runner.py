@@ -126,7 +126,7 @@ class ProjectRunner:
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         if failed := await self._ready(root, key):
             return failed
-        copies = await asyncio.to_thread(_copies, root, files)
+        copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
         mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
         if broken := await asyncio.to_thread(mark.broken):
@@ -387,10 +387,6 @@ async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaita
 def _megabytes(folders: Sequence[Path]) -> float:
     files = (file.lstat() for folder in folders for file in folder.rglob("*"))
     return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
-
-
-def _copies(root: Path, files: Sequence[str] | None) -> Copies:
-    return Copies(root, tuple(files_of_tests(root)) if files is None else files)
 
 
 def _kind(case: ReportedCase) -> str:
