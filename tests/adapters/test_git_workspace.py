@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from blockbuster import blockbuster_ctx
 
 from orchestrator.core.errors import RepositoryError, WorkspaceError
 from orchestrator.git.checkout import commands_for
-from orchestrator.git.repository import open_repository
 from orchestrator.git.workspace import GitWorkspace
 from tests.adapters.git_samples import change, fill, git, note, save, snapshot, user_repo
 
@@ -289,21 +287,6 @@ async def test_a_removal_cut_short_is_ended_by_open(workspace: GitWorkspace) -> 
     with pytest.raises(WorkspaceError):
         await workspace.head("US-1")
     assert await workspace.open("US-1") == branch
-
-
-async def test_nothing_blocks_the_loop(tmp_path: Path, repo: Path) -> None:
-    workspace = make(tmp_path, git(repo, "rev-parse", "HEAD"))
-    with blockbuster_ctx("orchestrator"):
-        found = await open_repository(repo)
-        await workspace.prepare(found.path)
-        await workspace.open("US-1")
-        await workspace.write("US-1", [change("a", "1")])
-        await workspace.commit("US-1", [change("a", "1")], note("1"))
-        await workspace.merge("US-1", note("m"), agree)
-        await workspace.base_tree(agree)
-        await workspace.push(repo, "out")
-        await workspace.remove("US-1")
-    workspace.close()
 
 
 # Start-up
