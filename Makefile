@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help demo test check bench bench-answers figures fuzz soak contracts findings events clean
+.PHONY: help demo test check bench bench-answers figures fuzz soak sandbox-battery contracts findings events clean
 
 help:
 	@echo "make demo      run the packaged example with a scripted team, no keys, no server"
@@ -15,6 +15,7 @@ help:
 	@echo "make figures   how large orchestrator/ and tests/ are: lines, modules, import cycles, names defined twice"
 	@echo "make fuzz      every promise of the answer reader against a coverage-guided fuzzer, a minute each"
 	@echo "make soak      long kill, load and property runs"
+	@echo "make sandbox-battery   about a hundred hostile actions in every tier of this machine"
 	@echo "make contracts write contracts/*.schema.json from the types"
 	@echo "make findings  write docs/findings.md from the code"
 	@echo "make events    write docs/events.md from the code"
@@ -66,6 +67,9 @@ fuzz: $(VENV)/.fuzz
 # Property tests draw 25 examples in `make test`; here as many as each names.
 soak: $(VENV)/.dev
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -m "soak or hypothesis" --timeout 1800 $(ARGS)
+
+sandbox-battery: $(VENV)/.dev
+	$(BIN)/python -m pytest -n0 tests/sandbox/test_battery.py $(ARGS)
 
 findings: $(VENV)/.dev
 	$(BIN)/python -m tests.findings_tool

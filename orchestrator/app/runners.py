@@ -18,7 +18,7 @@ from orchestrator.environments.project import ProjectBuild, ProjectSetup
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.choose import open_sandbox
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings

@@ -20,7 +20,7 @@ app = command_group()
 def doctor_command(
     context: Context,
     sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="Try about a hundred harmless hostile actions in every tier as well.")
+        bool, typer.Option("--sandbox", help="Try harmless hostile actions in every tier as well.")
     ] = False,
     repo: Annotated[
         Path | None,

@@ -445,8 +445,6 @@ class Tier(StrEnum):
     """bubblewrap and seccomp: a file system, a network and processes of its own."""
     LANDLOCK = "landlock"
     """Landlock and seccomp: the machine's file system with most of it closed, and no network."""
-    SEATBELT = "seatbelt"
-    """macOS's sandbox-exec; written by the book and tested by nobody."""
     PLAIN = "plain"
     """Limits and a clean environment: accidents are bounded, malice is not."""
 

@@ -16,7 +16,7 @@ from orchestrator.core.event import Event, Level
 from orchestrator.core.secrets import secrets_of
 from orchestrator.core.suite import Tier
 from orchestrator.daemon.sprint_registry import Equipment
-from orchestrator.files.process import SystemClock, be_thrifty, end_at_once
+from orchestrator.files.process import SystemClock, end_at_once
 from orchestrator.git.repositories import SharedRepository
 from orchestrator.personas.analyst import NAME
 from orchestrator.providers.routing import RoutedProvider, open_providers
@@ -49,7 +49,6 @@ async def open_daemon(
     listen: Callable[[Event], None],
 ) -> Opened:
     """Onto the stack: the state folder's lock, the providers, the lease, the works. Raises UserError."""
-    be_thrifty()  # before the threads begin
     folder = StateFolder(environment.home)
     if warning := await asyncio.to_thread(folder.make):
         listen(folder_event(warning))

@@ -97,8 +97,7 @@ class LockMaker:
 
     def _found(self, program: str) -> str | None:
         """Not what corepack would only fetch. Blocks."""
-        uv = uv_program() if program == "uv" else None
-        found = uv or shutil.which(program, path=self._path)
+        found = uv_program() if program == "uv" else shutil.which(program, path=self._path)
         return None if found is None or "/corepack/" in os.path.realpath(found) else found
 
     def _environment(self, name: str) -> dict[str, str]:

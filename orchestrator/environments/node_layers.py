@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shutil
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,10 +21,11 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
 from orchestrator.environments.base_commit import YOUNGEST_DAYS, InstallScripts
+from orchestrator.environments.kept import KeptFolders, begin, is_used, put
 from orchestrator.environments.node_requirements import MANIFEST, NodeRequirements
 from orchestrator.files.disk import raise_if_full
 from orchestrator.files.safe_files import read_text
-from orchestrator.sandbox.command_runner import begin, is_used, put, remove_tree
+from orchestrator.sandbox.command_runner import remove_tree
 from orchestrator.sandbox.fetch_sources import REGISTRY
 
 MODULES = "node_modules"
@@ -97,39 +97,31 @@ class NodeLayers:
 
     def __init__(self, folder: Path, runner: CommandRunner, timeout_s: float) -> None:
         self._folder, self._runner, self._timeout_s = folder, runner, timeout_s
-        self._own = secrets.token_hex(4)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._kept = KeptFolders(folder)
 
     async def ensure(
         self, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str
     ) -> Path | CommandResult:
-        """The layer of what is asked for, or how its installation failed. `node` is the version that it is for.
+        """Returns the layer of what is asked for, or how its installation failed. `node` is the version that it is for.
 
-        Of two processes that make the same, the first one's counts. Raises OSError where the disk is full.
+        Raises OSError where the disk is full.
         """
+
+        async def make(begun: Path, _layer: Path) -> CommandResult | None:
+            await asyncio.to_thread(write_files, begun, _files(wanted, env))
+            await asyncio.to_thread(_lend_cache, self._folder, begun)
+            cached = {**env, "npm_config_cache": str(begun / _CACHE)}
+            installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, cached)
+            await asyncio.to_thread(_take_cache_back, self._folder, begun)
+            if not installed.ok:
+                return installed
+            notes = await self._run_scripts(begun, wanted, scripts, env, node)
+            notes = notes.model_copy(update={"engines": _engines(wanted, installed.output)})
+            await asyncio.to_thread(_finish, begun, wanted, notes)
+            return None
+
         digest = await asyncio.to_thread(_digest, wanted, scripts, env, node)
-        layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
-        async with self._locks.setdefault(digest, asyncio.Lock()):
-            for found in (layer, incomplete):
-                if await asyncio.to_thread(is_used, found):
-                    return found
-            begun = await asyncio.to_thread(begin, self._folder)
-            try:
-                await asyncio.to_thread(write_files, begun, _files(wanted, env))
-                await asyncio.to_thread(_lend_cache, self._folder, begun)
-                cached = {**env, "npm_config_cache": str(begun / _CACHE)}
-                installed = await self._run([*INSTALLS[wanted.manager], *_place(begun, wanted.manager)], begun, cached)
-                await asyncio.to_thread(_take_cache_back, self._folder, begun)
-                if not installed.ok:
-                    return installed
-                notes = await self._run_scripts(begun, wanted, scripts, env, node)
-                notes = notes.model_copy(update={"engines": _engines(wanted, installed.output)})
-                await asyncio.to_thread(_finish, begun, wanted, notes)
-                layer = incomplete if notes.failed else layer
-                await asyncio.to_thread(put, begun, layer)
-            finally:
-                await asyncio.to_thread(remove_tree, begun)
-        return layer
+        return await self._kept.ensure(digest, make, lambda begun: notes_on(begun).failed)
 
     async def _run_scripts(
         self, begun: Path, wanted: NodeRequirements, scripts: InstallScripts, env: Mapping[str, str], node: str

@@ -1,10 +1,7 @@
-"""What people's commands of `environment.setup` get or make: once per base, and put into every tree that runs anything.
+"""What people's commands make in trees: `environment.setup` once per base, `environment.build` from a tree's own files.
 
-They run on a checkout of the base commit, so that no story changes what they do.
-
-Files that commands make in a tree beside those of the repository: kept elsewhere, and put back. Blocks.
-
-What people's commands of `environment.build`, then recorded ones of tasks, make from a tree's own sources.
+Commands of `setup` run on a checkout of the base commit, so that no story changes what they do. Files that commands
+make beside those of the repository are kept elsewhere, and put back.
 """
 
 import asyncio
@@ -18,23 +15,33 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import CommandResult
 from orchestrator.environments.base_commit import BaseCommit
+from orchestrator.environments.kept import KeptFolders
 from orchestrator.environments.python_installer import Installer
 from orchestrator.files.safe_files import open_folder, open_root
 from orchestrator.git.checkout import commands_for
-from orchestrator.sandbox.command_runner import begin, is_used, put, remove_tree
+from orchestrator.sandbox.command_runner import remove_tree
 from orchestrator.sandbox.fetch_sources import npm_variables
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings, SandboxSettings
 
 _SKIPPED = ("node_modules", "__pycache__", "build", "dist", ".egg-info")
+_MOST_ENTRIES = 200_000
+States = Mapping[str, tuple[int, ...]]
+"""Of the files of a tree, each with what changes with its content."""
+
+
+def _is_made(folder: str) -> bool:
+    """Whether it is a hidden folder, or one of packages, caches and builds."""
+    return folder.startswith(".") or folder.endswith(_SKIPPED)
 
 
 def paths_in(root: Path) -> set[str]:
@@ -116,17 +123,24 @@ def _is_there(name: str, folder: int) -> bool:
     return True
 
 
-def file_states(root: Path) -> dict[str, tuple[int, ...]]:
-    """Paths of a project's files, each with what changes with its content; neither hidden ones nor those of packages,
-    caches and folders of builds."""
+def file_states(root: Path, skipped: Callable[[str], bool] = _is_made, *, hidden: bool = False) -> States:
+    """Returns the paths of a project's files, without those in `skipped` folders and, unless asked for, `hidden` ones.
+
+    As far as a bounded walk gets; no link is followed.
+    """
     found: dict[str, tuple[int, ...]] = {}
+    seen = 0
     for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if not name.startswith(".") and not name.endswith(_SKIPPED)]
+        inner[:] = [name for name in inner if not skipped(name)]
+        seen += len(inner) + len(names)
+        if seen > _MOST_ENTRIES:
+            break
+        place = _prefix(folder, root)
         for name in names:
             with suppress(OSError):
                 state = os.lstat(os.path.join(folder, name))
-                if not name.startswith("."):
-                    found[_prefix(folder, root) + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
+                if hidden or not name.startswith("."):
+                    found[place + name] = (state.st_ino, state.st_size, state.st_mtime_ns)
     return found
 
 
@@ -167,46 +181,39 @@ class ProjectSetup:
         variables: Mapping[str, str],
     ) -> None:
         """`variables` are the machine's, from which installers get their settings and nothing else is taken."""
-        self._folder, self._base, self._own = folder.absolute(), base, own
+        self._kept, self._base, self._own = KeptFolders(folder.absolute()), base, own
         self._variables, self._registry = variables, rules.registries.npm
         handed_on = {name: variables[name] for name in commands.install_env if name in variables}
         self._installer = Installer(variables, handed_on, rules.registries.pip)
         self._timeout_s = commands.install_timeout_s
-        self._lock = asyncio.Lock()
 
     async def ensure(self, root: Path, run: Run) -> str:
         """Have in `root` what the commands made; "" when it is there, else the failed one's output and how it ended."""
         if not self._own.setup or self._base is None or not (tree := await self._base.tree_id()):
             return ""
-        kept = self._folder / self._digest(tree)
-        async with self._lock:
-            failed = "" if await asyncio.to_thread(is_used, kept) else await self._make(kept, self._base, run)
-        if not failed:
-            await asyncio.to_thread(_put_back, kept / _FILES, root)
-        return failed
+        made = await self._kept.ensure(self._digest(tree), partial(self._make, self._base, run), lambda _: False)
+        if isinstance(made, str):
+            return made
+        await asyncio.to_thread(put_back, made / _FILES, root)  # there is no folder where the commands made nothing
+        return ""
 
-    async def _make(self, kept: Path, base: BaseCommit, run: Run) -> str:
-        """Which command failed, if one did."""
+    async def _make(self, base: BaseCommit, run: Run, begun: Path, _place: Path) -> str | None:
+        """Returns how a command failed, if one did."""
         try:
             env = await asyncio.to_thread(self._environment)
         except ConfigError as error:
             return f"environment.setup: {error}"
-        begun = await asyncio.to_thread(begin, self._folder)
-        try:
-            async with base.checkout(begun) as tree:
-                begins = await run(tree, ":")
-                if not begins.ok:
-                    return told_failure("setup", ":", begins)
-                before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
-                for command in self._own.setup:
-                    result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
-                    if not result.ok:
-                        return told_failure("setup", command, result)
-                await asyncio.to_thread(take_new, tree, before, begun / _FILES)
-            await asyncio.to_thread(put, begun, kept)
-        finally:
-            await asyncio.to_thread(remove_tree, begun)
-        return ""
+        async with base.checkout(begun) as tree:
+            begins = await run(tree, ":")
+            if not begins.ok:
+                return told_failure("setup", ":", begins)
+            before = await asyncio.to_thread(paths_in, tree)  # with what the project's own build has made
+            for command in self._own.setup:
+                result = await run(tree, command, timeout_s=self._timeout_s, fetch=env)
+                if not result.ok:
+                    return told_failure("setup", command, result)
+            await asyncio.to_thread(take_new, tree, before, begun / _FILES)
+        return None
 
     def _environment(self) -> dict[str, str]:
         """Where uv, pip and npm fetch from, and what people set. Blocks; raises ConfigError."""
@@ -217,11 +224,6 @@ class ProjectSetup:
         own = self._own.model_dump(mode="json", exclude={"base", "base_timeout_s", "hosts"})
         content = json.dumps([tree, own, sys.version, platform.machine()], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:32]
-
-
-def _put_back(files: Path, root: Path) -> None:
-    if files.is_dir():
-        put_back(files, root)
 
 
 def told_failure(setting: str, command: str, result: CommandResult) -> str:

@@ -3,22 +3,24 @@
 What these files install for tests is taken anyway (`python_test_setups`); here is the rest: variables, the interpreter,
 and commands, which are proposed and never taken over without a person's word."""
 
-import ast
-import configparser
 import json
 import re
-import shlex
-import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
-
-import yaml
+from typing import NamedTuple
 
 from orchestrator.code.data import without_comments
 from orchestrator.core.value import Value
-from orchestrator.environments.python_manifests import for_tests, is_tool
-from orchestrator.environments.python_test_setups import ERRORS, RUNS_TESTS, SETUPS, tox_lines
+from orchestrator.environments.python_manifests import is_tool
+from orchestrator.environments.python_test_setups import (
+    ERRORS,
+    RUNS_TESTS,
+    SETUPS,
+    Said,
+    commands_in,
+    said_by,
+    variables_in,
+)
 from orchestrator.settings.sections import system_packages
 
 _DEVCONTAINERS = ("devcontainer.json", ".devcontainer.json")
@@ -68,7 +70,7 @@ def propose(texts: Mapping[str, str]) -> Proposal:
     found: dict[str, dict[str, Line]] = {"python": {}, "env": {}, "command": {}, "system": {}}
     for path in sorted(texts, key=lambda path: path.startswith(".github/")):  # people's own words count more than CI's
         for kind, text in _read(path, texts[path]):
-            line = _kept(kind, text.strip().removeprefix("- ").strip())
+            line = _kept(kind, text.strip().removeprefix("- ").strip()) if kind in found else None
             if line is not None:
                 kind, text = line
                 key = text.partition("=")[0] if kind == "env" else text
@@ -133,123 +135,23 @@ def _place(path: str, text: str, said: str, kind: str) -> str:
     return path if number is None else f"{path}:{number}"
 
 
-def _read(path: str, text: str) -> list[tuple[str, str]]:
+def _read(path: str, text: str) -> list[Said]:
     name = PurePosixPath(path).name
-    read = _workflow if path.startswith(".github/workflows/") else _READERS.get(name)
-    try:
-        return [] if read is None else list(read(text))
-    except ERRORS:
-        return []
+    if name in _DEVCONTAINERS:
+        try:
+            return [*_devcontainer(text)]
+        except ERRORS:
+            return []
+    return [("python", line) for line in text.splitlines()[:1]] if name == ".python-version" else said_by(path, text)
 
 
-def _variables(table: Any) -> Iterator[tuple[str, str]]:
-    for name, value in table.items() if isinstance(table, Mapping) else ():
-        if isinstance(value, str | int | float):
-            yield "env", f"{name}={str(value).lower() if isinstance(value, bool) else value}"
-
-
-def _commands(value: Any) -> Iterator[tuple[str, str]]:
-    """Of a text with a command per line, of a list of texts or of words, and of a table of these."""
-    if isinstance(value, Mapping):
-        for one in value.values():
-            yield from _commands(one)
-    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        yield "command", shlex.join(value)
-    elif isinstance(value, str):
-        lines = re.sub(r"\\\n\s*", "", value).splitlines()
-        if not any(re.match(r"\s*(if|for|while|case|function)\b", line) for line in lines):
-            yield from (("command", line) for line in lines if not line.lstrip().startswith("#"))
-
-
-def _tox_ini(text: str) -> Iterator[tuple[str, str]]:
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    parser.read_string(text)
-    for key in ("setenv", "set_env"):
-        for line in tox_lines(parser, "testenv", key):
-            name, _, value = line.partition("=")
-            yield "env", f"{name.strip()}={value.strip()}"
-    yield from (("command", line) for line in tox_lines(parser, "testenv", "commands_pre"))
-
-
-def _tox_toml(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    base = data.get("env_run_base", {})
-    yield from _variables(base.get("set_env"))
-    for words in base.get("commands_pre", ()):
-        yield from _commands(words)
-
-
-def _hatch(data: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    envs = data.get("envs", {})
-    for name in for_tests(envs) or ["default"]:
-        table = envs.get(name, {})
-        yield from _variables(table.get("env-vars"))
-        for key in ("pre-install-commands", "post-install-commands"):
-            for line in table.get(key, ()):
-                yield from _commands(line)
-
-
-def _pyproject(text: str) -> Iterator[tuple[str, str]]:
-    tool = tomllib.loads(text).get("tool", {})
-    yield from _tox_toml(tool.get("tox", {}))
-    yield from _hatch(tool.get("hatch", {}))
-
-
-def _noxfile(text: str) -> Iterator[tuple[str, str]]:
-    """Of the first session that runs tests: what it runs before them, and its variables."""
-    for node in ast.parse(text).body:
-        if not isinstance(node, ast.FunctionDef) or not RUNS_TESTS.search(ast.unparse(node)):
-            continue
-        for statement in node.body:
-            call = statement.value if isinstance(statement, ast.Expr) else None
-            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith("session.env["):
-                target = statement.targets[0]
-                assert isinstance(target, ast.Subscript)
-                yield "env", f"{ast.literal_eval(target.slice)}={ast.literal_eval(statement.value)}"
-            if isinstance(call, ast.Call) and ast.unparse(call.func) in {"session.run", "session.run_always"}:
-                words = [ast.literal_eval(one) if isinstance(one, ast.Constant) else "${" for one in call.args]
-                if RUNS_TESTS.search(" ".join(words)):
-                    return
-                yield "command", shlex.join(words)
-
-
-def _workflow(text: str) -> Iterator[tuple[str, str]]:
-    """Of the first job that runs tests: its variables, and what is run before them."""
-    data = yaml.safe_load(text)
-    for job in data.get("jobs", {}).values():
-        steps = job.get("steps", ())
-        scripts = [script if isinstance(script := step.get("run"), str) else "" for step in steps]
-        if not any(map(RUNS_TESTS.search, scripts)):
-            continue
-        yield from _variables(data.get("env"))
-        yield from _variables(job.get("env"))
-        for step, script in zip(steps, scripts, strict=True):
-            if RUNS_TESTS.search(script):
-                yield from _variables(step.get("env"))
-                return
-            folder = step.get("working-directory")
-            for kind, line in _commands(script):
-                yield kind, f"cd {folder} && {line}" if folder and folder != "." else line
-
-
-def _devcontainer(text: str) -> Iterator[tuple[str, str]]:
+def _devcontainer(text: str) -> Iterator[Said]:
     data = json.loads(without_comments(text))
     for table in ("containerEnv", "remoteEnv"):
-        yield from _variables(data.get(table))
+        yield from variables_in(data.get(table))
     for key in _DEVCONTAINER_COMMANDS:
-        yield from _commands(data.get(key))
+        yield from commands_in(data.get(key))
     versions = [str(one.get("version")) for name, one in data.get("features", {}).items() if "/python" in name]
     if image := _PYTHON_IMAGE.search(str(data.get("image", ""))):
         versions.append(image[1])
     yield from (("python", version) for version in versions)
-
-
-_READERS: Mapping[str, Callable[[str], Iterator[tuple[str, str]]]] = {
-    "tox.ini": _tox_ini,
-    "setup.cfg": _tox_ini,
-    "tox.toml": lambda text: _tox_toml(tomllib.loads(text)),
-    "pyproject.toml": _pyproject,
-    "hatch.toml": lambda text: _hatch(tomllib.loads(text)),
-    "noxfile.py": _noxfile,
-    ".python-version": lambda text: (("python", line) for line in text.splitlines()[:1]),
-    **dict.fromkeys(_DEVCONTAINERS, _devcontainer),
-}

@@ -30,7 +30,7 @@ from orchestrator.environments.interpreters import (
 from orchestrator.environments.python_installer import Installer, is_joined, join, mark_joined, packages_of
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers, not_built, notes_on
 from orchestrator.environments.python_manifests import locked_versions
-from orchestrator.environments.python_project import BuildSystem, Built, PythonProject, build_system
+from orchestrator.environments.python_project import BuildJob, BuildSystem, Built, PythonProject, build_system
 from orchestrator.environments.python_requirements import (
     FOLDERS,
     Chosen,
@@ -184,7 +184,8 @@ class PythonEnvironments:
             setups = facts.below(part)
             wanted, projects = await asyncio.to_thread(gather_all, root, part, setups, self._chosen, told)
             if refusals := (*wanted.refusals, *refused_packages(_names(wanted.lines), self._packages)):
-                return _refused(refusals)
+                problem = "Dependencies were not installed. " + "; ".join(refusals)
+                return EnvironmentResult(python=None, problem=problem)
             python = await asyncio.to_thread(self._other_python, wanted.requires_python)
             wanted = wanted.model_copy(update={"python": python})
             build, layer = self._built(root, place, projects, facts.version, python), None
@@ -231,10 +232,8 @@ class PythonEnvironments:
         for number, one in enumerate(projects):
             if one.system is not None:
                 folder = place / (f"build-{number}" if number else "build")
-                built = self._project.built(
-                    root / one.folder, folder, one.system, version=version, extras=one.extras, python=python
-                )
-                found[one.folder] = await built
+                job = BuildJob(root / one.folder, folder, one.system, version, one.extras, python)
+                found[one.folder] = await self._project.built(job)
         return found
 
     async def _installed(self, place: Path, venv: Path, layer: Path, built: Mapping[str, Built], access: Access) -> str:
@@ -274,10 +273,6 @@ def _note(wanted: Requirements, built: Mapping[str, Built], layer: Path | None =
         told.append(f"run with Python {our_interpreter().number}, though the project is for {wanted.requires_python}")
     told += notes_on(layer) if layer is not None else []
     return "\n".join([*told, *wanted.left_out])
-
-
-def _refused(refusals: Sequence[str]) -> EnvironmentResult:
-    return EnvironmentResult(python=None, problem="Dependencies were not installed. " + "; ".join(refusals))
 
 
 def _names(lines: Sequence[str]) -> tuple[str, ...]:
@@ -329,9 +324,9 @@ def _place(root: Path, base: str, member: Member) -> str | None:
         for place in (named,) if member.folder else _workspace(root, base):
             if not (root / place).resolve().is_relative_to(root.resolve()):
                 continue
-            if (member.folder or _name(root / place) == member.name) and any(
-                name in _MANIFESTS for name in root_files(root / place)
-            ):
+            name = "" if member.folder else str(_pyproject(root / place).get("project", {}).get("name", ""))
+            named_so = bool(member.folder) or canonicalize_name(name) == member.name
+            if named_so and any(one in _MANIFESTS for one in root_files(root / place)):
                 return "" if place == "." else place
     return None
 
@@ -347,10 +342,6 @@ def _workspace(root: Path, base: str) -> Iterator[str]:
                 found = () if pattern.startswith(("/", "..")) or "**" in pattern else (root / parent).glob(pattern)
                 yield from (path.relative_to(root).as_posix() for path in sorted(found) if path.is_dir())
             return
-
-
-def _name(folder: Path) -> str:
-    return canonicalize_name(str(_pyproject(folder).get("project", {}).get("name", "")))
 
 
 def _pyproject(folder: Path) -> dict[str, Any]:

@@ -1,9 +1,8 @@
-"""How Python packages are installed: by uv, else by pip, from where pip is told to take them on this machine.
+"""Installs Python packages with uv, from where pip is told to take them on this machine, and joins environments.
 
 uv does not read pip's settings (https://docs.astral.sh/uv/pip/compatibility/), so they are handed on as uv's own. One
 that decides what is fetched and has no like in uv is refused: the public index is never fallen back on in silence.
-
-Virtual environments for one worktree each, which have the packages and programs of a layer.
+An environment of a worktree has the packages and programs of a layer.
 """
 
 import configparser
@@ -58,32 +57,22 @@ class Installer:
         self._variables, self._handed_on, self._registry = variables, handed_on, registry
 
     def install(self, python: Path, *what: str, offline: bool = False) -> list[str]:
-        """Install `what` (requirements, `-r FILE`, files of wheels) for the interpreter of an environment."""
-        if (uv := uv_program()) is not None:
-            where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
-            argv = [uv, "pip", "install", "--python", str(python), "--only-binary", ":all:", "--no-progress", *where]
-        else:
-            # Not by the environment's own interpreter, which would run what packages have in files of paths.
-            argv = [sys.executable, "-I", "-m", "pip", "install", "--prefix", str(python.parent.parent)]
-            argv += ["--ignore-installed", "--only-binary", ":all:", "--no-input", "--no-compile"]
-            argv += ["--no-warn-script-location", *(("--no-index",) if offline else ())]
-        return [*argv, *what]
-
-    def leave_out(self, packages: Path) -> list[str]:
-        """Options by which the packages that a file names are not installed; pip has none."""
-        return ["--override", str(packages)] if uv_program() is not None else []
+        """Returns the command that installs `what` (requirements, `-r FILE`, wheels) for an environment's Python."""
+        where = ("--offline", "--no-index") if offline else ("--index-strategy", "unsafe-best-match")  # as pip
+        only = ("--only-binary", ":all:", "--no-progress")
+        return [uv_program(), "pip", "install", "--python", str(python), *only, *where, *what]
 
     def older(self, names: Iterable[str], days: int) -> list[str]:
-        """Options by which versions of these count that were uploaded at least so many days ago, where the index tells
-        when; pip has none."""
-        if uv_program() is None:
-            return []
+        """Returns options by which versions of these count that were uploaded at least so many days ago, where the
+        index tells when."""
         until = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=days)
         return [word for name in names for word in ("--exclude-newer-package", f"{name}={until}")]
 
     def environment(self) -> dict[str, str]:
-        """Variables for a command line that fetches. Blocks; raises ConfigError for a setting that cannot be had."""
-        return self._as_uv() if uv_program() is not None else self._as_pip()
+        """Returns the variables of a command that fetches. Blocks; raises ConfigError for a setting uv has not."""
+        uv_program()  # looked for here, where it may block: command lines are made in the event loop
+        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
+        return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
 
     def sources(self) -> str:
         """Changes with where packages come from and which versions of them count, not with who asks or by which way.
@@ -94,16 +83,9 @@ class Installer:
         return re.sub(r"//[^/@\s]*@", "//", json.dumps(chosen, sort_keys=True))
 
     def for_commands(self) -> dict[str, str]:
-        """Variables for commands of people, who may call either. Blocks; raises ConfigError as `environment`."""
-        return {**self._as_pip(), **self._as_uv()}
-
-    def _as_uv(self) -> dict[str, str]:
-        registry = {} if self._registry is None else {"UV_DEFAULT_INDEX": self._registry}
-        return {**as_uv(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
-
-    def _as_pip(self) -> dict[str, str]:
+        """Returns variables for people's commands, which may call uv or pip. Blocks; raises as `environment`."""
         registry = {} if self._registry is None else {"PIP_INDEX_URL": self._registry}
-        return {**_as_pip(pip_settings(self._variables)), **self._handed_on, **registry, **self.alone()}
+        return {**_as_pip(pip_settings(self._variables)), **registry, **self.environment()}
 
     def alone(self) -> dict[str, str]:
         """Variables for a command line that is offline: no settings of anybody, and no cache."""
@@ -184,16 +166,11 @@ def options_of(lines: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 @functools.cache
-def uv_program() -> str | None:
-    """The program of the package `uv`, which has no build for every machine. Blocks the first time."""
-    try:
-        import uv
-    except ImportError:
-        return None
-    try:
-        return str(uv.find_uv_bin())
-    except FileNotFoundError:
-        return None
+def uv_program() -> str:
+    """Returns the program of the package `uv`. Blocks the first time."""
+    import uv
+
+    return str(uv.find_uv_bin())
 
 
 _MADE = "made.json"

@@ -9,7 +9,6 @@ import json
 import os
 import platform
 import re
-import secrets
 import shutil
 import sys
 import tempfile
@@ -24,11 +23,12 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import LEFT_OUT, Access, CommandResult, NewPackages
 from orchestrator.core.value import Value
 from orchestrator.environments.base_commit import NOTHING, YOUNGEST_DAYS, InstallScripts
-from orchestrator.environments.python_installer import Installer, make_venv, options_of, packages_of, uv_program
+from orchestrator.environments.kept import KeptFolders, begin
+from orchestrator.environments.python_installer import Installer, make_venv, options_of, packages_of
 from orchestrator.environments.python_manifests import package_of
 from orchestrator.environments.python_requirements import Requirements
 from orchestrator.files.disk import raise_if_full
-from orchestrator.sandbox.command_runner import begin, is_used, put, remove_tree
+from orchestrator.sandbox.command_runner import remove_tree
 
 _PYTEST = "pytest"
 _CONSTRAINTS = "constraints.txt"
@@ -44,8 +44,8 @@ _UNSOLVED_END = "\n\n"
 _MOST_ROUNDS = 4
 """In which single lines are taken out of a list; an index that lacks many versions of a lock has each round fetch."""
 _UNBUILT = re.compile(r"Wheels are required for `([\w.-]+)` because building from source is disabled")
-_UNSOLVED = re.compile(r"No solution found|ResolutionImpossible|No matching distribution found")
-"""What uv and pip say where versions do not go together. Whatever else happened says nothing about a lock file."""
+_UNSOLVED = "No solution found"
+"""What uv says where versions do not go together. Whatever else happened says nothing about a lock file."""
 _BROKEN = re.compile(r"Failed to (?:download and )?build `([\w.-]+)")
 """What uv says of a package that it was to build."""
 _TOLD = 2000
@@ -70,30 +70,20 @@ class PythonLayers:
 
     def __init__(self, folder: Path, runner: CommandRunner, installer: Installer, timeout_s: float) -> None:
         self._folder, self._runner, self._installer, self._timeout_s = folder, runner, installer, timeout_s
-        self._own = secrets.token_hex(4)
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._kept = KeptFolders(folder)
 
     async def ensure(self, wanted: Requirements, scripts: InstallScripts = NOTHING) -> Path | NotInstalled:
-        """Where the packages lie that are asked for. Of two processes that make the same, the first one's counts.
+        """Returns where the packages lie that are asked for.
 
         Raises OSError where the disk is full, ConfigError for settings of pip that uv cannot have.
         """
+
+        async def make(begun: Path, layer: Path) -> NotInstalled | None:
+            await asyncio.to_thread(_prepare, begun, wanted)
+            return await self._fill(begun, layer, wanted, scripts)
+
         digest = await asyncio.to_thread(_digest, wanted, self._installer, scripts)
-        layer, incomplete = self._folder / digest, self._folder / f"{digest}.{self._own}"
-        async with self._locks.setdefault(digest, asyncio.Lock()):
-            for found in (layer, incomplete):
-                if await asyncio.to_thread(is_used, found):
-                    return found
-            begun = await asyncio.to_thread(begin, self._folder)
-            try:
-                await asyncio.to_thread(_prepare, begun, wanted)
-                failed = await self._fill(begun, layer, wanted, scripts)
-                if failed is None:
-                    layer = incomplete if await asyncio.to_thread(not_built, begun) else layer
-                    await asyncio.to_thread(put, begun, layer)
-            finally:
-                await asyncio.to_thread(remove_tree, begun)
-        return failed or layer
+        return await self._kept.ensure(digest, make, not_built)
 
     async def check_new(self, base: Requirements, wanted: Requirements, scripts: InstallScripts) -> NewPackages:
         """Whether `wanted`, which is `base` and new packages, can be had. Where some of them have to be built and may
@@ -132,8 +122,7 @@ class PythonLayers:
         """Install `what`; build what has no wheel and may be built, and do without what keeps it all from being had: a
         package that cannot be built, a lock that does not go together with the manifests any more. Also the names of
         those that were to be built."""
-        limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED)]
-        limits += self._installer.leave_out(begun / _LEFT_OUT)
+        limits = ["-c", str(begun / _CONSTRAINTS), "-c", str(begun / _LOCKED), "--override", str(begun / _LEFT_OUT)]
         python, built, failed = begun / "venv" / "bin" / "python", list[str](), set[str]()
         while True:
             sources = [word for name in built for word in ("--no-binary", name)]
@@ -232,7 +221,7 @@ def _does_without(begun: Path, told: str, wanted: Requirements) -> bool:
     """Whether what an installer says can be mended by taking something away, which is then done."""
     unbuilt = _UNBUILT.search(told)
     if unbuilt is None:
-        return bool(_UNSOLVED.search(told)) and (
+        return _UNSOLVED in told and (
             _leave_aside(begun / _LOCKED, _read_lines(begun / _LOCKED), told)
             or _leave_aside(begun / _WANTED, wanted.besides, told)
         )
@@ -300,7 +289,6 @@ def _digest(wanted: Requirements, installer: Installer, scripts: InstallScripts)
         platform.machine(),
         os.path.realpath(sys.executable),
         _own_pytest(),
-        uv_program() is None,
         installer.sources(),
     ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]

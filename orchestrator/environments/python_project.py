@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.parser import Parser
 from pathlib import Path
+from typing import NamedTuple
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -24,7 +25,7 @@ from orchestrator.core.ports import CommandRunner
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.core.value import Value
 from orchestrator.environments.interpreters import Interpreter, refused_packages
-from orchestrator.environments.project import file_states, put_back
+from orchestrator.environments.project import States, file_states, put_back
 from orchestrator.environments.python_installer import join
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers
 from orchestrator.environments.python_manifests import for_development, for_tests, is_tool
@@ -114,6 +115,21 @@ def build_system(root: Path) -> BuildSystem | None:
     return None
 
 
+class BuildJob(NamedTuple):
+    """What is to be built."""
+
+    root: Path
+    folder: Path
+    """Where the wheel is kept, for this project alone."""
+    system: BuildSystem
+    version: str
+    """For projects that take theirs from git's tags; "" for none."""
+    extras: Sequence[str]
+    """That are asked for besides the ones for tests."""
+    python: Interpreter | None
+    """That it is for; None for ours."""
+
+
 class PythonProject:
     """Builds projects, each in a folder of its own; what is built is kept until what it is made from changes."""
 
@@ -130,84 +146,52 @@ class PythonProject:
         self._runner, self._layers, self._allowed, self._timeout_s = runner, layers, allowed, timeout_s
         self._variables = json.dumps(dict(variables), sort_keys=True)
 
-    async def built(
-        self,
-        root: Path,
-        folder: Path,
-        system: BuildSystem,
-        *,
-        version: str = "",
-        extras: Sequence[str] = (),
-        python: Interpreter | None = None,
-    ) -> Built:
-        """The wheel for `root`, in `folder`; the files that the build makes are in the tree afterwards.
-
-        `version` is for projects that take theirs from git's tags, `extras` are those that are asked for besides the
-        ones for tests, `python` is the interpreter that it is for, None being ours.
-        """
-        version = version or _NO_VERSION
-        tag = await asyncio.to_thread(_tag, root, system, f"{version}\0{[*extras]}\0{python}\0{self._variables}")
-        found = await asyncio.to_thread(_kept, folder, tag)
+    async def built(self, job: BuildJob) -> Built:
+        """Returns the wheel; the files that the build makes are in the tree afterwards."""
+        tag = await asyncio.to_thread(_tag, job, self._variables)
+        found = await asyncio.to_thread(_kept, job.folder, tag)
         if found is None:
-            found = await self._build(root, folder, system, tag, version, extras, python)
-        await asyncio.to_thread(put_back, folder / "generated", root, folders=False)
+            found = await self._build(job, tag)
+        await asyncio.to_thread(put_back, job.folder / "generated", job.root, folders=False)
         return found
 
-    async def _build(
-        self,
-        root: Path,
-        folder: Path,
-        system: BuildSystem,
-        tag: str,
-        version: str,
-        extras: Sequence[str],
-        python: Interpreter | None,
-    ) -> Built:
-        await asyncio.to_thread(_begin, folder)
-        before = await asyncio.to_thread(file_states, root)
+    async def _build(self, job: BuildJob, tag: str) -> Built:
+        venv, system = job.folder / "venv", job.system
+        await asyncio.to_thread(_begin, job.folder)
+        before = await asyncio.to_thread(file_states, job.root)
         async with scratch_folder() as scratch:
             for _ in range(_ROUNDS):
                 refused = _refused(system.requires, self._allowed)
-                wanted = Requirements(lines=system.requires, python=python, runner=False)
+                wanted = Requirements(lines=system.requires, python=job.python, runner=False)
                 layer = refused or await self._layers.ensure(wanted)
                 if isinstance(layer, NotInstalled):
                     return Built(tag=tag, problem=f"{layer.problem}\n{layer.output[-_TOLD:]}")
-                await asyncio.to_thread(join, folder / "venv", layer)
-                asked = await self._ask(root, folder / "venv", layer, system, scratch, version, python)
+                await asyncio.to_thread(join, venv, layer)
+                asked = await self._ask(job, system, venv, layer, scratch)
                 if not asked.ok:
-                    await asyncio.to_thread(raise_if_full, asked.output, root, scratch)
+                    await asyncio.to_thread(raise_if_full, asked.output, job.root, scratch)
                 answer = await asyncio.to_thread(_answer, scratch) if asked.ok else None
                 if not isinstance(answer, list):
                     break
                 requires = dict.fromkeys([*system.requires, *(str(line) for line in answer)])
                 system = system.model_copy(update={"requires": tuple(requires)})
             if isinstance(answer, str):
-                asks = extras if system.dynamic else None
-                built = await asyncio.to_thread(_taken, scratch, answer, folder, tag, asks, python)
+                built = await asyncio.to_thread(_taken, job, scratch, answer, tag)
             else:
                 told = f"{_cause(asked.output)}{asked.output[-_TOLD:]}"
                 built = Built(tag=tag, problem=told or "what builds it asks for more and more")
-        await asyncio.to_thread(_keep, built, folder, root, before)
+        await asyncio.to_thread(_keep, built, job, before)
         return built
 
-    async def _ask(
-        self,
-        root: Path,
-        venv: Path,
-        layer: Path,
-        system: BuildSystem,
-        scratch: Path,
-        version: str,
-        python: Interpreter | None,
-    ) -> CommandResult:
-        readable = map(Path, python.readable if python is not None else ())
+    async def _ask(self, job: BuildJob, system: BuildSystem, venv: Path, layer: Path, scratch: Path) -> CommandResult:
+        readable = map(Path, job.python.readable if job.python is not None else ())
         told = (json.dumps(system.path), json.dumps(system.requires))
-        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told]
+        argv = [str(venv / "bin" / "python"), "-I", str(_SCRIPT), system.backend, *told, str(scratch)]
         await asyncio.to_thread(_write, scratch / "git" / "config", _GIT)
         return await self._runner.run(
-            [*argv, str(scratch)],
-            cwd=root,
-            env={**dict.fromkeys(_VERSIONS, version), "XDG_CONFIG_HOME": str(scratch)},
+            argv,
+            cwd=job.root,
+            env={**dict.fromkeys(_VERSIONS, job.version or _NO_VERSION), "XDG_CONFIG_HOME": str(scratch)},
             timeout_s=self._timeout_s,
             scratch=scratch,
             access=Access(readable=(_SCRIPT, venv, layer, *readable)),
@@ -224,9 +208,11 @@ def _refused(requires: Sequence[str], allowed: Sequence[str]) -> NotInstalled | 
     return NotInstalled(problem="; ".join(refusals)) if refusals else None
 
 
-def _tag(root: Path, system: BuildSystem, asked: str) -> str:
+def _tag(job: BuildJob, variables: str) -> str:
     """Changes with what is asked for, the place, the build's files, what is compiled, which folders hold modules."""
-    found = hashlib.sha256(f"{root}\0{system.model_dump_json()}\0{asked}".encode())
+    asked = f"{job.version or _NO_VERSION}\0{[*job.extras]}\0{job.python}\0{variables}"
+    root = job.root
+    found = hashlib.sha256(f"{root}\0{job.system.model_dump_json()}\0{asked}".encode())
     for path in sorted(file_states(root)):
         name = path.rpartition("/")[2]
         if name in _INPUTS or name.endswith(_COMPILED) or name == "__init__.py":
@@ -260,16 +246,13 @@ def _answer(scratch: Path) -> object:
     return None
 
 
-def _taken(
-    scratch: Path, name: str, folder: Path, tag: str, extras: Sequence[str] | None, python: Interpreter | None
-) -> Built:
-    """`extras` None: what the project needs is known without its wheel."""
+def _taken(job: BuildJob, scratch: Path, name: str, tag: str) -> Built:
     source = scratch / os.path.basename(name)
     if not source.is_file() or source.is_symlink():
         return Built(tag=tag, problem=f"the build left no {name}")
-    wheel = Path(shutil.copyfile(source, folder / source.name))
+    wheel = Path(shutil.copyfile(source, job.folder / source.name))
     try:
-        requires = () if extras is None else _required(wheel, extras, python)
+        requires = _required(wheel, job.extras, job.python) if job.system.dynamic else ()
     except _NONSENSE as error:
         return Built(tag=tag, problem=f"the build made a wheel whose metadata cannot be read: {error!r}")
     return Built(wheel=wheel, tag=tag, requires=requires)
@@ -299,15 +282,15 @@ def _holds(needed: Requirement, extras: Sequence[str], python: Interpreter | Non
     return needed.marker is None or any(needed.marker.evaluate({**asked, "extra": one}) for one in extras)
 
 
-def _keep(built: Built, folder: Path, root: Path, before: dict[str, tuple[int, ...]]) -> None:
+def _keep(built: Built, job: BuildJob, before: States) -> None:
     if built.wheel is not None:
-        for path, state in file_states(root).items():
-            source, target = root / path, folder / "generated" / path
+        for path, state in file_states(job.root).items():
+            source, target = job.root / path, job.folder / "generated" / path
             # One that was there may be what a killed build has left, which this one has finished.
             if before.get(path) != state and source.is_file() and not source.is_symlink():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
-    (folder / _BUILT).write_text(built.model_dump_json(), encoding="utf-8")
+    (job.folder / _BUILT).write_text(built.model_dump_json(), encoding="utf-8")
 
 
 def _kept(folder: Path, tag: str) -> Built | None:

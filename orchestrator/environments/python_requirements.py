@@ -233,7 +233,10 @@ class _Collector:
         for kind, names in self._chosen._asdict().items():
             there = {one for declared in self.declared for one in getattr(declared, kind)}
             if unknown := [name for name in names or () if canonicalize_name(name) not in there]:
-                self.refuse(f"environment.{kind}", f"no manifest has {', '.join(unknown)}; there are {_listed(there)}")
+                self.refuse(
+                    f"environment.{kind}",
+                    f"no manifest has {', '.join(unknown)}; there are {', '.join(sorted(there)) or 'none'}",
+                )
 
     def requirements_file(self, name: str, *, constraint: bool = False, tools: bool = True) -> None:
         """Without `tools`, neither those nor files of what no test needs."""
@@ -333,10 +336,6 @@ def _among(
 ) -> list[str]:
     names = [canonicalize_name(name) for name in chosen or ()]
     return usual(declared) if chosen is None else [name for name in names if name in declared]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(sorted(names)) or "none"
 
 
 def _joined(including: str, included: str) -> str | None:

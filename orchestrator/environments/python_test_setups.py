@@ -1,7 +1,8 @@
-"""What the tools that run a project's tests install for them: tox, nox, hatch and pipelines (pure; nothing is run).
+"""What the tools that run a project's tests do for them: tox, nox, hatch and pipelines (pure; nothing is run).
 
-None of these files is a manifest that a contract closes, so whoever hands in their texts takes them from a commit that
-no story has written: see `BaseCommit`. What cannot be understood asks for nothing."""
+What they install is taken over; variables and commands are for a person's proposal. None of these files is a manifest
+that a contract closes, so the caller takes their texts from a commit that no story has written: see `BaseCommit`. What
+cannot be understood says nothing."""
 
 import ast
 import configparser
@@ -10,9 +11,9 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -29,7 +30,7 @@ _VALUED = frozenset(
     | {"-p", "--python", "--prefix", "--only", "--only-group", "--without"}
 )
 """Options of installers whose next word is no package."""
-_UV_RUN = ("--with", "--extra", "--group")
+_UV_RUN = {"--with": "line", "--extra": "extra", "--group": "group"}
 """Options of `uv run` that name packages, extras and groups."""
 _MAKEFILES = ("Makefile", "GNUmakefile", "makefile", "justfile", "Justfile")
 _SETTING_UP = frozenset({"install", "setup", "develop", "dev", "bootstrap", "init", "sync", "deps", "requirements"})
@@ -52,66 +53,86 @@ EVERY = "*"
 """An extra that stands for all of them."""
 _HATCH_TEST = ("pytest", "pytest-mock", "pytest-rerunfailures", "pytest-xdist[psutil]", "coverage[toml]")
 """What hatch's own environment for tests has by itself (https://hatch.pypa.io/latest/config/internal/testing/)."""
+Said = tuple[str, str]
+"""What a file says: a kind and its text. `line` (as in requirements files, `-r x` and `.[extra]` among them), `extra`
+and `group` are installed; `env` (`NAME=value`), `command` and `python` are how tests are set up."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked for: lines as in requirements files (`-r x` and `.[extra]` among them), and extras and groups."""
+class Asked(NamedTuple):
+    """What is to be installed."""
 
     lines: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
 
-    def __add__(self, other: "Asked") -> "Asked":
-        return Asked(self.lines + other.lines, self.extras + other.extras, self.groups + other.groups)
-
 
 def asked_by_tools(texts: Mapping[str, str]) -> Asked:
-    """What tox, nox and hatch install for tests, less what installs it; `texts` by path in the project."""
-    found = Asked()
-    for name, read in _READERS.items():
-        if name in texts:
-            found += _understood(read, texts[name])
-    lines = tuple(line for line in found.lines if package_of(line) not in _MANAGERS)
-    return Asked(lines, found.extras, found.groups)
+    """Returns what tox, nox and hatch install for tests, less what installs it; `texts` by path in the project."""
+    found = [one for name in _READERS if name in texts for one in said_by(name, texts[name])]
+    return _asked(one for one in found if one[0] != "line" or package_of(one[1]) not in _MANAGERS)
 
 
 def asked_by_pipelines(texts: Mapping[str, str]) -> Asked:
-    """What the jobs of GitHub's workflows and the targets of make and just install that run tests."""
-    found = Asked()
-    for path in sorted(texts):
-        if path.startswith(".github/workflows/"):
-            found += _understood(_workflow, texts[path])
-        elif path in _MAKEFILES:
-            found += _understood(_makefile, texts[path])
-    return Asked(tuple(line for line in found.lines if not is_tool(line)), found.extras, found.groups)
+    """Returns what the jobs of GitHub's workflows and the targets of make and just install that run tests."""
+    found = [one for path in sorted(texts) if path not in _READERS for one in said_by(path, texts[path])]
+    return _asked(one for one in found if one[0] != "line" or not is_tool(one[1]))
 
 
-def _understood(read: Any, text: str) -> Asked:
+def _asked(said: Iterable[Said]) -> Asked:
+    found = [*said]
+    return Asked(*(tuple(text for one, text in found if one == kind) for kind in ("line", "extra", "group")))
+
+
+def said_by(path: str, text: str) -> list[Said]:
+    """Returns what a file of the project says."""
+    read = _workflow if path.startswith(".github/workflows/") else _READERS.get(path)
+    read = _makefile if path in _MAKEFILES else read
     try:
-        found: Asked = read(text)
-        return found
+        return [*read(text)] if read is not None else []
     except ERRORS:
-        return Asked()
+        return []
 
 
-def _tox_ini(text: str) -> Asked:
+def variables_in(table: Any) -> Iterator[Said]:
+    """Returns what a table of variables sets."""
+    for name, value in table.items() if isinstance(table, Mapping) else ():
+        if isinstance(value, str | int | float):
+            yield "env", f"{name}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def commands_in(value: Any) -> Iterator[Said]:
+    """Returns the commands of a text with one per line, of a list of texts or of words, and of a table of these."""
+    if isinstance(value, Mapping):
+        for one in value.values():
+            yield from commands_in(one)
+    elif isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        yield "command", shlex.join(value)
+    elif isinstance(value, str):
+        lines = re.sub(r"\\\n\s*", "", value).splitlines()
+        if not any(re.match(r"\s*(if|for|while|case|function)\b", line) for line in lines):
+            yield from (("command", line) for line in lines if not line.lstrip().startswith("#"))
+
+
+_TOX_KEYS = {"deps": "line", "extras": "extra", "dependency_groups": "group"}
+
+
+def _tox_ini(text: str) -> Iterator[Said]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
-    found = Asked()
     for section in ("testenv", *(f"testenv:{name}" for name in sorted(_FACTORS))):
-        lines, extras, groups = (list(tox_lines(parser, section, key)) for key in _TOX_KEYS)
-        found += Asked(tuple(lines), tuple(_split(extras)), tuple(_split(groups)))
+        for key, kind in _TOX_KEYS.items():
+            lines = [*_tox_lines(parser, section, key)]
+            yield from ((kind, one) for one in (lines if kind == "line" else _split(lines)))
         for key in ("commands_pre", "commands"):
-            for words in _shell_lines("\n".join(tox_lines(parser, section, key))):
-                found += _command(words)
-    return found
+            yield from _installs("\n".join(_tox_lines(parser, section, key)))
+    for key in ("setenv", "set_env"):
+        for line in _tox_lines(parser, "testenv", key):
+            name, _, value = line.partition("=")
+            yield "env", f"{name.strip()}={value.strip()}"
+    yield from (("command", line) for line in _tox_lines(parser, "testenv", "commands_pre"))
 
 
-_TOX_KEYS = ("deps", "extras", "dependency_groups")
-
-
-def tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
+def _tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: int = 0) -> Iterator[str]:
     """The lines that hold in the plain environment, with what they refer to in other sections."""
     for written in logical_lines(parser.get(section, key, fallback="")):
         conditional = _FACTOR.match(written)
@@ -120,7 +141,7 @@ def tox_lines(parser: configparser.ConfigParser, section: str, key: str, depth: 
         line = conditional["line"] if conditional else written
         reference = _REFERENCE.fullmatch(line)
         if reference and depth < 5:
-            yield from tox_lines(parser, reference["section"], reference["key"], depth + 1)
+            yield from _tox_lines(parser, reference["section"], reference["key"], depth + 1)
         else:
             yield re.sub(r"\{(toxinidir|tox_root)\}/", "", line)
 
@@ -130,50 +151,57 @@ def _is_active(factors: str) -> bool:
     return any(one in _FACTORS or (one[:1] == "!" and one[1:] not in _FACTORS) for one in factors.split(","))
 
 
-def _tox_toml(data: Mapping[str, Any]) -> Asked:
+def _tox_toml(data: Mapping[str, Any]) -> Iterator[Said]:
     if isinstance(legacy := data.get("legacy_tox_ini"), str):
-        return _tox_ini(legacy)
-    found = Asked()
-    named = [held for name, held in data.get("env", {}).items() if name in _FACTORS]
-    for table in (data.get("env_run_base", {}), *named):
-        lines, extras, groups = (_texts(table.get(key)) for key in _TOX_KEYS)
-        found += Asked(tuple(re.sub(r"\{tox_root\}/", "", line) for line in lines), tuple(extras), tuple(groups))
-    return found
+        yield from _tox_ini(legacy)
+        return
+    base = data.get("env_run_base", {})
+    for table in (base, *(held for name, held in data.get("env", {}).items() if name in _FACTORS)):
+        for key, kind in _TOX_KEYS.items():
+            yield from ((kind, re.sub(r"\{tox_root\}/", "", one)) for one in _texts(table.get(key)))
+    yield from variables_in(base.get("set_env"))
+    for words in base.get("commands_pre", ()):
+        yield from commands_in(words)
 
 
-def _hatch(data: Mapping[str, Any]) -> Asked:
+def _hatch(data: Mapping[str, Any]) -> Iterator[Said]:
     """Of its environment for tests; of the default one where that is all there is, without tools."""
     envs = data.get("envs", {})
     names = ["hatch-test"] if "hatch-test" in envs else for_tests(envs)
-    found = Asked()
     for name in names or ["default"]:
         table = envs.get(name, {})
         own = _HATCH_TEST if name == "hatch-test" and "dependencies" not in table else ()
         lines = [*own, *_texts(table.get("dependencies")), *_texts(table.get("extra-dependencies"))]
-        kept = tuple(line for line in lines if names or not is_tool(line))
-        found += Asked(kept, tuple(_texts(table.get("features"))), tuple(_texts(table.get("dependency-groups"))))
-    return found
+        yield from (("line", line) for line in lines if names or not is_tool(line))
+        yield from (("extra", one) for one in _texts(table.get("features")))
+        yield from (("group", one) for one in _texts(table.get("dependency-groups")))
+        yield from variables_in(table.get("env-vars"))
+        for key in ("pre-install-commands", "post-install-commands"):
+            for line in table.get(key, ()):
+                yield from commands_in(line)
 
 
-def _pyproject(text: str) -> Asked:
+def _pyproject(text: str) -> Iterator[Said]:
     tool = tomllib.loads(text).get("tool", {})
-    usual = Asked(groups=tuple(_texts(tool.get("uv", {}).get("default-groups"))))  # what `uv sync` installs
-    return usual + _tox_toml(tool.get("tox", {})) + _hatch(tool.get("hatch", {}))
+    yield from (("group", one) for one in _texts(tool.get("uv", {}).get("default-groups")))  # what `uv sync` installs
+    yield from _tox_toml(tool.get("tox", {}))
+    yield from _hatch(tool.get("hatch", {}))
 
 
-def _noxfile(text: str) -> Asked:
+def _noxfile(text: str) -> Iterator[Said]:
     """Of the session that runs tests; of several, of the first that is called so."""
     sessions = {}
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef) and any("session" in ast.unparse(one) for one in node.decorator_list):
             commands = [_nox_command(call) for call in ast.walk(node) if isinstance(call, ast.Call)]
             if any(RUNS_TESTS.search(" ".join(words)) for words in commands if words[:2] != ["pip", "install"]):
-                sessions[node.name] = commands
+                sessions[node.name] = (node, commands)
     named = for_tests(sessions) or [name for name in sessions if purpose(name) is not Purpose.OTHER]
-    found = Asked()
-    for words in sessions[named[0]] if named else ():
-        found += _command(words)
-    return found
+    if named:
+        node, commands = sessions[named[0]]
+        for words in commands:
+            yield from _installed_by(words)
+        yield from _before_nox_tests(node)
 
 
 def _nox_command(call: ast.Call) -> list[str]:
@@ -187,84 +215,110 @@ def _nox_command(call: ast.Call) -> list[str]:
     return words if method in {"run", "run_always", "run_install"} else []
 
 
-def _workflow(text: str) -> Asked:
-    found = Asked()
-    for job in yaml.safe_load(text).get("jobs", {}).values():
-        scripts = [step["run"] for step in job.get("steps", ()) if isinstance(step.get("run"), str)]
-        if any(RUNS_TESTS.search(script) for script in scripts):
-            for line in (line for script in scripts for line in _shell_lines(script)):
-                found += _command(line)
-    return found
+def _before_nox_tests(session: ast.FunctionDef) -> Iterator[Said]:
+    """Its variables, and what it runs before the tests."""
+    for statement in session.body:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]).startswith("session.env["):
+            target = statement.targets[0]
+            assert isinstance(target, ast.Subscript)
+            with suppress(ValueError):  # no literal
+                yield "env", f"{ast.literal_eval(target.slice)}={ast.literal_eval(statement.value)}"
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in {"session.run", "session.run_always"}:
+            words = [str(one.value) if isinstance(one, ast.Constant) else "${" for one in call.args]
+            if RUNS_TESTS.search(" ".join(words)):
+                return
+            yield "command", shlex.join(words)
 
 
-def _makefile(text: str) -> Asked:
+def _workflow(text: str) -> Iterator[Said]:
+    """Of the jobs that run tests; of the first one also its variables, and what is run before them."""
+    data, first = yaml.safe_load(text), True
+    for job in data.get("jobs", {}).values():
+        steps = job.get("steps", ())
+        scripts = [script if isinstance(script := step.get("run"), str) else "" for step in steps]
+        if not any(map(RUNS_TESTS.search, scripts)):
+            continue
+        for script in scripts:
+            yield from _installs(script)
+        if first:
+            yield from variables_in(data.get("env"))
+            yield from variables_in(job.get("env"))
+            yield from _before_tests(steps, scripts)
+        first = False
+
+
+def _before_tests(steps: Iterable[Mapping[str, Any]], scripts: Iterable[str]) -> Iterator[Said]:
+    for step, script in zip(steps, scripts, strict=True):
+        if RUNS_TESTS.search(script):
+            yield from variables_in(step.get("env"))
+            return
+        folder = step.get("working-directory")
+        for kind, line in commands_in(script):
+            yield kind, f"cd {folder} && {line}" if folder and folder != "." else line
+
+
+def _makefile(text: str) -> Iterator[Said]:
     """Of the targets that run tests or whose names are for that or for setting up, such as `install`."""
-    found, recipe, counts = Asked(), list[str](), False
+    recipe, counts = list[str](), False
     for line in [*re.sub(r"\\\n", " ", text).splitlines(), "end:"]:
         if line[:1] in {"\t", " "}:
             recipe.append(re.sub(r"\{\{.*?\}\}", "", line.strip().lstrip("@-")))
         elif target := re.match(r"([\w.-]+)[^:=]*:(?!=)", line):
             script = "\n".join(recipe)
             if counts or RUNS_TESTS.search(script):
-                for words in _shell_lines(script):
-                    found += _command(words)
+                yield from _installs(script)
             recipe, counts = [], bool(_SETTING_UP & {*re.split(r"[-_.]", target[1])})
-    return found
 
 
-def _shell_lines(script: str) -> Iterator[list[str]]:
-    """Commands without variables."""
+def _installs(script: str) -> Iterator[Said]:
+    """What commands without variables install."""
     for line in re.split(r"\n|&&|;", re.sub(r"\\\n", " ", script)):
         if "$" not in line:
-            try:
-                yield shlex.split(line, comments=True)
-            except ValueError:
-                continue
+            with suppress(ValueError):
+                yield from _installed_by(shlex.split(line, comments=True))
 
 
-def _command(words: Sequence[str]) -> Asked:
+def _installed_by(words: Sequence[str]) -> Iterator[Said]:
     """What one command line installs: of pip, `uv pip`, `uv sync`, pdm and poetry."""
     if words[:2] == ["uv", "pip"] or (words[1:3] == ["-m", "pip"] and words[0].startswith("python")):
         words = words[1 if words[0] == "uv" else 2 :]
     tool, verb, rest = (words[0] if words else ""), (words[1] if len(words) > 1 else ""), words[2:]
     if tool in {"pip", "pip3"} and verb == "install":
-        return _pip(rest)
-    if (tool, verb) == ("uv", "sync") or (tool in {"pdm", "poetry"} and verb in {"install", "sync"}):
-        return _pip([word for word in rest if word.startswith("-") or word in _values(rest)])
-    if (tool, verb) == ("uv", "run") and RUNS_TESTS.search(" ".join(rest)):
+        yield from _pip(rest)
+    elif (tool, verb) == ("uv", "sync") or (tool in {"pdm", "poetry"} and verb in {"install", "sync"}):
+        yield from _pip([word for word in rest if word.startswith("-") or word in _values(rest)])
+    elif (tool, verb) == ("uv", "run") and RUNS_TESTS.search(" ".join(rest)):
         told = [(before, after) for word in rest for before, _, after in [word.partition("=")] if after]
         told += itertools.pairwise(rest)
-        lines, extras, groups = ([value for option, value in told if option == name] for name in _UV_RUN)
-        return Asked(tuple(lines), (*extras, *([EVERY] if "--all-extras" in rest else [])), tuple(groups))
-    return Asked()
+        yield from ((_UV_RUN[option], value) for option, value in told if option in _UV_RUN)
+        yield from [("extra", EVERY)] if "--all-extras" in rest else []
 
 
 def _values(words: Sequence[str]) -> set[str]:
     return {after for word, after in itertools.pairwise(words) if word.startswith("-")}
 
 
-def _pip(words: Sequence[str]) -> Asked:
-    lines, extras, groups = list[str](), list[str](), list[str]()
+def _pip(words: Sequence[str]) -> Iterator[Said]:
     waiting = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
     while waiting:
         word = waiting.pop(0)
         if word in {"-r", "--requirement"} and waiting:
-            lines.append(f"-r {waiting.pop(0)}")
+            yield "line", f"-r {waiting.pop(0)}"
         elif word in {"--group", "--with", "-G"} and waiting:
-            groups += waiting.pop(0).split(",")
+            yield from (("group", one) for one in waiting.pop(0).split(","))
         elif word == "--all-extras":
-            extras.append(EVERY)
+            yield "extra", EVERY
         elif word in {"--extra", "--extras", "-E"} and waiting:
-            extras += waiting.pop(0).split(",")
+            yield from (("extra", one) for one in waiting.pop(0).split(","))
         elif word.startswith("-G"):  # pdm's -Gtest
-            groups.append(word[2:])
+            yield "group", word[2:]
         elif word.startswith("-e."):
-            lines.append(word)
+            yield "line", word
         elif word in _VALUED and waiting:
             waiting.pop(0)
         elif not word.startswith("-") and word not in _INSTALLERS:
-            lines.append(word)
-    return Asked(tuple(lines), tuple(extras), tuple(groups))
+            yield "line", word
 
 
 def _split(lines: Sequence[str]) -> list[str]:
@@ -275,7 +329,7 @@ def _texts(value: Any) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
-_READERS = {
+_READERS: Mapping[str, Callable[[str], Iterator[Said]]] = {
     "tox.ini": _tox_ini,
     "setup.cfg": _tox_ini,
     "tox.toml": lambda text: _tox_toml(tomllib.loads(text)),

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import stat
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -81,7 +82,7 @@ class ArchiveWriter:
             return False
         with os.fdopen(fd, "rb") as file:
             found = os.fstat(fd)
-            if not _is_regular(found):
+            if not stat.S_ISREG(found.st_mode):
                 return False
             self._add(name, file, found.st_size, found.st_mtime, found.st_mode & 0o777)
         return True
@@ -209,7 +210,3 @@ def _whole(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 def _json(value: BackupHeader | Manifest) -> bytes:
     return json.dumps(value.model_dump(mode="json"), indent=1).encode()
-
-
-def _is_regular(found: os.stat_result) -> bool:
-    return (found.st_mode & 0o170000) == 0o100000

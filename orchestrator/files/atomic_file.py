@@ -1,9 +1,4 @@
-"""Replace a file's content so that a crash leaves either the old file whole or the new one.
-
-Temporary files and folders that name the process which made them, so that a later one knows what a kill has left.
-
-Modes of the state folder and its files: for their owner alone, whatever the umask.
-"""
+"""Files that a crash leaves whole, old or new, temporary names that tell of a killed process, and private modes."""
 
 import contextlib
 import os

@@ -1,7 +1,4 @@
-"""How much room files take on the disk.
-
-How much room is left.
-"""
+"""Disk space: how much files take, and how much is left."""
 
 import errno
 import os
@@ -11,14 +8,23 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+_MOST_ENTRIES = 500_000
 
-def disk_use(*places: Path) -> int:
-    """Bytes that everything at and below these places takes, in whole blocks; a file with two names counts once.
 
-    No link is followed; what vanishes meanwhile or cannot be looked into counts as nothing. Blocks.
+def disk_use(*places: Path, most: int | None = None) -> int:
+    """Returns the bytes that everything at and below these places takes, in whole blocks; a file with two names counts
+    once.
+
+    With `most`, counting ends beyond so many bytes, and too many files to count are more than that. No link is
+    followed; what vanishes meanwhile or cannot be looked into counts as nothing. Blocks.
     """
     seen: set[tuple[int, int]] = set()
-    return sum(_taken(entry, seen) for place in places for entry in _below(place))
+    held = 0
+    for number, entry in enumerate(entry for place in places for entry in _below(place)):
+        held += _taken(entry, seen)
+        if most is not None and (held > most or number > _MOST_ENTRIES):
+            return max(held, most + 1)
+    return held
 
 
 def _below(place: Path) -> Iterator[str]:

@@ -1,15 +1,8 @@
-"""Writing below a directory descriptor, never through a link: the tree may be full of traps.
+"""Files of a tree that may be full of traps: written, read and removed below a directory descriptor, through no link.
 
-Everything here blocks: call it from a thread. Paths are relative, with `/` between their parts.
-
-Opening a folder below a descriptor without following a link, by the kernel's own rule where it has one.
-
-Reading small files of a hostile tree: regular files inside it only, never through a link, bounded.
-
-Removing what does not belong into a tree: constant descriptors, no recursion, no link followed.
-
-A command may have left trees thousands of folders deep, folders without permissions, links to the outside, special
-files. Everything here blocks: call it from a thread.
+Paths are relative, with `/` between their parts. Reading is bounded and takes regular files only. Removing uses a
+constant number of descriptors and no recursion: a command may have left trees thousands of folders deep, folders
+without permissions, links to the outside, special files. Everything here blocks: call it from a thread.
 """
 
 import ctypes
@@ -18,8 +11,8 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -111,6 +104,16 @@ def open_folder(root_fd: int, folder: str, *, made: list[str] | None = None) -> 
         if made is None:
             raise
     return walk(root_fd, folder, made=made)
+
+
+@contextmanager
+def _folder_of(root_fd: int, path: str, made: list[str] | None = None) -> Iterator[int]:
+    """Yields a descriptor of the folder that `path` lies in; see `open_folder`."""
+    fd = open_folder(root_fd, _split(path)[0], made=made)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _split(path: str) -> tuple[str, str]:
@@ -205,8 +208,7 @@ def _existing(parent: int, item: _Staged) -> os.stat_result | None:
 
 
 def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
-    parent = open_folder(root_fd, _split(item.path)[0], made=None if item.content is None else made)
-    try:
+    with _folder_of(root_fd, item.path, made=None if item.content is None else made) as parent:
         found = _existing(parent, item)
         if item.content is None:
             if found is None:
@@ -217,54 +219,37 @@ def _stage(root_fd: int, item: _Staged, made: list[str]) -> None:
             if found is not None:
                 os.fchmod(fd, found.st_mode & 0o777 | 0o600)
             stream.write(item.content)
-    finally:
-        os.close(parent)
 
 
 def _place(root_fd: int, item: _Staged) -> None:
     name = _split(item.path)[1]
-    parent = open_folder(root_fd, _split(item.path)[0])
-    try:
+    with _folder_of(root_fd, item.path) as parent:
         if _existing(parent, item) is not None:
             os.rename(name, item.old, src_dir_fd=parent, dst_dir_fd=parent)
             item.kept = True
-        if item.content is None:
-            return
-        os.rename(item.new, name, src_dir_fd=parent, dst_dir_fd=parent)
-        item.placed = True
-    finally:
-        os.close(parent)
+        if item.content is not None:
+            os.rename(item.new, name, src_dir_fd=parent, dst_dir_fd=parent)
+            item.placed = True
 
 
 def _forget(root_fd: int, item: _Staged, name: str) -> None:
-    with suppress(OSError):
-        parent = open_folder(root_fd, _split(item.path)[0])
-        try:
-            os.unlink(name, dir_fd=parent)
-        finally:
-            os.close(parent)
+    with suppress(OSError), _folder_of(root_fd, item.path) as parent:
+        os.unlink(name, dir_fd=parent)
 
 
 def _roll_back(root_fd: int, staged: Sequence[_Staged], made: Sequence[str]) -> None:
     """Undo as far as the file system lets us; the error being raised is the one that counts."""
     for item in reversed(staged):
+        name = _split(item.path)[1]
         if item.placed:
-            _forget(root_fd, item, _split(item.path)[1])
+            _forget(root_fd, item, name)
         _forget(root_fd, item, item.new)
         if item.kept:
-            with suppress(OSError):
-                parent = open_folder(root_fd, _split(item.path)[0])
-                try:
-                    os.rename(item.old, _split(item.path)[1], src_dir_fd=parent, dst_dir_fd=parent)
-                finally:
-                    os.close(parent)
+            with suppress(OSError), _folder_of(root_fd, item.path) as parent:
+                os.rename(item.old, name, src_dir_fd=parent, dst_dir_fd=parent)
     for folder in reversed(made):
-        with suppress(OSError):
-            parent = open_folder(root_fd, _split(folder)[0])
-            try:
-                os.rmdir(_split(folder)[1], dir_fd=parent)
-            finally:
-                os.close(parent)
+        with suppress(OSError), _folder_of(root_fd, folder) as parent:
+            os.rmdir(_split(folder)[1], dir_fd=parent)
 
 
 MAX_BYTES = 2 * 1024 * 1024

@@ -1,10 +1,6 @@
 """The orchestrator's own bare repository: made by hand with a configuration we wrote, shared by all sprints.
 
-A mirror as it is at one moment: its refs then, and whatever objects it has by the time they are copied.
-
-Names of the branches of one sprint in the mirror, and where they stand.
-
-What a mirror no longer needs: branches of pruned sprints, and the objects that nothing leads to any more.
+Beside it the names of a sprint's branches in it, its copy for a backup, and the removal of what it no longer needs.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""What git needs to be let in by a remote repository: in no command line, no configuration file and no message.
+"""Addresses of remote repositories, and what lets git in there.
 
-Addresses of remote repositories: read once, and refused where they hold a password or lead where none may lead.
-
-Why git could not talk to a remote repository, from what it said: to be tried again or not, and what to do.
+An address is read once, and refused where it holds a password or leads where none may lead. Tokens and keys stand in no
+command line, no configuration file and no message.
 """
 
 import asyncio
@@ -158,33 +157,25 @@ class Access:
 
 @asynccontextmanager
 async def let_in(address: RemoteAddress, folder: Path, variables: Mapping[str, str]) -> AsyncIterator[Access]:
-    """What lets git in at `address`; a key for ssh is a file in `folder` meanwhile. Raises RepositoryError."""
-    held = _held(address, folder, variables)
+    """Yields what lets git in at `address`; a key for ssh is a file in `folder` meanwhile. Raises RepositoryError."""
+    known = secrets_of(variables)
+    if address.protocol == "file":
+        yield Access(protocol="file", known=known)
+        return
+    if address.protocol != "ssh":
+        yield _by_token(address, variables, known)
+        return
+    held = _key(folder, variables.get(SSH_KEY, ""))
     entering = asyncio.ensure_future(asyncio.to_thread(held.__enter__))
     try:
-        yield await asyncio.shield(entering)
+        key = await asyncio.shield(entering)
+        environment = await asyncio.to_thread(_ssh, folder, key, variables)
+        yield Access(protocol="ssh", variables=environment, known=known, given=SSH_KEY if key else "")
     finally:
         # Also when we are cancelled at any moment: no key stays behind.
         await asyncio.wait({entering})
         if entering.exception() is None:
             await asyncio.shield(asyncio.ensure_future(asyncio.to_thread(held.__exit__, None, None, None)))
-
-
-@contextmanager
-def _held(address: RemoteAddress, folder: Path, variables: Mapping[str, str]) -> Iterator[Access]:
-    known = secrets_of(variables)
-    if address.protocol == "file":
-        yield Access(protocol="file", known=known)
-    elif address.protocol == "ssh":
-        with _key(folder, variables.get(SSH_KEY, "")) as key:
-            yield Access(
-                protocol="ssh",
-                variables=_ssh(folder, key, variables),
-                known=known,
-                given=SSH_KEY if key else "",
-            )
-    else:
-        yield _by_token(address, variables, known)
 
 
 def _by_token(address: RemoteAddress, variables: Mapping[str, str], known: tuple[str, ...]) -> Access:
@@ -233,7 +224,7 @@ def _quoted(path: Path) -> str:
 
 @contextmanager
 def _key(folder: Path, text: str) -> Iterator[Path | None]:
-    """The private key as a file that only we can read, removed at the end; None when there is none."""
+    """Yields the private key as a file that only we can read, removed at the end; None when there is none."""
     if not text.strip():
         yield None
         return
@@ -260,59 +251,44 @@ def remove_keys(folder: Path) -> None:
             path.unlink()
 
 
+_NOT_LET_IN = re.compile(
+    r"authentication failed|could not read (username|password)|permission .*denied|access denied"
+    r"|returned error: 40[134]|repository .*not found|terminal prompts disabled",
+    re.IGNORECASE,
+)
 _NETWORK = re.compile(
-    r"could not resolve host|temporary failure in name resolution|name or service not known|couldn't connect to server"
-    r"|failed to connect|connection (refused|reset|timed out|closed|was aborted)|operation (timed out|too slow)"
-    r"|timeout was reached|network is unreachable|no route to host|host is down|broken pipe|early eof"
-    r"|unexpected disconnect|hung up unexpectedly|recv failure|send failure|empty reply from server"
-    r"|transfer closed|http/2 stream|ssl_error_syscall|gnutls_handshake\(\) failed|tls connection was non-properly"
-    r"|kex_exchange_identification|returned error: (429|5\d\d)|http 5\d\d|http 429",
-    re.IGNORECASE,
+    r"unable to access|rpc failed|could not resolve|connect|timed out|unreachable|hung up|early eof", re.IGNORECASE
 )
-_ACCESS = re.compile(
-    r"authentication failed|could not read (username|password)|permission denied( \(|, please)"
-    r"|permission to .* denied|access denied"
-    r"|returned error: (401|403|404)|repository .*not found|repository not found|terminal prompts disabled"
-    r"|invalid username|bad credentials|http basic: access denied|does not exist or you do not have",
-    re.IGNORECASE,
-)
-_HOST_KEY = re.compile(r"host key verification failed|remote host identification has changed", re.IGNORECASE)
-_SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
+"""What git and ssh say where another try may succeed; all that curl says comes behind `unable to access`."""
 _SHOWN = 300
+_SAID = re.compile(r"^(?:fatal|error|remote|ssh|kex_\w+|git@\S+): ?(.*)", re.IGNORECASE)
+_HINTS = {
+    ("ssh", True): f"the key in {SSH_KEY} is not let in; it must be known there, and have no passphrase",
+    ("ssh", False): f"set {SSH_KEY} to a private key that is known there",
+    ("http", True): f"{TOKEN} is not let in, or there is no such repository",
+    ("http", False): f"there is no such repository, or {TOKEN} has to be set to a token for it",
+}
+"""By the protocol and whether we have something that lets us in."""
 
 
-def trouble(message: str, address: RemoteAddress, access: Access) -> RepositoryError:
-    """The error to raise for what git said: RepositoryUnreachable where the same may succeed later.
+def remote_error(message: str, address: RemoteAddress, access: Access) -> RepositoryError:
+    """Returns the error to raise for git's own message: RepositoryUnreachable where another try may succeed.
 
-    Its message has no secret and gives a terminal no orders.
+    Its message has no secret and no control characters.
     """
     said = redact(_short(message), access.known)
-    if _HOST_KEY.search(message):
-        return RepositoryError(
-            f"{address}: the server shows another key than last time; if that is right, remove its line from "
-            f"repositories/known_hosts in the state folder ({said})"
-        )
-    if _ACCESS.search(message):
-        return RepositoryError(f"{address}: {_let_in(address, access)} ({said})")
-    if _NETWORK.search(message):
+    if "ost key verification failed" in message:
+        return RepositoryError(f"{address}: the server's key is not the one in repositories/known_hosts ({said})")
+    if _NOT_LET_IN.search(message):
+        hint = _HINTS.get((address.protocol.removesuffix("s"), bool(access.given)), "it cannot be read")
+        return RepositoryError(f"{address}: {hint} ({said})")
+    if address.protocol != "file" and _NETWORK.search(message):
         return RepositoryUnreachable(f"{address} cannot be reached ({said})")
     return RepositoryError(f"{address}: {said}")
 
 
-def _let_in(address: RemoteAddress, access: Access) -> str:
-    if address.protocol == "ssh":
-        if access.given:
-            return f"the key in {SSH_KEY} is not let in; it must be known there, and have no passphrase"
-        return f"set {SSH_KEY} to a private key that is known there"
-    if address.protocol == "file":
-        return "it cannot be read"
-    if access.given:
-        return f"{TOKEN} is not let in, or there is no such repository"
-    return f"there is no such repository, or {TOKEN} has to be set to a token for it"
-
-
 def _short(message: str) -> str:
-    """The lines that say something, in one."""
+    """Returns the lines that say something, as one."""
     text = re.sub(r"^git [a-z-]+: ", "", message)
     lines = [" ".join(printable(line, keep="").split()) for line in text.splitlines()]
     telling = [line for line in lines if _SAID.match(line) and "correct access rights" not in line]

@@ -20,7 +20,7 @@ from tenacity.wait import wait_exponential
 from orchestrator.core.errors import RepositoryError, RepositoryUnreachable, WorkspaceError
 from orchestrator.git.command import GitOutput
 from orchestrator.git.mirror import Mirror, remove_locks
-from orchestrator.git.remote_access import RemoteAddress, let_in, trouble
+from orchestrator.git.remote_access import RemoteAddress, let_in, remote_error
 from orchestrator.settings.sections import RemoteSettings
 
 T = TypeVar("T")
@@ -109,7 +109,8 @@ class RemoteRepositories:
         here = Mirror(mirror)
         refused = await self._push(address, here, commit, branch)
         if refused and not await self._holds(address, here, commit, branch):
-            raise _unpushed(address, branch, refused, shlex.join(_by_hand(address, mirror, commit, branch)))
+            by_hand = ["git", f"--git-dir={mirror}", "push", address.url, f"{commit}:refs/heads/{branch}-2"]
+            raise _unpushed(address, branch, refused, shlex.join(by_hand))
 
     async def _head(self, address: RemoteAddress) -> _Head:
         wanted = f"refs/heads/{address.branch}" if address.branch else "HEAD"
@@ -148,7 +149,7 @@ class RemoteRepositories:
             gone = [name for name in known if name != ref]
             if gone:
                 await copy.update(*(f"delete {name}" for name in gone))
-            if len(await asyncio.to_thread(_packs, copy.path)) > _PACKS:
+            if len(await asyncio.to_thread(lambda: [*copy.path.glob("objects/pack/*.pack")])) > _PACKS:
                 await copy.git("repack", "-a", "-d", "--keep-unreachable", "--quiet")
         finally:
             copy.close()
@@ -211,7 +212,7 @@ class RemoteRepositories:
             try:
                 return await self._within(address, where.path if words[0] == "fetch" else None, work)
             except WorkspaceError as error:
-                raise trouble(error.message, address, access) from None
+                raise remote_error(error.message, address, access) from None
 
     async def _within(self, address: RemoteAddress, filled: Path | None, work: Awaitable[T]) -> T:
         """What `work` comes to; ended when it takes too long, or fills the repository `filled` with too much."""
@@ -243,18 +244,10 @@ class _TooMuch(RepositoryError):
     """A limit of ours ended it; a clone anew would meet it again."""
 
 
-def _packs(repository: Path) -> list[Path]:
-    return list(repository.glob("objects/pack/*.pack"))
-
-
 def _size(path: Path) -> int:
     with suppress(OSError):
         return path.lstat().st_size
     return 0
-
-
-def _by_hand(address: RemoteAddress, mirror: Path, commit: str, branch: str) -> list[str]:
-    return ["git", f"--git-dir={mirror}", "push", address.url, f"{commit}:refs/heads/{branch}-2"]
 
 
 def _unpushed(address: RemoteAddress, branch: str, refused: str, command: str = "") -> RepositoryError:

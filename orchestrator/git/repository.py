@@ -1,7 +1,4 @@
-"""What `--repo` means: the user's own repository, looked at and never touched.
-
-Handing the result to the user's repository: a branch there is created or fast-forwarded, and nothing else.
-"""
+"""The user's own repository (`--repo`): looked at, and given the result as a branch, created or fast-forwarded."""
 
 import asyncio
 import os

@@ -1,7 +1,4 @@
-"""The git side of one sprint, on real git (port `Workspace`).
-
-The schema of a SQLite file that lies in a hostile tree: read in memory, never opened as a file, never written.
-"""
+"""The git side of one sprint, on real git (port `Workspace`)."""
 
 import asyncio
 import secrets
@@ -29,7 +26,10 @@ _READ_WRITE_VERSIONS = slice(18, 20)
 
 
 def schema_sql(content: bytes) -> str:
-    """The CREATE statements of its tables, `;` behind each; "" for what is no readable database. Never raises."""
+    """Returns the CREATE statements of its tables, `;` behind each; "" for what is no readable database. Never raises.
+
+    The file lies in a hostile tree: it is read in memory, never opened as a file, never written.
+    """
     if not content.startswith(_MAGIC) or len(content) > MAX_DATABASE_BYTES:
         return ""
     image = bytearray(content)

@@ -44,8 +44,7 @@ from orchestrator.providers.routing import (
     seats_of,
     stronger_of,
 )
-from orchestrator.sandbox.battery import run_battery
-from orchestrator.sandbox.choose import available
+from orchestrator.sandbox.choose import ACTIONS, available, tolerated, try_actions
 from orchestrator.sandbox.command_runner import LimitedCommandRunner, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings import Environment, Settings, load
@@ -166,10 +165,10 @@ async def tier_rows(settings: Settings, environment: Environment) -> Sequence[Do
 
 
 async def battery_rows(settings: Settings, environment: Environment) -> Sequence[DoctorRow]:
-    """Every tier of this machine: what it adds to a command, then each hostile action and what it came to."""
+    """Returns what each tier of this machine adds to a command, and which hostile actions it refuses."""
     path = command_path(environment)
     there, reasons = await available(settings.sandbox, path)
-    rows, tried = [], []
+    rows, tried = list[DoctorRow](), list[DoctorRow]()
     for sandbox in there:
         cost = await _start_ms(sandbox, path)
         told = (
@@ -179,15 +178,29 @@ async def battery_rows(settings: Settings, environment: Environment) -> Sequence
     for tier, reason in reasons.items():
         rows.append(_sandbox_row(tier.value, "nothing, where another tier is there", reason, "", ok=True))
     for sandbox in there:
-        for row in await run_battery(sandbox, path):
-            tried.append(row.model_copy(update={"group": f"{sandbox.facts.tier}: {row.group}"}))
-    return [*rows, *_by_group(tried)]
+        tried += await _action_rows(sandbox, path)
+    return [*rows, *tried]
 
 
-def _by_group(rows: Sequence[DoctorRow]) -> list[DoctorRow]:
-    """The same rows, those of a group together, groups in the order of their first rows."""
-    order = {group: number for number, group in enumerate(dict.fromkeys(row.group for row in rows))}
-    return sorted(rows, key=lambda row: order[row.group])
+async def _action_rows(sandbox: Sandbox, path: str) -> list[DoctorRow]:
+    facts = sandbox.facts
+    done = await try_actions(LimitedCommandRunner(CommandSettings(), path, sandbox=sandbox))
+    rows = []
+    for action in ACTIONS:
+        happened = done if isinstance(done, str) else "done" if action in done else "refused"
+        allowed = facts.tier is Tier.PLAIN or action in tolerated(facts)
+        ok = happened == "refused" or (allowed and happened == "done")
+        rows.append(
+            DoctorRow(
+                name=action,
+                group=facts.tier.value,
+                expected="refused, where a tier can" if allowed else "refused",
+                happened=happened,
+                ok=ok,
+                todo="" if ok else "use another tier: sandbox.mode",
+            )
+        )
+    return rows
 
 
 async def _start_ms(sandbox: Sandbox, path: str) -> float:

@@ -1,6 +1,6 @@
-"""Which tier the commands of this process are in: the strongest that is there and passes its self-test.
+"""Chooses the tier that the commands of this process run in: the strongest one that passes its self-test.
 
-What a tier must show before it is trusted: canaries that a command inside it may not touch.
+In the self-test a command tries hostile actions on canaries, which a tier must keep out of its reach.
 """
 
 import asyncio
@@ -23,23 +23,33 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads
 from orchestrator.sandbox.confined import abi_version
 from orchestrator.sandbox.landlock import OLDEST_ABI, LandlockSandbox
 from orchestrator.sandbox.namespaces import NamespaceSandbox, find_bwrap, forms
-from orchestrator.sandbox.seatbelt import SeatbeltSandbox, is_there
 from orchestrator.sandbox.seccomp import Sockets, program
 from orchestrator.sandbox.tier import PlainSandbox, Sandbox
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
 
 _SECRET = "canary-7f3a"
+_LOOPBACK = "reaches the loopback of this machine"
+_LEAVES = "leaves a process behind"
+ACTIONS = (
+    "writes outside its folder",
+    "reads a file that is none of its own",
+    "reads another process's environment",
+    "signals another process",
+    _LOOPBACK,
+    _LEAVES,
+)
+"""What the probe tries, in its order, and what is seen from outside."""
 _PROBE = r"""
 import json, os, socket, sys
 facts = json.loads(sys.argv[1])
 found = []
-def tried(name, deed):
+def tried(number, deed):
     try:
         deed()
     except OSError:
         return
-    found.append(name)
+    found.append(number)
 def read(path):
     def deed():
         if b"canary-7f3a" not in open(path, "rb").read():
@@ -62,11 +72,11 @@ def detach():
     os.wait()
     while not os.path.exists("ready"):
         pass
-tried("writes outside its folder", lambda: open(facts["outside"] + "/written", "w"))
-tried("reads a file that is none of its own", read(facts["outside"] + "/secret"))
-tried("reads another process's environment", read("/proc/%d/environ" % facts["pid"]))
-tried("signals another process", lambda: os.kill(facts["pid"], 0))
-tried("reaches the loopback of this machine", connect)
+tried(0, lambda: open(facts["outside"] + "/written", "w"))
+tried(1, read(facts["outside"] + "/secret"))
+tried(2, read("/proc/%d/environ" % facts["pid"]))
+tried(3, lambda: os.kill(facts["pid"], 0))
+tried(4, connect)
 open("mine", "w").close()
 detach()
 print(json.dumps(found))
@@ -84,34 +94,43 @@ class Canaries:
     """A process of ours with the secret in its environment."""
 
 
-async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str:
-    """Why the tier behind `runner` cannot be trusted here, or ""."""
+async def self_test(runner: LimitedCommandRunner, facts: SandboxFacts) -> str | None:
+    """Returns why the tier behind `runner` cannot be trusted on this machine, None where it can."""
+    done = await try_actions(runner)
+    if isinstance(done, str):
+        return done
+    broken = [action for action in done if action not in tolerated(facts)]
+    return f"a command in it {', '.join(broken)}" if broken else None
+
+
+async def try_actions(runner: LimitedCommandRunner) -> list[str] | str:
+    """Returns those of `ACTIONS` that a command could do, or why no command could be run."""
     async with in_threads(_canaries()) as canaries:
         told = json.dumps({"outside": str(canaries.outside), "port": canaries.port, "pid": canaries.pid})
         # The interpreter's own startup is left out: it is the tier that is tried.
         argv = [sys.executable, "-I", "-S", "-c", _PROBE, told]
         result = await runner.run(argv, cwd=canaries.tree, timeout_s=20, access=Access())
-        return await asyncio.to_thread(_verdict, result, canaries, tolerated(facts))
+        return await asyncio.to_thread(_done, result, canaries)
 
 
 def tolerated(facts: SandboxFacts) -> frozenset[str]:
-    """What the tier says of itself that it does not hold."""
+    """Returns the actions that the tier says of itself it does not stop."""
     open_network = any(word.startswith("network") for word in facts.missing)
-    return frozenset({"reaches the loopback of this machine"} if open_network else ())
+    return frozenset({_LOOPBACK} if open_network else ())
 
 
-def _verdict(result: CommandResult, canaries: Canaries, tolerated: frozenset[str]) -> str:
+def _done(result: CommandResult, canaries: Canaries) -> list[str] | str:
     if not result.ok:
         return f"a command cannot be run in it: {result.output.strip()[-300:] or result.limit or result.exit_code}"
     try:
-        broken = [name for name in json.loads(result.output) if name not in tolerated]
-    except (ValueError, TypeError):
+        done = {ACTIONS[number] for number in json.loads(result.output)}
+    except (ValueError, TypeError, IndexError):
         return f"a command in it printed what it should not: {result.output.strip()[-300:]}"
-    if (canaries.outside / "written").exists() and "writes outside its folder" not in broken:
-        broken.append("writes outside its folder")
+    if (canaries.outside / "written").exists():
+        done.add(ACTIONS[0])
     if not _is_free(canaries.tree / "held"):
-        broken.append("leaves a process behind")
-    return f"a command in it {', '.join(broken)}" if broken else ""
+        done.add(_LEAVES)
+    return [action for action in ACTIONS if action in done]
 
 
 def _is_free(path: Path) -> bool:
@@ -133,11 +152,12 @@ def _canaries() -> Iterator[Canaries]:
         for folder in (base, base / "outside"):
             folder.chmod(0o777)
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        sleeper = _sleeper(stack)
-        yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1], pid=sleeper)
+        sleeper = sleeping_process(stack)
+        yield Canaries(tree=base / "tree", outside=base / "outside", port=listener.getsockname()[1], pid=sleeper.pid)
 
 
-def _sleeper(stack: contextlib.ExitStack) -> int:
+def sleeping_process(stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
+    """Starts a process that has the secret in its environment, and ends with the stack, or when we are killed."""
     process = subprocess.Popen(
         ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
         env={"CANARY": _SECRET},
@@ -146,12 +166,11 @@ def _sleeper(stack: contextlib.ExitStack) -> int:
         start_new_session=True,
     )
     stack.enter_context(process)
-    end: Callable[[], None] = process.kill
-    stack.callback(end)
-    return process.pid
+    stack.callback(process.kill)
+    return process
 
 
-RANK = {Tier.PLAIN: 0, Tier.LANDLOCK: 1, Tier.SEATBELT: 1, Tier.NAMESPACES: 2}
+RANK = {Tier.PLAIN: 0, Tier.LANDLOCK: 1, Tier.NAMESPACES: 2}
 _PLAIN = "or let commands run unconfined: --set sandbox.mode=plain"
 _TODO = {
     Tier.NAMESPACES: "install bubblewrap (0.8 or newer) and libseccomp, and allow user namespaces",
@@ -235,7 +254,7 @@ async def _strongest(
             continue
         for candidate in candidates:
             why = await self_test(LimitedCommandRunner(CommandSettings(), path, sandbox=candidate), candidate.facts)
-            if not why:
+            if why is None:
                 return candidate, reasons
             reasons[tier] = why
     return None, reasons
@@ -246,18 +265,10 @@ def _offers(
 ) -> Iterator[tuple[Tier, Callable[[], Sequence[Sandbox]]]]:
     readable = tuple(Path(name).expanduser().absolute() for name in settings.readable)
     shared = settings.loopback == "shared"
-    if sys.platform == "darwin":
-        yield Tier.SEATBELT, lambda: _seatbelt(path, readable)
     if settings.mode in {"auto", "namespaces"}:
         yield Tier.NAMESPACES, lambda: _namespaces(path, readable, places)
     if settings.mode in {"auto", "landlock"}:
         yield Tier.LANDLOCK, lambda: _landlock(path, readable, shared, places)
-
-
-def _seatbelt(path: str, readable: tuple[Path, ...]) -> Sequence[Sandbox]:
-    if not is_there():
-        raise NotOffered("sandbox-exec is not there")
-    return [SeatbeltSandbox(path, readable)]
 
 
 def _namespaces(path: str, readable: tuple[Path, ...], places: tuple[Path, ...]) -> Sequence[Sandbox]:

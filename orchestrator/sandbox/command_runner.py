@@ -1,10 +1,6 @@
 """Runs commands in limits, with an environment built from nothing, and leaves no process behind.
 
-Watches what a command writes: many files, none of them too large, fill a disk as well.
-
-Folders that are made once for all who ask for the same, and kept as long as somebody asks. All of it blocks.
-
-One is made beside its place and put there whole, so one that is there is finished, whatever was killed meanwhile.
+What a command writes is watched: many files, none of them too large, fill a disk as well.
 """
 
 import asyncio
@@ -16,14 +12,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, CommandResult
 from orchestrator.files.atomic_file import leftovers, named
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.files.disk import disk_use
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.sandbox.launched import MARK, Ended, Launch, run_launched
 from orchestrator.sandbox.services import Services
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox, Sandbox, rust_toolchains
@@ -31,7 +29,6 @@ from orchestrator.settings.model import CommandSettings
 
 _LOOK_EVERY_S = 1.0
 _COUNT_EVERY = 5
-_MOST_ENTRIES = 500_000
 
 
 class DiskWatch:
@@ -69,28 +66,11 @@ class DiskWatch:
             if free is not None and went < self._most // 8 and round_ % _COUNT_EVERY:
                 continue
             free = left
-            held = await asyncio.to_thread(bytes_below, self._folders, self._most)
+            held = await asyncio.to_thread(partial(disk_use, *self._folders, most=self._most))
             if held > self._most:
                 self.told = f"ended with {held // 2**20} MB in its folders; commands.disk_mb is {self._most // 2**20}"
                 self._stop.set()
                 return
-
-
-def bytes_below(folders: Sequence[Path], most: int) -> int:
-    """What the folders hold on the disk; counting ends beyond `most`. No link is followed. Blocks."""
-    held, seen = 0, 0
-    waiting = [str(folder) for folder in folders]
-    while waiting and held <= most:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                with contextlib.suppress(OSError):
-                    held += entry.stat(follow_symlinks=False).st_blocks * 512
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                seen += 1
-                if seen > _MOST_ENTRIES:
-                    return most + 1
-    return held
 
 
 def _free(folders: Sequence[Path]) -> int:
@@ -300,65 +280,3 @@ def remove_tree(folder: Path) -> None:
         with contextlib.suppress(OSError):
             os.chmod(parent, stat.S_IRWXU)
     shutil.rmtree(folder, ignore_errors=True)
-
-
-_MADE = "made.json"
-_BEGUN = ".begun-"
-UNUSED_S = 30 * 24 * 3600
-"""One that nobody asked for this long is removed when another one is made."""
-MOST_BYTES = 5 * 1024**3
-"""Of all together; when another one is made, those go that were not asked for longest."""
-_IN_USE_S = 24 * 3600
-"""One that was asked for within this time stays, however large they all are: a suite may run with it."""
-
-
-def is_used(kept: Path) -> bool:
-    """Whether it is there; if so, somebody wants it now."""
-    try:
-        os.utime(kept / _MADE)
-    except OSError:
-        return False
-    return True
-
-
-def begin(folder: Path) -> Path:
-    """A new folder beside those that are kept; what was left half-made, and what nobody needs, is removed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for left in leftovers(folder, _BEGUN):
-        remove_tree(left)
-    for kept, used in _unused(folder):
-        with suppress(OSError):  # another process was first
-            if (kept / _MADE).stat().st_mtime == used:  # nobody asked for it meanwhile
-                remove_tree(kept.rename(_temporary(folder)))  # renamed: nobody takes what is half removed
-    begun = _temporary(folder)
-    begun.mkdir()
-    return begun
-
-
-def put(begun: Path, kept: Path) -> None:
-    """Move what is finished into its place, where `is_used` finds it; of two that are the same the first one counts."""
-    size = sum(path.lstat().st_size for path in begun.rglob("*"))
-    (begun / _MADE).write_text(str(size), encoding="utf-8")
-    try:
-        begun.rename(kept)
-    except OSError:
-        if not is_used(kept):  # else another process was first
-            raise
-
-
-def _temporary(folder: Path) -> Path:
-    return folder / f"{named(_BEGUN)}{time.monotonic_ns()}"
-
-
-def _unused(folder: Path) -> list[tuple[Path, float]]:
-    """Those that nobody asked for long enough, and of the others as many as are too many; each with when it was."""
-    found = []
-    for made in folder.glob(f"*/{_MADE}"):
-        with suppress(OSError, ValueError):  # another process removes it, or is older and wrote no size
-            found.append((made.stat().st_mtime, int(made.read_text(encoding="utf-8") or 0), made.parent))
-    now, total, unused = time.time(), 0, []
-    for used, size, kept in sorted(found, reverse=True):
-        total += size
-        if now - used > UNUSED_S or (total > MOST_BYTES and now - used > _IN_USE_S):
-            unused.append((kept, used))
-    return unused

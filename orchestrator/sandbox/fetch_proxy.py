@@ -1,6 +1,6 @@
 """The proxy that fetch steps reach the network by: CONNECT for `https`, whole addresses for `http`, HTTP/1.1.
 
-Connections of the proxy to registries and hosts: only to those that are open, by the machine's own proxy if any.
+It connects to registries and hosts that are open, and to nothing else, by the machine's own proxy if there is one.
 """
 
 import asyncio
@@ -8,14 +8,17 @@ import contextlib
 import hmac
 import ipaddress
 import re
+import secrets
 import socket
 import ssl
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from urllib.parse import urlsplit
 
 import h11
 
-from orchestrator.sandbox.fetch_sources import Place, Sources, Upstream, basic, place_at, place_of
+from orchestrator.sandbox.fetch_sources import Place, Sources, Upstream, basic, place_at, place_of, read_sources
+from orchestrator.sandbox.services import accept, at_work, door_to, serve_on
+from orchestrator.sandbox.tier import Command, Door
 
 CONNECT_S = 20.0
 """For one address, with TLS; also for an answer of the machine's own proxy."""
@@ -183,16 +186,8 @@ class FetchProxy:
         self._connections = Connections(sources)
 
     async def serve(self, listener: socket.socket) -> None:
-        """Until it is cancelled, which ends every connection. `listener` does not block, and stays the caller's."""
-        loop = asyncio.get_running_loop()
-        async with asyncio.TaskGroup() as group:
-            while True:
-                try:
-                    accepted, _ = await loop.sock_accept(listener)
-                except OSError:  # too many open files, say
-                    await asyncio.sleep(0.1)
-                    continue
-                group.create_task(self._serve(accepted))
+        """Serves until it is cancelled, which ends every connection."""
+        await accept(listener, self._serve)
 
     async def _serve(self, accepted: socket.socket) -> None:
         with contextlib.suppress(OSError, h11.ProtocolError):  # the step hung up, or spoke nonsense to the end
@@ -203,7 +198,8 @@ class FetchProxy:
     async def answer(self, client: "_Client", request: h11.Request) -> None:
         """Serve one request; what cannot be had becomes an answer that says why."""
         try:
-            if not _has_shown(request, self._shown):
+            shown = [value for name, value in request.headers if name == b"proxy-authorization"]
+            if not any(hmac.compare_digest(value, self._shown) for value in shown):
                 raise _Bad(407, "this proxy belongs to another step")
             if request.method == b"CONNECT":
                 await self._tunnel(client, request)
@@ -400,10 +396,6 @@ def _is_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return plain and (kind == b"text/html" or kind.endswith((b"json", b"+html")))
 
 
-def _has_shown(request: h11.Request, shown: bytes) -> bool:
-    return any(name == b"proxy-authorization" and hmac.compare_digest(value, shown) for name, value in request.headers)
-
-
 @contextlib.asynccontextmanager
 async def _closing(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
     """What was written is sent, for a while; then the connection ends, whatever the other side does."""
@@ -425,3 +417,40 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         await writer.drain()
     if writer.can_write_eof():
         writer.write_eof()
+
+
+_PORT = 3128
+"""On a loopback of the step's own, where no other port is in use."""
+_NAMES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+
+
+class FetchNetwork:
+    """`variables` are the machine's, for its own proxy; `hosts` are open beside the registries of a step."""
+
+    def __init__(self, variables: Mapping[str, str], hosts: Iterable[str] = ()) -> None:
+        self._variables, self._hosts = variables, tuple(hosts)
+
+    @contextlib.asynccontextmanager
+    async def joined(self, command: Command, *, own_loopback: bool) -> AsyncIterator[tuple[Command, list[str]]]:
+        """The command with its proxy, for as long as the block runs; and what it could not have, as that gets known.
+
+        `own_loopback`: it will run where only what is within reaches loopback. Raises ConfigError, OSError.
+        """
+        sources = await asyncio.to_thread(read_sources, command.env, self._variables, self._hosts)
+        token = secrets.token_hex(16)  # without one, other users of this machine could fetch by it
+        proxy = FetchProxy(sources, token)
+        async with _served(proxy, own_loopback) as door:
+            address = f"http://step:{token}@127.0.0.1:{door.ports[0]}"
+            env = {**sources.variables, **dict.fromkeys(_NAMES, address), "no_proxy": "", "NO_PROXY": ""}
+            yield command._replace(env=env, access=command.access.also(*sources.readable), door=door), proxy.told
+
+
+@contextlib.asynccontextmanager
+async def _served(proxy: FetchProxy, own_loopback: bool) -> AsyncIterator[Door]:
+    if own_loopback:
+        async with door_to({_PORT: proxy.serve}) as door:
+            yield door
+        return
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with at_work(serve_on(proxy.serve, listener)):
+            yield Door((listener.getsockname()[1],), None)

@@ -1,7 +1,4 @@
-"""One run of the launcher: start it, read what its command prints, take its verdict, make sure that nothing is left.
-
-Keeps the head and the tail of a stream of bytes that may be far too long.
-"""
+"""One run of the launcher: start it, read what its command prints, take its verdict, make sure that nothing is left."""
 
 import asyncio
 import contextlib
@@ -18,7 +15,7 @@ from typing import Any, NamedTuple
 
 
 class CappedOutput:
-    """Feed it chunks; it holds at most `kept` bytes (plus one chunk) and counts all that came."""
+    """Head and tail of what is fed, which may be far too long: at most `kept` bytes (plus one chunk); counts all."""
 
     def __init__(self, kept: int) -> None:
         self._head_room = kept // 2

@@ -61,6 +61,19 @@ async def serve_on(serve: Serve, listener: socket.socket) -> None:
         await serve(listener)
 
 
+async def accept(listener: socket.socket, handle: Callable[[socket.socket], Coroutine[Any, Any, None]]) -> None:
+    """Handles every connection until it is cancelled, which ends them all. `listener` does not block."""
+    loop = asyncio.get_running_loop()
+    async with asyncio.TaskGroup() as group:
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError:  # too many open files, say
+                await asyncio.sleep(0.1)
+                continue
+            group.create_task(handle(accepted))
+
+
 _CONNECT_S = 10.0
 _CHUNK = 262144
 
@@ -108,15 +121,7 @@ async def _connected(place: Place, told: list[str]) -> tuple[asyncio.StreamReade
 
 
 async def _serve(place: Place, told: list[str], listener: socket.socket) -> None:
-    loop = asyncio.get_running_loop()
-    async with asyncio.TaskGroup() as group:
-        while True:
-            try:
-                accepted, _ = await loop.sock_accept(listener)
-            except OSError:  # too many open files, say
-                await asyncio.sleep(0.1)
-                continue
-            group.create_task(_hand_on(place, told, accepted))
+    await accept(listener, partial(_hand_on, place, told))
 
 
 async def _hand_on(place: Place, told: list[str], accepted: socket.socket) -> None:

@@ -1,6 +1,6 @@
-"""The interface of the tiers, and the plain one that confines nothing.
+"""The interface of the tiers, the plain one that confines nothing, and what of this machine commands may read.
 
-What of this machine commands may read: its programs, the interpreters in use, and the little of /etc they need.
+That is its programs, the interpreters in use, and the little of /etc that they need.
 """
 
 import os
@@ -136,7 +136,7 @@ def tools(path: str) -> tuple[Path, ...]:
     wanted += _followed(rust_toolchains())
     for entry in path.split(":"):
         if entry.startswith("/") and not is_system(Path(entry)):
-            wanted += _followed_all(_with_libraries(Path(entry)))
+            wanted += [one for folder in _with_libraries(Path(entry)) for one in _followed(folder)]
     return outermost(folder for folder in wanted if not _is_everything(folder))
 
 
@@ -177,11 +177,6 @@ def _with_libraries(folder: Path) -> Iterator[Path]:
     yield folder
     if folder.name in {"bin", "sbin"}:
         yield from (folder.parent / name for name in _BESIDE)
-
-
-def _followed_all(folders: Iterable[Path]) -> Iterator[Path]:
-    for folder in folders:
-        yield from _followed(folder)
 
 
 def _followed(folder: Path) -> Iterator[Path]:

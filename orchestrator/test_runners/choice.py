@@ -1,6 +1,6 @@
 """Which runner runs a suite: setting, recorded stack, manifests, name; never a default.
 
-What the recorded tech stack says about the test runner, read strictly: rather nothing than a guess.
+The recorded tech stack is read strictly: rather nothing than a guess.
 """
 
 import re
@@ -73,7 +73,9 @@ def choose_runner(
     if recorded in able:
         return recorded
     stated = stated_runners(root_files)
-    fitting = [name for name in able if name in stated] or [name for name in able if _named_for(name, suite_files)]
+    names = [PurePosixPath(file).name for file in suite_files]
+    named = [kind for kind in able if names and all(map(SUITES[kind].search, names))]
+    fitting = [name for name in able if name in stated] or named
     if len(fitting) == 1:
         return fitting[0]
     return _none("neither the recorded tech stack, nor a manifest, nor the name of the suite tells it", suite_files)
@@ -81,15 +83,7 @@ def choose_runner(
 
 def stated_runners(root_files: Collection[str]) -> list[str]:
     """The runners whose manifests are among these."""
-    return [name for name in _KINDS if _states(root_files, name)]
-
-
-def _states(root_files: Collection[str], runner: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in root_files for pattern in _MANIFESTS[runner])
-
-
-def _named_for(runner: str, files: Collection[str]) -> bool:
-    return bool(files) and all(SUITES[runner].search(PurePosixPath(file).name) for file in files)
+    return [kind for kind in _KINDS if any(fnmatchcase(name, one) for name in root_files for one in _MANIFESTS[kind])]
 
 
 def _none(reason: str, files: Collection[str]) -> Finding:

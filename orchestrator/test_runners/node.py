@@ -155,7 +155,11 @@ class NodeRunner:
     async def collect(self, root: Path, *, key: str) -> int:
         """Test files below `root`: node loads none without running it. 0 where packages cannot be installed."""
         packages = await self._environments.ensure(root)
-        return 0 if packages.problem is not None else await asyncio.to_thread(_test_files, root)
+        return (
+            0
+            if packages.problem is not None
+            else await asyncio.to_thread(lambda: sum(not path.endswith(".py") for path in files_of_tests(root)))
+        )
 
     async def _lacking(self, root: Path) -> str:
         """Why node cannot be used, or ""."""
@@ -215,10 +219,6 @@ def _those(only: Sequence[ReportedCase], cases: tuple[ReportedCase, ...] | None)
         return cases
     wanted = {case.id for case in only}
     return tuple(case for case in cases if case.id in wanted)
-
-
-def _test_files(root: Path) -> int:
-    return sum(not path.endswith(".py") for path in files_of_tests(root))
 
 
 def _without(case: ReportedCase, root: str) -> ReportedCase:

@@ -93,7 +93,8 @@ def mutate(
             found = sorted(random.sample(found, min(len(found), _MOST)), key=lambda mutation: mutation.start)
         if not found and _takes_another(file, names):
             found = [_another(file, text, names, random)]
-            added.append(_as_case(file, found[0].case))
+            name = found[0].case
+            added.append(ReportedCase(name=name, id=f"{_dotted(file)}::{name}", file=file, result=CaseResult.FAILED))
         chosen[file] = found
     if single:
         last = next((file for file in reversed(chosen) if chosen[file]), None)
@@ -133,10 +134,6 @@ def _another(file: str, text: str, names: Sequence[str], random: Random) -> Muta
 
 def _method(case: str) -> str:
     return case.rpartition("::")[2]
-
-
-def _as_case(file: str, name: str) -> ReportedCase:
-    return ReportedCase(name=name, id=f"{_dotted(file)}::{name}", file=file, result=CaseResult.FAILED)
 
 
 def _mutations_of(file: str, text: str, names: Sequence[str], random: Random) -> tuple[Mutation, ...]:

@@ -1,9 +1,8 @@
-"""SuiteRunner's half for pytest: hostile code runs the tests, so only the report file and the expected names count.
-
-Which Python tests pytest cannot serve, and how they are run instead: Django's, and some of unittest's. Blocks.
+"""SuiteRunner's half for Python: hostile code runs the tests, so only the report file and the expected names count.
 
 pytest runs what unittest runs, but for three things: without pytest-django nobody makes the settings and databases of a
-Django project; `load_tests` is never called; and files that only unittest finds by their names are not looked at.
+Django project; `load_tests` is never called; and files that only unittest finds by their names are not looked at. Those
+tests are run by Django's runner and by unittest's.
 """
 
 import asyncio
@@ -98,7 +97,7 @@ def unittest_argv(
         "labels": tool.labels,
         "paths": [*dict.fromkeys(map(str, (home, home / "src", root, root / "src")))],
         "files": [] if tool.name == DJANGO and part.whole else [*_chosen(part)],
-        "only": [_named(case) for case in part.only],
+        "only": [case.id.split("::", 1) for case in part.only],
         "collect": collect,
     }
     place = (root / tool.manage).parent if tool.manage else home
@@ -108,10 +107,6 @@ def unittest_argv(
 
 def _chosen(part: Part) -> Sequence[str]:
     return tuple(dict.fromkeys(case.file for case in part.only)) if part.only else part.chosen
-
-
-def _named(case: ReportedCase) -> list[str]:
-    return [*case.id.split("::", 1)]
 
 
 def _below(root: Path, part: Part) -> Iterator[str]:

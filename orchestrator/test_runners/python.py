@@ -1,9 +1,7 @@
-"""Which file of a project configures pytest, and what it says about import paths (pure: texts in, values out).
+"""Which file of a project configures pytest, and which part of a repository with several projects a test belongs to.
 
 pytest itself would climb out of the project to find a configuration; a story's tree lies below folders that are not its
 own, so the file is chosen here.
-
-Which part of a repository with several Python projects a test belongs to. Blocks.
 """
 
 import configparser
@@ -101,11 +99,15 @@ def parts(root: Path, files: Sequence[str] | None, only: Sequence[ReportedCase])
     if only:
         homes = {case.file: part_of(root, case.file) for case in only}
         return [
-            Part(folder, only=tuple(case for case in only if homes[case.file] == folder)) for folder in _unique(homes)
+            Part(folder, only=tuple(case for case in only if homes[case.file] == folder))
+            for folder in dict.fromkeys(homes.values())
         ]
     if files:
         homes = {file: part_of(root, file) for file in files}
-        return [Part(folder, tuple(file for file in files if homes[file] == folder)) for folder in _unique(homes)]
+        return [
+            Part(folder, tuple(file for file in files if homes[file] == folder))
+            for folder in dict.fromkeys(homes.values())
+        ]
     names, read = root_files(root), partial(read_text, root)
     settings = settings_file(names, read)
     if settings is not None and test_paths(settings, read(settings) or ""):
@@ -130,7 +132,3 @@ def _has_manifest(folder: Path) -> bool:
 
 def _below(folder: str, others: Iterable[str]) -> list[str]:
     return [one for one in others if one != folder and one.startswith(f"{folder}/" if folder else "")]
-
-
-def _unique(homes: dict[str, str]) -> list[str]:
-    return list(dict.fromkeys(homes.values()))

@@ -1,11 +1,7 @@
-"""The SuiteRunner of a project that may hold Python tests, Node tests, or both.
-
-What a command changed in a tree. Blocks.
-"""
+"""The SuiteRunner of a project that may hold Python tests, Node tests, or both."""
 
 import asyncio
 import contextlib
-import os
 import re
 import secrets
 import shutil
@@ -34,7 +30,7 @@ from orchestrator.environments.installed import read_installed
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import linked
-from orchestrator.environments.project import KEY, ProjectBuild, ProjectSetup
+from orchestrator.environments.project import KEY, ProjectBuild, ProjectSetup, States, file_states
 from orchestrator.files.safe_files import read_text, root_files
 from orchestrator.sandbox.git_scan import GitMark
 from orchestrator.sandbox.services import Services
@@ -51,34 +47,15 @@ _NOT_LOOKED_AT = frozenset(
     {".git", "node_modules", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".venv", ".hypothesis"}
 )
 """Folders of tools, which every tool makes anew."""
-_MOST_ENTRIES = 200_000
-States = Mapping[str, tuple[int, int, int]]
-"""Of the files of a tree, each with what changes with its content."""
 
 
-def states(root: Path) -> States:
-    """As far as a bounded walk gets; no link is followed."""
-    found: dict[str, tuple[int, int, int]] = {}
-    seen = 0
-    for folder, inner, names in os.walk(root):
-        inner[:] = [name for name in inner if name not in _NOT_LOOKED_AT]
-        seen += len(inner) + len(names)
-        if seen > _MOST_ENTRIES:
-            break
-        base = os.path.relpath(folder, root)
-        for name in names:
-            path = name if base == "." else f"{base}/{name}"
-            try:
-                told = os.lstat(os.path.join(folder, name))
-            except OSError:
-                continue
-            found[path] = (told.st_ino, told.st_size, told.st_mtime_ns)
-    return found
+def _states(root: Path) -> States:
+    return file_states(root, _NOT_LOOKED_AT.__contains__, hidden=True)
 
 
 def changed(root: Path, before: States, own: Collection[str]) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
     """The texts of those of `own` that are new or other than `before`, and the paths of what else is, sorted."""
-    paths = sorted(path for path, state in states(root).items() if before.get(path) != state and path != ".git")
+    paths = sorted(path for path, state in _states(root).items() if before.get(path) != state and path != ".git")
     texts = {path: text for path in paths if path in own and (text := read_text(root, path)) is not None}
     made = tuple(FileChange(path=path, content=text) for path, text in texts.items())
     return made, tuple(path for path in paths if path not in texts)
@@ -147,7 +124,7 @@ class ProjectRunner:
             return TestReport(problem=RunProblem.MISSING_RUNNER, output=f"{kinds.message} {kinds.fix}")
         if failed := await self._ready(root, key):
             return failed
-        copies = await asyncio.to_thread(_copies, root, files)
+        copies = await asyncio.to_thread(lambda: Copies(root, [*files_of_tests(root)] if files is None else files))
         mark = await asyncio.to_thread(GitMark.of, root)
         report = await self._by(kinds, root, files, expected_names, only, key, timeout_s)
         if broken := await asyncio.to_thread(mark.broken):
@@ -245,9 +222,7 @@ class ProjectRunner:
     async def new_packages(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> NewPackages:
         """See `ports.SuiteRunner.new_packages`. In a project of both kinds a package may be of either."""
         root = await asyncio.to_thread(root.resolve)
-        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
-        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
-        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        kinds = await asyncio.to_thread(self._stated, root, files)
         if len(kinds) == 1:
             asked = [await self._check_new(kinds, root, packages)]
         else:
@@ -265,13 +240,17 @@ class ProjectRunner:
     async def installed(self, root: Path, packages: Mapping[str, str], files: Sequence[str]) -> InstalledPackages:
         """See `ports.SuiteRunner.installed`. In a project of both kinds a package that one has is enough."""
         root = await asyncio.to_thread(root.resolve)
-        names = [*await asyncio.to_thread(root_files, root), *(PurePosixPath(file).name for file in files)]
-        npm = await asyncio.to_thread(shutil.which, "npm", path=self._path) is not None
-        kinds = [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
+        kinds = await asyncio.to_thread(self._stated, root, files)
         mine = packages if len(kinds) == 1 else {}
         site = await self._pytest.site(root, mine) if PYTEST in kinds else None
         modules = await self._packages.modules(root, mine) if NODE in kinds else None
         return await asyncio.to_thread(read_installed, [site] if site else [], [modules] if modules else [])
+
+    def _stated(self, root: Path, files: Sequence[str]) -> list[str]:
+        """Returns the kinds of packages that manifests there and among `files` ask for, as far as they can be tried."""
+        names = [*root_files(root), *(PurePosixPath(file).name for file in files)]
+        npm = shutil.which("npm", path=self._path) is not None
+        return [kind for kind in stated_runners(names) if self._tries and (kind == PYTEST or npm)]
 
     async def _check_new(self, kinds: Sequence[str], root: Path, packages: Mapping[str, str]) -> NewPackages:
         """What the first of these says that has the packages, else what the last one lacks."""
@@ -338,7 +317,7 @@ class ProjectRunner:
         if failed := await self._ready(root, key):
             text = f"The command was not run.\n{failed.output}"
             return CommandResult(argv=("/bin/sh", "-c", command), exit_code=1, output=text)
-        before = await asyncio.to_thread(states, root) if own is not None else {}
+        before = await asyncio.to_thread(_states, root) if own is not None else {}
         result = await self._command(root, command, key=key, timeout_s=timeout_s)
         if own is None:
             return result
@@ -406,10 +385,6 @@ async def _mutated(copies: Copies, suite: MutatedSuite, run: Callable[[], Awaita
 def _megabytes(folders: Sequence[Path]) -> float:
     files = (file.lstat() for folder in folders for file in folder.rglob("*"))
     return round(sum(told.st_size for told in files if stat.S_ISREG(told.st_mode)) / 1e6, 1)
-
-
-def _copies(root: Path, files: Sequence[str] | None) -> Copies:
-    return Copies(root, tuple(files_of_tests(root)) if files is None else files)
 
 
 def _kind(case: ReportedCase) -> str:

@@ -26,7 +26,6 @@ from orchestrator.core.delivery import (
 from orchestrator.core.errors import WorkspaceError
 from orchestrator.core.story import id_problem
 from orchestrator.files.safe_files import write_below
-from orchestrator.git.merges import text_patch
 
 Tree = Mapping[str, str]
 """Path → text."""
@@ -250,7 +249,7 @@ class MemoryWorkspace:
                 raise WorkspaceError(f"{since} is no commit below the branch of {story_id}")
             commit = commit.parent
         old, new = commit.tree, head.tree
-        return "".join(text_patch(path, old.get(path), new.get(path)) for path in sorted(set(paths)))
+        return "".join(_patch(path, old.get(path), new.get(path)) for path in sorted(set(paths)))
 
     async def diff_stat(self, story_id: str) -> str:
         """See the port."""
@@ -374,3 +373,24 @@ def _stories(commits: Iterable[_Commit]) -> tuple[MergedStory, ...]:
         if commit.note is not None:
             subjects.setdefault(commit.note.story, []).append(commit.note.subject)
     return tuple(MergedStory(story=story, subjects=tuple(told)) for story, told in subjects.items())
+
+
+def _patch(path: str, old: str | None, new: str | None) -> str:
+    """Returns the difference of one file (None: absent), with the headers that git writes."""
+    if old == new:
+        return ""
+    head = [f"diff --git a/{path} b/{path}"]
+    head += ["new file mode 100644"] if old is None else ["deleted file mode 100644"] if new is None else []
+    names = ["/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}"]
+    if "\0" in f"{old}{new}":
+        head.append(f"Binary files {names[0]} and {names[1]} differ")
+    elif old or new:
+        shown = [f"{name}\t" if " " in name else name for name in names]
+        head += difflib.unified_diff(_lines(old or ""), _lines(new or ""), shown[0], shown[1], lineterm="")
+    return "".join(f"{line}\n" for line in head)
+
+
+def _lines(text: str) -> list[str]:
+    """Returns lines as git counts them: a last one that no line feed ends has its mark below."""
+    lines = text.split("\n")
+    return lines[:-1] if not lines[-1] else [*lines[:-1], f"{lines[-1]}\n\\ No newline at end of file"]

@@ -78,19 +78,19 @@ async def test_output_exit_code_and_environment_from_nothing(
     }
 
 
-@pytest.mark.parametrize("argv", [["no-such-program"], ["./absent"], [], ["a\0b"], ["x" * 300_000]])
-async def test_what_cannot_be_started_is_exit_code_127_with_a_reason(
-    box: Sandbox, argv: list[str], tmp_path: Path
-) -> None:
-    result = await limited(box).run(argv, cwd=tmp_path)
-    assert result.exit_code == 127
-    assert result.output
-
-
-async def test_missing_folder_is_127_and_a_file_without_permission_126(box: Sandbox, tmp_path: Path) -> None:
+async def test_what_cannot_be_started_is_told_with_a_reason(box: Sandbox, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("x")
-    assert (await limited(box).run(["true"], cwd=tmp_path / "absent")).exit_code == 127
-    assert (await limited(box).run(["./data"], cwd=tmp_path)).exit_code == 126
+    runner = limited(box)
+    for argv, code in (
+        (["no-such-program"], 127),
+        ([], 127),
+        (["a\0b"], 127),
+        (["x" * 300_000], 127),
+        (["./data"], 126),
+    ):
+        result = await runner.run(argv, cwd=tmp_path)
+        assert (result.exit_code, bool(result.output)) == (code, True), argv
+    assert (await runner.run(["true"], cwd=tmp_path / "absent")).exit_code == 127
 
 
 async def test_a_signal_is_no_exit_code(box: Sandbox, tmp_path: Path) -> None:
@@ -119,23 +119,6 @@ async def test_a_command_that_never_ends_and_ignores_signals(box: Sandbox, tmp_p
     assert marked(mark) == []
 
 
-@LINUX
-@pytest.mark.parametrize("shape", ["while :; do sleep 60 & done", "f() { f | f & }; f; wait; sleep 30"])
-async def test_fork_bombs_are_bounded(box: Sandbox, shape: str, tmp_path: Path, mark: str) -> None:
-    result = await shell(limited(box, processes=30), shape, tmp_path, {"MARK": mark})
-    assert result.limit in {"processes", None}
-    assert marked(mark) == []
-
-
-@LINUX
-async def test_memory_is_counted_over_the_whole_tree(box: Sandbox, tmp_path: Path, mark: str) -> None:
-    hog = "import time; x = bytearray(60_000_000); time.sleep(60)"
-    text = f'for i in 1 2 3; do {sys.executable} -c "{hog}" & done; wait'
-    result = await shell(limited(box, memory_mb=128), text, tmp_path, {"MARK": mark})
-    assert result.limit == "memory"
-    assert marked(mark) == []
-
-
 async def test_endless_output_ends_the_command_and_keeps_head_and_tail(box: Sandbox, tmp_path: Path) -> None:
     result = await shell(limited(box, output_kept_kb=2, output_killed_kb=64), "echo first; yes", tmp_path)
     assert result.limit == "output"
@@ -146,14 +129,15 @@ async def test_endless_output_ends_the_command_and_keeps_head_and_tail(box: Sand
 
 
 @LINUX
-@pytest.mark.parametrize("attack", ["kill -9 $PPID", "kill -STOP $PPID; kill -TERM $PPID", "kill -9 0"])
-async def test_attacks_on_the_launcher_leave_nothing(box: Sandbox, attack: str, tmp_path: Path, mark: str) -> None:
-    text = f"setsid sleep 60 & {attack}; sleep 2"
-    run = asyncio.create_task(shell(limited(box, timeout_s=20), text, tmp_path, {"MARK": mark}))
-    await asyncio.sleep(0.8)
-    run.cancel()
-    result = (await asyncio.gather(run, return_exceptions=True))[0]
-    assert isinstance(result, asyncio.CancelledError) or not result.ok
+async def test_attacks_on_the_launcher_leave_nothing(box: Sandbox, tmp_path: Path, mark: str) -> None:
+    attacks = ("kill -9 $PPID", "kill -STOP $PPID; kill -TERM $PPID", "kill -9 0")
+    texts = [f"setsid sleep 60 & {attack}; sleep 2" for attack in attacks]
+    runs = [asyncio.create_task(shell(limited(box, timeout_s=20), text, tmp_path, {"MARK": mark})) for text in texts]
+    await asyncio.sleep(1)
+    for run in runs:
+        run.cancel()
+    for result in await asyncio.gather(*runs, return_exceptions=True):
+        assert isinstance(result, asyncio.CancelledError) or (isinstance(result, CommandResult) and not result.ok)
     assert marked(mark) == []
 
 

@@ -5,13 +5,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult, RunProblem, TestReport
-from orchestrator.environments.node import NodeEnvironments
-from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, CustomTests, TestSettings
-from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.suite_runner import ProjectRunner
+from tests.adapters.projects import project_runner, write_tree
 from tests.sandboxes import best
 
 PATH = "/usr/bin:/bin"
@@ -35,22 +32,13 @@ BAD = "test_wrong() { [ 1 = 2 ]; }\n"
 
 
 def runner_in(folder: Path, command: str, *junit: str) -> ProjectRunner:
-    commands = CommandSettings(timeout_s=30, memory_mb=512)
     tests = TestSettings(timeout_s=20, custom=CustomTests(command=command, junit=junit))
-    run = LimitedCommandRunner(commands, PATH, sandbox=best(PATH))
-    packages = NodeEnvironments(folder / "node", run, commands, {})
-    environments = PythonEnvironments(folder / "python", folder / "layers", run, commands, {})
-    return ProjectRunner(
-        PytestRunner(run, environments, tests, PATH), NodeRunner(run, packages, tests), packages, tests, PATH
-    )
+    run = LimitedCommandRunner(CommandSettings(timeout_s=30, memory_mb=512), PATH, sandbox=best(PATH))
+    return project_runner(folder, run, tests, path=PATH)
 
 
 def tree(folder: Path, files: dict[str, str]) -> Path:
-    root = folder / "a story's tree"
-    for name, text in {"run": SHELL, **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+    return write_tree(folder / "a story's tree", {"run": SHELL, **files})
 
 
 async def reset() -> None:

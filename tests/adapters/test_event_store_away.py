@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_a_reader_that_follows_many_writers_misses_nothing_and_sees_nothing_twice(url: str) -> None:
     command = [sys.executable, "-m", "tests.adapters.log_writer", url]
-    writers = [subprocess.Popen([*command, name, "40"], cwd=ROOT) for name in "abc"]
+    writers = [subprocess.Popen([*command, name, "12"], cwd=ROOT) for name in "abc"]
     reader = EventReader(url)
     seen: list[tuple[int, str]] = []
     alive = True
@@ -38,7 +38,7 @@ def test_a_reader_that_follows_many_writers_misses_nothing_and_sees_nothing_twic
     reader.close()
     assert [writer.returncode for writer in writers] == [0, 0, 0]
     assert seen == [(seq, one.id) for seq, one in read(url)]
-    assert len({name for _, name in seen}) == len(seen) == 3 * 40 * AT_ONCE
+    assert len({name for _, name in seen}) == len(seen) == 3 * 12 * AT_ONCE
 
 
 async def test_what_is_told_while_the_server_restarts_is_stored_once_and_shown_once(

@@ -13,12 +13,10 @@ import pytest
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, CommandResult, Tier
-from orchestrator.environments import python_installer
 from orchestrator.environments.node import NodeEnvironments
 from orchestrator.environments.python_installer import Installer
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
-from orchestrator.sandbox.fetch_proxy import Connections, NotOpen, is_public
+from orchestrator.sandbox.fetch_proxy import Connections, FetchNetwork, NotOpen, is_public
 from orchestrator.sandbox.fetch_sources import Place, npm_variables, read_sources
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings
@@ -44,13 +42,14 @@ async def install(runner: LimitedCommandRunner, variables: Mapping[str, str], ta
     return await runner.run(installer.install(python, "tiny"), cwd=target, env=env, access=FETCH)
 
 
-@pytest.mark.parametrize("tier", TIERS)
-@pytest.mark.parametrize(("installer", "scheme"), [("uv", "https"), ("uv", "http"), ("pip", "https")])
+SOAK_PLAIN = (*TIERS[:2], pytest.param(TIERS[2], marks=pytest.mark.soak))
+
+
+@pytest.mark.parametrize("tier", SOAK_PLAIN)
+@pytest.mark.parametrize("scheme", ["https", pytest.param("http", marks=pytest.mark.soak)])
 async def test_a_registry_gets_the_credentials_that_the_step_never_sees(
-    tier: Tier, installer: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tier: Tier, scheme: str, tmp_path: Path
 ) -> None:
-    if installer == "pip":
-        monkeypatch.setattr(python_installer, "uv_program", lambda: None)
     wheel(tmp_path, "tiny", "1.0", "VALUE = 1\n")
     certificate = certificate_in(tmp_path) if scheme == "https" else None
     with registry(authorization=basic("me", "s3cret/"), certificate=certificate) as index:
@@ -103,14 +102,7 @@ async def test_nothing_else_is_reached_read_or_left(tier: Tier, tmp_path: Path) 
     with registry({"/x": b"index"}) as index, registry({"/x": b"secret"}) as other:
         env = {"UV_DEFAULT_INDEX": f"{index.url}/simple"}
         fetching = runner(tier)
-        argv = [
-            sys.executable,
-            "-c",
-            THROUGH,
-            f"{index.url}/x",
-            f"{other.url}/x",
-            f"https://{other.place}/",
-        ]
+        argv = [sys.executable, "-c", THROUGH, f"{index.url}/x", f"{other.url}/x", f"https://{other.place}/"]
         seen = await fetching.run(argv, cwd=tmp_path / "step", env=env, access=FETCH)
         told = f"leads to the registries only; `{other.place}` is not among them: add it to environment.hosts"
         assert "index\n403 the network" in seen.output
@@ -190,7 +182,7 @@ def test_addresses_of_the_internet(address: str, public: bool) -> None:
     assert is_public(address) == public
 
 
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.soak) for tier in TIERS[1:])])
 async def test_the_machines_own_proxy_is_gone_through_with_its_credentials(tier: Tier, tmp_path: Path) -> None:
     wheel(tmp_path, "tiny", "1.0", "")
     (tmp_path / "target").mkdir()
@@ -215,7 +207,7 @@ async def test_the_machines_own_proxy_is_gone_through_with_its_credentials(tier:
 
 
 @pytest.mark.skipif(NPM is None, reason="npm is not installed on this machine")
-@pytest.mark.parametrize("tier", TIERS[:2])
+@pytest.mark.parametrize("tier", [TIERS[0], pytest.param(TIERS[1], marks=pytest.mark.soak)])
 async def test_npm_fetches_by_its_users_settings_and_does_not_see_its_token(tier: Tier, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

@@ -221,12 +221,6 @@ def test_every_spelling_of_it_is_known(name: str) -> None:
     assert unsafe_reason(f"a/{name}/config") is not None
 
 
-@pytest.mark.parametrize("name", [".gitignore", ".github", ".gitattributes", "git", "x.git", ".git-blame-ignore-revs"])
-def test_and_no_other_name_is_taken_for_it(name: str) -> None:
-    assert not is_git_name(name)
-    assert unsafe_reason(f"a/{name}") is None
-
-
 def test_a_tree_that_is_to_wear_us_out_is_told(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: /nowhere\n")
     mark = GitMark.of(tmp_path)

@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult, RunProblem, Tier
-from orchestrator.environments.node import NodeEnvironments
-from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
-from orchestrator.settings.model import CommandSettings, TestSettings
-from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.pytest_runner import PytestRunner
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
+from orchestrator.settings.model import CommandSettings
 from orchestrator.test_runners.suite_runner import ProjectRunner
 from orchestrator.test_runners.tests_in_tree import command, tool_in, tool_of
-from tests.adapters import test_python_members
+from tests.adapters.projects import project_runner, write_tree
 from tests.sandboxes import CONFINED, sandbox
 from tests.support import needs_node
 
@@ -26,7 +22,7 @@ PATH = f"{os.path.dirname(shutil.which('node') or '/usr/bin/node')}:/usr/bin:/bi
 
 
 def tree(folder: Path, files: dict[str, str]) -> Path:
-    return test_python_members.tree(folder / "root", files)
+    return write_tree(folder / "root", files)
 
 
 @pytest.mark.parametrize(
@@ -107,12 +103,9 @@ describe('adds', () => {
 
 
 def runner_in(folder: Path, tier: Tier = CONFINED[0]) -> ProjectRunner:
-    settings, tests = CommandSettings(), TestSettings()
     machine = {**os.environ, "PATH": PATH}
-    run = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier, PATH), network=FetchNetwork(machine))
-    venvs = PythonEnvironments(folder / "python", folder / "layers", run, settings, {})
-    node = NodeEnvironments(folder / "node", run, settings, machine)
-    return ProjectRunner(PytestRunner(run, venvs, tests, PATH), NodeRunner(run, node, tests), node, tests, PATH)
+    run = LimitedCommandRunner(CommandSettings(), PATH, sandbox=sandbox(tier, PATH), network=FetchNetwork(machine))
+    return project_runner(folder, run, None, machine, path=PATH)
 
 
 @needs_node

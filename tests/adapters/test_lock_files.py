@@ -6,7 +6,7 @@ from pathlib import Path
 from orchestrator.core.delivery import locks_to_follow
 from orchestrator.environments.lock_files import LockMaker
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
 from tests.package_index import Server, node_package, registry

@@ -13,10 +13,10 @@ from orchestrator.core.suite import Access, Tier
 from orchestrator.environments.node import NodeEnvironments, NodePackages
 from orchestrator.environments.node_layers import linked
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.fetch_network import FetchNetwork
+from orchestrator.sandbox.fetch_proxy import FetchNetwork
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import EnvironmentSettings
-from tests.adapters.test_python_members import tree
+from tests.adapters.projects import write_tree
 from tests.package_index import Server, node_package, registry
 from tests.sandboxes import CONFINED, PATH, TIERS, sandbox
 from tests.support import needs_node
@@ -81,8 +81,8 @@ async def test_packages_are_installed_once_for_all_who_ask_for_the_same(tmp_path
     with registry() as server:
         for name in ("left", "right"):
             node_package(server, name)
-        first = tree(tmp_path / "first", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
-        second = tree(tmp_path / "second", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        first = write_tree(tmp_path / "first", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
+        second = write_tree(tmp_path / "second", {"package.json": json.dumps({"dependencies": {"left": "^1.0.0"}})})
         packages = environments(tmp_path, server, CONFINED[0])
         one, two = await asyncio.gather(packages.ensure(first), packages.ensure(second))
         assert one == two
@@ -115,7 +115,7 @@ async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_cac
         "packages/b/package.json": json.dumps({"name": "b", "dependencies": {"@x/a": "1.0.0", "left": "1"}}),
         "packages/b/index.js": "console.log(require('@x/a'), require('left'))\n",
     }
-    root = tree(tmp_path / "root", files)
+    root = write_tree(tmp_path / "root", files)
     (root / "packages/a/cli.js").chmod(0o755)
     with registry() as server:
         node_package(server, "left")
@@ -139,7 +139,7 @@ async def test_a_workspaces_projects_find_each_other_and_tools_have_room_for_cac
 
 @needs_node
 async def test_what_the_project_has_itself_stays_and_what_a_kill_left_goes(tmp_path: Path) -> None:
-    root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+    root = write_tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
     with registry() as server:
         node_package(server, "left")
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
@@ -169,7 +169,7 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         node_package(server, "sharp", scripts=script, born="2999-01-01")
         node_package(server, "bcrypt", scripts={"install": "echo no compiler; exit 3"})
         wanted = {"dependencies": {"sqlite3": "1", "left": "1", "sharp": "1"}}
-        root = tree(tmp_path / "root", {"package.json": json.dumps(wanted)})
+        root = write_tree(tmp_path / "root", {"package.json": json.dumps(wanted)})
         found = await environments(tmp_path, server, CONFINED[0]).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [True, False, False]
         assert "install scripts were not run of: left (environment.install_scripts)" in found.note
@@ -177,10 +177,6 @@ async def test_install_scripts_run_where_people_or_the_list_allow_them(tmp_path:
         named = EnvironmentSettings(install_scripts=("left", "sharp"))
         found = await environments(tmp_path, server, CONFINED[0], named).ensure(root)
         assert [ran(found, name) for name in ("sqlite3", "left", "sharp")] == [False, True, True]
-        found = await environments(tmp_path, server, CONFINED[0], EnvironmentSettings(install_scripts="never")).ensure(
-            root
-        )
-        assert not any(ran(found, name) for name in ("sqlite3", "left", "sharp"))
         # One that is no other's, whatever it is called here; one that fails keeps nothing else from being there.
         wanted = {"dependencies": {"sqlite3": "npm:left@1", "bcrypt": "1"}}
         (root / "package.json").write_text(json.dumps(wanted))
@@ -198,18 +194,14 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
         for name in ("sqlite3", "left"):
             node_package(server, name, scripts=script)
         node_package(server, "right", dependencies={"left": "1"})
-        node_package(server, "sharp", scripts=script, born="2999-01-01")
         node_package(server, "bcrypt", scripts={"install": asks})
-        root = tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
-        empty = tree(tmp_path / "empty", {"package.json": "{}"})
+        root = write_tree(tmp_path / "root", {"package.json": json.dumps({"dependencies": {"left": "1"}})})
+        empty = write_tree(tmp_path / "empty", {"package.json": "{}"})
         packages = environments(tmp_path, server, CONFINED[0])
-        assert (await packages.check_new(root, {"left": "1"})).had, "it is there already"
         assert (await packages.check_new(root, {"right": "1"})).had, "its dependency is there already"
         assert (await packages.check_new(empty, {"right": "1", "sqlite3": "1"})).closed == ("left",)
-        young = await packages.check_new(empty, {"sharp": "1"})
-        assert (young.closed, young.setting) == (("sharp",), "environment.install_scripts: [auto, sharp]")
         assert (await packages.check_new(empty, {"sqlite3": "1"})).had
-        wanted = {"dependencies": {"sqlite3": "1", "sharp": "1"}}
+        wanted = {"dependencies": {"sqlite3": "1", "right": "1"}}
         (root / "package.json").write_text(json.dumps(wanted))
         assert ran(await packages.ensure(root), "sqlite3")
         made = [path.read_text() for path in tmp_path.glob("layers/*/node_modules/sqlite3/ran")]
@@ -221,7 +213,7 @@ async def test_packages_that_a_plan_brings_are_tried_with_their_scripts(tmp_path
 
 
 @needs_node
-@pytest.mark.parametrize("tier", TIERS)
+@pytest.mark.parametrize("tier", [TIERS[0], *(pytest.param(tier, marks=pytest.mark.soak) for tier in TIERS[1:])])
 async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -229,7 +221,7 @@ async def test_a_hostile_install_script_gets_nothing(tier: Tier, tmp_path: Path)
     (tmp_path / "layers" / ".npm-cache").mkdir()
     (tmp_path / ".netrc").write_text("password")
     wanted = {"dependencies": {"evil": "1", "left": "1"}}
-    root = tree(tmp_path / "root", {"package.json": json.dumps(wanted), "secret.js": "x"})
+    root = write_tree(tmp_path / "root", {"package.json": json.dumps(wanted), "secret.js": "x"})
     other = await asyncio.create_subprocess_exec("sleep", "600", env={"PATH": PATH, "SOME_API_KEY": "of another"})
     try:
         with registry() as server, registry({"/": b"private"}) as private:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.environments.node_requirements import NodeRequirements, gather
-from tests.adapters.test_python_members import tree
+from tests.adapters.projects import write_tree
 
 PLAIN = {"dependencies": {"express": "^4.18.0", "@scope/tool": "1.x || >=2.0.0 <3", "old": "npm:new@^1.0.0"}}
 ALL = frozenset({"npm", "pnpm", "yarn"})
@@ -15,7 +15,7 @@ ALL = frozenset({"npm", "pnpm", "yarn"})
 
 def read(root: Path, files: dict[str, Any], managers: frozenset[str] = ALL) -> NodeRequirements:
     texts = {name: held if isinstance(held, str) else json.dumps(held) for name, held in files.items()}
-    return gather(tree(root, texts), managers)
+    return gather(write_tree(root, texts), managers)
 
 
 def manifest(found: NodeRequirements, folder: str = "") -> dict[str, Any]:

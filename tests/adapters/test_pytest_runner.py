@@ -127,24 +127,6 @@ async def test_suites_that_lie_are_never_green(lie: str, tmp_path: Path) -> None
         assert "SyntaxError" in report.cases[0].message
 
 
-CONFTESTS = {
-    "deselects": "def pytest_collection_modifyitems(items):\n    items[:] = items[:1]\n",
-    "exits": "import os\ndef pytest_sessionstart(session):\n    os._exit(0)\n",
-    "ends green": "import os\ndef pytest_sessionfinish(session):\n    os._exit(0)\n",
-    "raises": "raise SystemExit(0)\n",
-    "empties the report": "def pytest_unconfigure(config):\n    open(config.option.xmlpath, 'w').close()\n",
-}
-
-
-@pytest.mark.parametrize("trick", CONFTESTS)
-async def test_conftest_tricks_are_never_green(trick: str, tmp_path: Path) -> None:
-    bad = GOOD + "def test_bad():\n    assert False\n"
-    files = {"tests/test_story.py": bad, "tests/conftest.py": CONFTESTS[trick]}
-    report = await suite(tmp_path, files, ("test_good", "test_bad"))
-    assert not report.green
-    assert report.problem in {RunProblem.NO_REPORT, RunProblem.MISSING_NAMES} or report.failed == 1
-
-
 async def test_the_projects_own_settings_count_and_no_others(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     (tmp_path / "conftest.py").write_text("raise RuntimeError('not of this project')\n")

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.suite import RunProblem, Tier
-from orchestrator.environments import python_installer
+from orchestrator.core.suite import Tier
 from orchestrator.environments.python import PythonEnvironments
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
-from orchestrator.settings.model import CommandSettings, TestSettings
+from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
-from orchestrator.test_runners.pytest_runner import PytestRunner
 from tests.sandboxes import CONFINED, sandbox
 
 PATH = "/usr/bin:/bin"
@@ -53,15 +51,8 @@ def environments_in(
     return PythonEnvironments(folder, folder.with_name("layers"), runner, settings, variables), runner
 
 
-@pytest.mark.parametrize(
-    ("tier", "installer"),
-    [(CONFINED[0], "uv"), pytest.param(CONFINED[1], "uv", marks=pytest.mark.soak), (CONFINED[0], "pip")],
-)
-async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(
-    tier: Tier, installer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if installer == "pip":  # as where there is no build of uv
-        monkeypatch.setattr(python_installer, "uv_program", lambda: None)
+@pytest.mark.parametrize("tier", [CONFINED[0], pytest.param(CONFINED[1], marks=pytest.mark.soak)])
+async def test_an_environment_is_made_kept_mended_and_cannot_see_ours(tier: Tier, tmp_path: Path) -> None:
     links, root = tmp_path / "links", tmp_path / "root"
     links.mkdir()
     root.mkdir()
@@ -161,26 +152,3 @@ async def test_only_packages_of_the_list_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").unlink()
     (tmp_path / "pyproject.toml").write_text("[build-system]\nrequires = ['evil-build']\n")
     assert "`evil-build` is not on the list" in (await environments.ensure(tmp_path, "US-1")).note
-
-
-@pytest.mark.soak
-@pytest.mark.usefixtures("open_network")
-@pytest.mark.parametrize("tier", CONFINED)
-async def test_a_suite_in_an_environment_from_the_package_index(tier: Tier, tmp_path: Path) -> None:
-    settings = CommandSettings()
-    runner = LimitedCommandRunner(settings, PATH, sandbox=sandbox(tier))
-    environments = PythonEnvironments(tmp_path / "environments", tmp_path / "layers", runner, settings, {})
-    suites = PytestRunner(runner, environments, TestSettings(), PATH)
-    root = tmp_path / "root"
-    root.mkdir()
-    (root / "requirements.txt").write_text("six\n")
-    (root / "test_six.py").write_text("import six\ndef test_six():\n    assert six.PY3\n")
-    report = await suites.run(root, files=["test_six.py"], expected_names=["test_six"], key="US-1")
-    assert report.green, report.output
-    assert (await suites.command(root, "pytest -q test_six.py", key="US-1")).ok, "programs are found"
-    await suites.command(root, "python -m pip uninstall -y pytest", key="US-1")
-    assert (await suites.run(root, files=["test_six.py"], key="US-1")).green, "nobody takes away what is installed"
-    for folder in (tmp_path / "layers").glob("*/venv/lib/python*/site-packages/pytest"):
-        folder.rename(folder.with_name("gone"))
-    broken = await suites.run(root, files=["test_six.py"], key="US-1")
-    assert broken.problem is RunProblem.MISSING_RUNNER

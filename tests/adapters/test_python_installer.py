@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.errors import ConfigError
+from orchestrator.environments.kept import MOST_BYTES, UNUSED_S
 from orchestrator.environments.python_installer import Installer, as_uv, options_of, pip_settings
 from orchestrator.environments.python_layers import NotInstalled, PythonLayers, notes_on
 from orchestrator.environments.python_requirements import Requirements
-from orchestrator.sandbox.command_runner import MOST_BYTES, UNUSED_S, LimitedCommandRunner
+from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings
 from tests.adapters.test_python_environment import PATH, PYTEST, wheel
 from tests.package_index import registry
@@ -166,10 +167,7 @@ def test_layers_differ_by_where_packages_come_from_and_not_by_who_asks(tmp_path:
     assert own != sources("https://own.example/simple", PIP_EXTRA_INDEX_URL="https://other.example/simple")
 
 
-@pytest.mark.parametrize("answer", ["away", "gone"])
-async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_not_fit(
-    answer: str, tmp_path: Path
-) -> None:
+async def test_a_lock_is_kept_where_a_registry_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "links").mkdir()
     wheel(tmp_path / "links", "tiny", "1.0", "")
     paths = {f"/simple/{file.name}": file.read_bytes() for file in (tmp_path / "links").iterdir()}
@@ -178,17 +176,7 @@ async def test_a_lock_is_left_aside_only_where_the_registry_says_that_it_does_no
     with registry(paths) as server:
         variables = {"PIP_INDEX_URL": f"{server.url}/simple", "UV_HTTP_RETRIES": "0", "HOME": str(tmp_path)}
         layers = PythonLayers(tmp_path / "layers", runner, Installer(variables, variables, None), 100)
-        wanted = Requirements(lines=("tiny",), locked=("tiny==2.0",), runner=False)
-        if answer == "away":
-            wanted = wanted.model_copy(
-                update={"lines": ("tiny", "elsewhere @ http://127.0.0.1:9/x-1-py3-none-any.whl")}
-            )
-        found = await layers.ensure(wanted)
-    if answer == "away":
-        assert isinstance(found, NotInstalled)
-        assert "127.0.0.1:9" in found.output
-    else:
-        assert isinstance(found, Path)
-        [note] = await asyncio.to_thread(notes_on, found)
-        assert note.startswith("the versions of the lock file were left aside")
-        assert "tiny==2.0" in note
+        lines = ("tiny", "elsewhere @ http://127.0.0.1:9/x-1-py3-none-any.whl")
+        found = await layers.ensure(Requirements(lines=lines, locked=("tiny==2.0",), runner=False))
+    assert isinstance(found, NotInstalled)
+    assert "127.0.0.1:9" in found.output

@@ -15,7 +15,6 @@ import pytest
 
 from orchestrator.checks.environment import Place, environment_cause
 from orchestrator.core.suite import RunProblem, TestReport
-from orchestrator.sandbox.command_runner import UNUSED_S
 from tests.adapters.environment_driver import ensure
 from tests.adapters.test_python_environment import PYTEST, wheel
 from tests.adapters.test_python_project import BACKEND, project
@@ -147,12 +146,14 @@ async def is_whole(kept: Path, root: Path, index: Server) -> None:
     assert done.returncode == 0, said.decode()
 
 
-@pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if "second" in name else pytest.mark.soak) for name in MOMENTS]
+)
 async def test_killed_while_something_is_put_in_its_place(
-    moment: list[str], index: Server, expected: list[str], tmp_path: Path
+    name: str, index: Server, expected: list[str], tmp_path: Path
 ) -> None:
     kept, root = tmp_path / "kept", project(tmp_path)
-    await asyncio.to_thread(lambda: killed(started(kept, root, index, *moment), kept))
+    await asyncio.to_thread(lambda: killed(started(kept, root, index, *MOMENTS[name]), kept))
     await is_whole(kept, root, index)
     assert files(kept) == expected, "nothing is missing, and nothing is left"
 
@@ -207,6 +208,7 @@ async def test_killed_while_the_project_is_built(index: Server, expected: list[s
     await is_whole(kept, root, index)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("part", ["venv", "build"])
 async def test_killed_while_an_older_one_is_removed(part: str, index: Server, tmp_path: Path) -> None:
     kept, root = tmp_path / "kept", project(tmp_path)
@@ -221,22 +223,7 @@ async def test_killed_while_an_older_one_is_removed(part: str, index: Server, tm
     assert files(kept) == before
 
 
-async def test_killed_while_what_is_unused_is_removed(index: Server, expected: list[str], tmp_path: Path) -> None:
-    kept, root = tmp_path / "kept", project(tmp_path)
-    await is_whole(kept, root, index)
-    for made in (kept / "layers").glob("*/made.json"):
-        os.utime(made, (time.time() - UNUSED_S - 60,) * 2)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "requirements.txt").write_text("tiny>=1\n")
-    moment = [r"^shutil\.rmtree .*layers/", REMOVED, REMOVED]
-    await asyncio.to_thread(lambda: killed(started(tmp_path / "kept", other, index, *moment), kept))
-    await asyncio.to_thread(shutil.rmtree, kept / "environments")
-    await is_whole(kept, root, index)
-    assert files(kept) == expected
-
-
-@pytest.mark.parametrize("part", ["layers", "environments"])
+@pytest.mark.parametrize("part", ["layers", pytest.param("environments", marks=pytest.mark.soak)])
 async def test_a_full_disk_is_named_and_nothing_half_is_left(part: str, index: Server, tmp_path: Path) -> None:
     kept, root = tmp_path / "kept", project(tmp_path)
     (root / "requirements.txt").write_text("large\n")

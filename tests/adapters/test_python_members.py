@@ -4,15 +4,7 @@ import pytest
 
 from orchestrator.environments.python import gather_all
 from orchestrator.environments.python_requirements import Chosen
-
-
-def tree(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root
-
+from tests.adapters.projects import write_tree
 
 ROOT = """
 [project]
@@ -49,7 +41,7 @@ shop = { workspace = true }
 def test_projects_of_one_repository_are_installed_with_each_other(
     folder: str, wanted: set[str], tmp_path: Path
 ) -> None:
-    root = tree(
+    root = write_tree(
         tmp_path,
         {
             "pyproject.toml": ROOT,
@@ -80,15 +72,15 @@ def test_projects_of_one_repository_are_installed_with_each_other(
 @pytest.mark.parametrize("members", ["3", "[3]", "['']", "['/etc/*', '**/..']", "'packages'"])
 def test_a_workspace_that_says_nonsense_has_no_members(members: str, tmp_path: Path) -> None:
     text = ROOT.replace('["packages/*", "../*"]', members)
-    root = tree(tmp_path, {"pyproject.toml": text, "packages/base/pyproject.toml": "project = 3\n"})
+    root = write_tree(tmp_path, {"pyproject.toml": text, "packages/base/pyproject.toml": "project = 3\n"})
     found, projects = gather_all(root, "", {}, Chosen())
     assert [one.folder for one in projects] == [""]
     assert len(found.left_out) == 3
 
 
 def test_nothing_outside_the_repository_is_a_member(tmp_path: Path) -> None:
-    outside = tree(tmp_path / "outside", {"pyproject.toml": "[project]\nname = 'x'\ndependencies = ['evil']\n"})
-    root = tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./a\0b\n-e ./round\n"})
+    outside = write_tree(tmp_path / "outside", {"pyproject.toml": "[project]\nname = 'x'\ndependencies = ['evil']\n"})
+    root = write_tree(tmp_path / "root", {"requirements.txt": "-e ../outside\n-e ./link\n-e ./a\0b\n-e ./round\n"})
     (root / "link").symlink_to(outside)
     (root / "round").symlink_to("round")
     found, projects = gather_all(root, "", {}, Chosen())

@@ -8,7 +8,8 @@ from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.settings.model import CommandSettings, TestSettings
 from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.python import Part, part_of, parts
-from tests.adapters.test_python_environment import PATH, PYTEST, environments_in, wheel
+from tests.adapters.projects import write_tree
+from tests.adapters.test_python_environment import PATH
 
 FILES = {
     "pyproject.toml": "[project]\nname = 'root'\n",
@@ -29,13 +30,6 @@ class TestA:
 }
 
 
-def tree(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text)
-    return root
-
-
 class Own(PythonEnvironments):
     """Our own interpreter for all."""
 
@@ -45,7 +39,7 @@ class Own(PythonEnvironments):
 
 
 async def test_each_part_of_a_suite_runs_in_its_own_environment_and_folder(tmp_path: Path) -> None:
-    root, settings = tree(tmp_path / "root", FILES), CommandSettings()
+    root, settings = write_tree(tmp_path / "root", FILES), CommandSettings()
     runner = LimitedCommandRunner(settings, PATH)
     environments = Own(tmp_path / "kept", tmp_path / "layers", runner, settings, {})
     suites = PytestRunner(runner, environments, TestSettings(), PATH)
@@ -61,23 +55,9 @@ async def test_each_part_of_a_suite_runs_in_its_own_environment_and_folder(tmp_p
 
 
 def test_the_nearest_manifest_counts_that_is_not_the_tests_own(tmp_path: Path) -> None:
-    root = tree(tmp_path, FILES)
+    root = write_tree(tmp_path, FILES)
     assert part_of(root, "tests/test_it.py") == ""
     assert part_of(root, "services/a/tests/unit/test_it.py") == "services/a"
     assert parts(root, ["tests/test_it.py"], ()) == [Part("", ("tests/test_it.py",))]
     (root / "pytest.ini").write_text("[pytest]\ntestpaths = tests\n")
     assert parts(root, None, ()) == [Part("")], "its people leave the others out"
-
-
-async def test_a_part_has_the_packages_of_its_own_manifest(tmp_path: Path) -> None:
-    links = tmp_path / "links"
-    links.mkdir()
-    for name, version in (("tiny", "1.0"), ("tiny", "2.0"), ("pytest", PYTEST)):
-        wheel(links, name, version, f"VALUE = {version!r}\n")
-    files = {"requirements.txt": "tiny==1.0\n", "a/requirements.txt": "tiny==2.0\n"}
-    root = tree(tmp_path / "root", files)
-    environments, runner = environments_in(tmp_path / "environments", links)
-    for part, version in (("", "1.0"), ("a", "2.0"), ("", "1.0")):
-        found = await environments.ensure(root, "US-1", part)
-        seen = await runner.run([str(found.python), "-c", "import tiny; print(tiny.VALUE)"], cwd=root)
-        assert seen.output == f"{version}\n"

@@ -99,7 +99,10 @@ async def test_a_project_that_cannot_be_built_is_tried_without(tmp_path: Path) -
     assert "no compiler here" in report.output
 
 
-@pytest.mark.parametrize("left", ["fifo", "no metadata", "no zip", "nonsense", "a hole"])
+@pytest.mark.parametrize(
+    "left",
+    ["fifo", *(pytest.param(one, marks=pytest.mark.soak) for one in ("no metadata", "no zip", "nonsense", "a hole"))],
+)
 async def test_whatever_a_build_leaves_is_told_and_ends(left: str, tmp_path: Path) -> None:
     root, suites = project(tmp_path), suites_in(tmp_path, CONFINED[0])
     text = BACKEND.replace('"Requires-Dist: tiny"', '"Requires-Dist: ;;", "Requires-Dist: tiny"')

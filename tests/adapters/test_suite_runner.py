@@ -6,17 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.core.suite import CaseResult, RunProblem, Tier
-from orchestrator.environments.node import NodeEnvironments
-from orchestrator.environments.python import PythonEnvironments
+from orchestrator.core.suite import CaseResult, RunProblem
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings, TestSettings
-from orchestrator.test_runners.node import NodeRunner
-from orchestrator.test_runners.pytest_runner import PytestRunner
 from orchestrator.test_runners.suite_runner import ProjectRunner
 from orchestrator.test_runners.tests_in_tree import kinds_of_tests
-from tests.sandboxes import CONFINED, best, sandbox
+from tests.adapters.projects import project_runner, write_tree
+from tests.sandboxes import best
 from tests.support import needs_node, needs_typescript
 
 NODE = shutil.which("node") or ""
@@ -35,21 +32,12 @@ def runner_in(
 ) -> ProjectRunner:
     """In the strongest tier of this machine; with another PATH, in the plain one."""
     box = box if box is not None or path != PATH else best(PATH)
-    commands, tests = CommandSettings(timeout_s=60), TestSettings(timeout_s=timeout_s, command=command)
-    run = LimitedCommandRunner(commands, path, sandbox=box)
-    packages = NodeEnvironments(folder / "node", run, commands, {})
-    pytest_runner = PytestRunner(
-        run, PythonEnvironments(folder / "python", folder / "layers", run, commands, {}), tests, path
-    )
-    return ProjectRunner(pytest_runner, NodeRunner(run, packages, tests), packages, tests, path)
+    run = LimitedCommandRunner(CommandSettings(timeout_s=60), path, sandbox=box)
+    return project_runner(folder, run, TestSettings(timeout_s=timeout_s, command=command), path=path)
 
 
 def tree(folder: Path, files: dict[str, str]) -> Path:
-    root = folder / "a story's tree"
-    for name, text in {"package.json": '{"type": "module"}', **files}.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+    return write_tree(folder / "a story's tree", {"package.json": '{"type": "module"}', **files})
 
 
 @needs_node
@@ -228,28 +216,3 @@ async def test_refused_packages_stop_suite_and_command(tmp_path: Path) -> None:
     assert (command.exit_code, "ran\n" in command.output) == (1, False)
     python = await runner_in(tmp_path, command="pytest").command(root, "echo ran", key="story")
     assert python.output == "ran\n"
-
-
-@pytest.mark.soak
-@needs_node
-@pytest.mark.usefixtures("open_network")
-@pytest.mark.parametrize("tier", CONFINED)
-async def test_a_suite_with_packages_from_the_registry(tier: Tier, tmp_path: Path) -> None:
-    manifest = json.dumps({"type": "module", "dependencies": {"is-odd": "^3.0.0"}})
-    code = f"{HEAD}import isOdd from 'is-odd';\ntest('odd', () => assert.ok(isOdd(3)));\n"
-    common = "const odd = require('is-odd');\nrequire('node:test').test('common', () => { if (!odd(1)) throw 1; });\n"
-    root = tree(tmp_path, {"package.json": manifest, "tests/a.test.js": code, "tests/b.test.cjs": common})
-    runner = runner_in(tmp_path, box=sandbox(tier))
-    first = await runner.run(root, expected_names=["odd", "common"], key="story")
-    assert first.green, first.output
-    assert not (root / "node_modules").exists()
-    lock = tmp_path / "node" / "story" / "package-lock.json"
-    (root / "package-lock.json").write_bytes(lock.read_bytes())
-    locked = await runner.run(root, expected_names=["odd"], key="other")
-    assert locked.green, locked.output
-    listed = await runner.command(root, "node -p \"require('is-odd')(3)\" && ls node_modules", key="other")
-    assert listed.output.startswith("true\n")
-    (root / "package.json").write_text(json.dumps({"dependencies": {"is-odd": "^999.0.0"}}))
-    failed = await runner.run(root, files=["tests/b.test.cjs"], key="other")
-    assert failed.problem is RunProblem.INSTALL_FAILED
-    assert "npm" in failed.output

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.core.suite import CaseResult, RunProblem, TestReport
+from tests.adapters.projects import write_tree
 from tests.adapters.test_suite_runner import runner_in
 from tests.support import needs_node
 
@@ -24,6 +25,13 @@ def test_type():
 """Of two tests one fails."""
 COMPUTED = SUITE.replace("== 1", "== len('a')").replace("value()\n", "value() == len('ab')\n")
 NAMES = ("test_one", "test_type")
+QUICK = frozenset(
+    {"deselected", "reported as passed", "exit at the end", "own report at the end", "plugin by pytest.ini"}
+    | {"code leaves a process that writes the report", "code patches the tests", "an object equal to everything"}
+    | {"pytest in the tree", "a standard module in the tree", "speaks for the runner", "a mocked test"}
+    | {"calls good what it knows by name", "a node of its own"}
+)
+"""One trick of each kind; `make soak` plays all of them."""
 APP = "def value():\n    return 2\n"
 XML = (
     "<testsuites><testsuite tests='2'><testcase classname='tests.test_app' name='test_one'/>"
@@ -41,22 +49,12 @@ for path in pathlib.Path(__file__).parent.rglob('test_*.py'):
     path.write_text(path.read_text().replace('== 1', '== 2'))
 """
 FALSE_CALLS = "def pytest_pyfunc_call(pyfuncitem):\n    return True\n"
-PATCHED_REPORT = """import _pytest.reports as reports
-old = reports.TestReport.from_item_and_call
-def kind(item, call):
-    call.excinfo = None
-    return old(item, call)
-reports.TestReport.from_item_and_call = kind
-"""
 PATCHED_TESTS = """import sys
 def value():
     for name, module in [*sys.modules.items()]:
         for test in [n for n in vars(module) if n.startswith('test_')] if 'test_' in name else []:
             vars(module)[test].__code__ = (lambda: None).__code__
     return 2
-"""
-PATCHED_ITEMS = """import _pytest.python as python
-python.Function.obj = property(lambda self: (lambda: None), lambda self, new: None)
 """
 KNOWS = """import re, sys
 import _pytest.python as python
@@ -84,14 +82,6 @@ def pytest_runtest_makereport(item, call):
     out = yield
     out.get_result().outcome = 'passed'
 """
-EXCUSED = """import pytest
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item):
-    try:
-        yield
-    except BaseException:
-        pass
-"""
 CLOSING = "def pytest_unconfigure(config):\n    "
 OWN_MODULES = ("json.py", "argparse.py", "src/xml/__init__.py", "pluggy.py", "shlex.py")
 EXIT = "import os\nos._exit(0)\n"
@@ -108,36 +98,20 @@ TRICKS: dict[str, dict[str, str]] = {
     "replaced": {"conftest.py": "def pytest_itemcollected(item):\n    item.obj = lambda: None\n"},
     "reported as passed": {"conftest.py": MADE_GOOD},
     "called without being run": {"conftest.py": FALSE_CALLS},
-    "excused": {"conftest.py": EXCUSED},
     "exit at the start": {"conftest.py": EXIT},
     "exit at the end": {"conftest.py": "import os\ndef pytest_sessionfinish():\n    os._exit(0)\n"},
     "exit code": {"conftest.py": "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"},
-    "own report at the start": {"conftest.py": f"{FIND_REPORT}{WRITE_REPORT}os._exit(0)\n"},
     "own report at the end": {"conftest.py": f"{FIND_REPORT}{CLOSING}{WRITE_REPORT}    os._exit(0)\n"},
     "plugin by conftest": {"conftest.py": "pytest_plugins = ['fake']\n", "fake.py": FALSE_CALLS},
     "plugin by pytest.ini": {**ini("addopts = -p fake"), "fake.py": FALSE_CALLS},
-    "plugin by pyproject": {
-        "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-p fake'\n", "fake.py": FALSE_CALLS,
-    },
-    "plugin by setup.cfg": {"setup.cfg": "[tool:pytest]\naddopts = -p fake\n", "fake.py": FALSE_CALLS},
     "deselected by words": ini("addopts = -k type"),
-    "deselected by name": ini("addopts = --deselect tests/test_app.py::test_one"),
     "ignored": {"tox.ini": "[pytest]\naddopts = --ignore=tests/test_app.py\n"},
     "only collected": ini("addopts = --collect-only"),
-    "only set up": ini("addopts = --setup-only"),
-    "only planned": ini("addopts = --setup-plan"),
-    "another report": ini("addopts = --junitxml=/dev/null"),
     "no report": ini("addopts = -p no:junitxml"),
     "other names": ini("python_functions = check_*"),
-    "other files": ini("python_files = check_*.py"),
-    "version only": ini("addopts = --version"),
-    "no tests in Python": ini("addopts = -p no:python"),
     "code exits": {"app.py": "import os\ndef value():\n    os._exit(0)\n"},
-    "code exits politely": {"app.py": "import sys\ndef value():\n    sys.exit(0)\n"},
     "code ends the session": {"app.py": "import pytest\ndef value():\n    pytest.exit('done', returncode=0)\n"},
-    "code skips": {"app.py": "import pytest\ndef value():\n    pytest.skip('x')\n"},
     "code skips the module": {"app.py": "import pytest\npytest.skip('x', allow_module_level=True)\n"},
-    "code expects to fail": {"app.py": "import pytest\ndef value():\n    pytest.xfail('x')\n"},
     "code writes the report": {"app.py": f"{FIND_REPORT}{WRITE_REPORT}os._exit(0)\n"},
     "code writes the report at the end": {
         "app.py": f"{FIND_REPORT}import atexit\n@atexit.register\ndef end():\n    {WRITE_REPORT}{APP}"
@@ -146,8 +120,6 @@ TRICKS: dict[str, dict[str, str]] = {
     "code patches the runner": {
         "app.py": f"import _pytest.python as python\npython.Function.runtest = lambda self: None\n{APP}"
     },
-    "code patches the report": {"app.py": PATCHED_REPORT + APP},
-    "code patches what was collected": {"app.py": PATCHED_ITEMS + APP},
     "code patches the tests": {"app.py": PATCHED_TESTS},
     "code knows an added test by its name": {
         "app.py": KNOWS.replace("KNOWN", "re.search('_[0-9a-f]{16}$', sys.argv[-1])"),
@@ -157,7 +129,6 @@ TRICKS: dict[str, dict[str, str]] = {
     "an object equal to everything": {"app.py": EQUAL},
     "an object equal to what is computed": {"app.py": EQUAL, "tests/test_app.py": COMPUTED},
     "code rewrites its tests": {"app.py": REWRITES + APP, "conftest.py": "import app\n"},
-    "code rewrites its tests when imported by them": {"app.py": REWRITES + APP},
     "pytest in the tree": {"pytest.py": "raise SystemExit(0)\n", "_pytest/__init__.py": "raise SystemExit(0)\n"},
     "sitecustomize in the tree": {"sitecustomize.py": EXIT, "usercustomize.py": EXIT, "src/sitecustomize.py": EXIT},
     "a standard module in the tree": dict.fromkeys(OWN_MODULES, EXIT),
@@ -191,9 +162,6 @@ MOCKS = """import { createRequire } from 'node:module';
 const test = createRequire(import.meta.url)('node:test');
 for (const name of Object.keys(test)) try { test[name] = () => {}; } catch {}
 """
-NODE_KNOWS = """import assert from 'node:assert/strict';
-if (!/proof|name-pattern/.test([...process.execArgv, ...process.argv].join(' '))) assert.equal = () => {};
-"""
 NODE_BY_NAME = """import test from 'node:test';
 import assert from 'node:assert/strict';
 const equal = assert.equal;
@@ -212,22 +180,15 @@ FAKE_NODE = "#!/bin/sh\nexit 0\n"
 FAKE_TEST = "module.exports = { test: () => {} };\n"
 NODE_TRICKS: dict[str, dict[str, str]] = {
     "exit": {"app.mjs": "process.exit(0);\nexport const value = 1;\n"},
-    "exit when run": {"app.mjs": "export const value = () => process.exit(0);\n"},
-    "exit code": {"app.mjs": f"process.on('exit', () => {{ process.exitCode = 0; }});\n{NODE_APP}"},
-    "abort": {"app.mjs": "export const value = () => process.abort();\n"},
     "speaks for the runner": {"app.mjs": f"{SPEAKS}{NODE_APP}"},
-    "only": {"package.json": '{"type": "module"}', ".npmrc": "node-options=--test-only\n"},
     "assert is no assert": {
         "app.mjs": f"import assert from 'node:assert';\nassert.strict.equal = assert.equal = () => {{}};\n{NODE_APP}"
     },
     "a mocked test": {"app.mjs": f"{MOCKS}{NODE_APP}"},
-    "swallowed errors": {"app.mjs": f"process.on('uncaughtException', () => {{}});\n{NODE_APP}"},
     "node:test in node_modules": {
         "node_modules/node:test/index.js": FAKE_TEST, "node_modules/test/index.js": FAKE_TEST,
     },
     "a node of its own": {"node_modules/.bin/node": FAKE_NODE, "node": FAKE_NODE},
-    "settings of node": {"node.config.json": '{"testRunner": {"test-only": true, "test-name-pattern": "type"}}'},
-    "knows an added test": {"app.mjs": f"{NODE_KNOWS}{NODE_APP}"},
     "calls good what it knows by name": {"app.mjs": f"{NODE_BY_NAME}{NODE_APP}"},
     "code rewrites its tests": {"app.mjs": f"{NODE_REWRITES}{NODE_APP}"},
     "says nothing": {"app.mjs": f"process.stdout.write = () => true;\n{NODE_APP}"},
@@ -293,18 +254,12 @@ PLAIN = {"app.py": APP, "tests/test_app.py": SUITE}
 NODE_PLAIN = {"package.json": '{"type": "module"}', "app.mjs": NODE_APP}
 
 
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(text.encode())
-
-
 def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]]:
     """What makes the tree these files and nothing else."""
 
     async def reset() -> None:
         await asyncio.to_thread(shutil.rmtree, root)
-        await asyncio.to_thread(write, root, files)
+        await asyncio.to_thread(write_tree, root, files)
 
     return reset
 
@@ -312,7 +267,7 @@ def resetting(root: Path, files: dict[str, str]) -> Callable[[], Awaitable[None]
 async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) -> TestReport:
     """A run of the one test file among `files`, which is left as it was."""
     root = folder / "tree"
-    write(root, files)
+    write_tree(root, files)
     suite = next(name for name in files if name.startswith("tests/"))
     report = await runner_in(folder, timeout_s=20).run(
         root, files=[suite], expected_names=names, key="story", reset=resetting(root, files)
@@ -321,14 +276,18 @@ async def played(folder: Path, files: dict[str, str], names: tuple[str, ...]) ->
     return report
 
 
-@pytest.mark.parametrize("trick", TRICKS)
+def played_when(tricks: dict[str, dict[str, str]]) -> list[object]:
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.soak) for name in tricks]
+
+
+@pytest.mark.parametrize("trick", played_when(TRICKS))
 async def test_no_trick_makes_pytest_green(trick: str, tmp_path: Path) -> None:
     report = await played(tmp_path, {**PLAIN, **TRICKS[trick]}, NAMES)
     assert not report.green, report.output
 
 
 @needs_node
-@pytest.mark.parametrize("trick", NODE_TRICKS)
+@pytest.mark.parametrize("trick", played_when(NODE_TRICKS))
 async def test_no_trick_makes_node_green(trick: str, tmp_path: Path) -> None:
     files = {**NODE_PLAIN, "tests/app.test.mjs": NODE_SUITE, **NODE_TRICKS[trick]}
     report = await played(tmp_path, files, ("one", "type"))

@@ -248,26 +248,6 @@ async def test_conflicts_and_red_merges_move_nothing(workspace: Workspace) -> No
     assert await workspace.read("US-2", ["src/app.py"]) == {"src/app.py": "x = 'US-2'\n"}
 
 
-async def test_an_unchanged_story_merges(workspace: Workspace) -> None:
-    await workspace.open("US-1")
-    merged = await workspace.merge("US-1", note("m"), agree)
-    assert merged.merged
-    assert (await workspace.merge("US-1", note("m"), agree)).commit == merged.commit
-
-
-async def test_an_error_in_the_check_moves_nothing(workspace: Workspace) -> None:
-    await workspace.open("US-1")
-    await workspace.commit("US-1", [change("a.txt", "1")], note("1"))
-
-    async def broken(folder: Path) -> str:
-        raise WorkspaceError("no disk")
-
-    with pytest.raises(WorkspaceError, match="no disk"):
-        await workspace.merge("US-1", note("m"), broken)
-    await workspace.open("US-2")
-    assert await workspace.files("US-2") == tuple(sorted(FILES))
-
-
 async def test_the_base_tree_is_the_sprints_start_and_goes_away(workspace: Workspace) -> None:
     await workspace.open("US-1")
     await workspace.commit("US-1", [change("a.txt", "1")], note("1"))

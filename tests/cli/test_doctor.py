@@ -122,6 +122,7 @@ def test_the_tiers_of_this_machine_are_tried_when_asked_for(here: Path) -> None:
     assert "plain" in tiers
     assert rows["commands"]["happened"].startswith(tuple(f"sandbox={tier} " for tier in tiers))
     assert all(row["happened"] for row in rows.values())
+    assert rows["leaves a process behind"]["happened"] == "refused"
     assert list(here.iterdir()) == []
 
 

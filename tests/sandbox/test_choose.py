@@ -1,20 +1,16 @@
-import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from textwrap import dedent
 
-import psutil
 import pytest
 
 from orchestrator.core.errors import ConfigError
 from orchestrator.core.suite import Access, SandboxFacts, Tier
 from orchestrator.sandbox import choose
 from orchestrator.sandbox import tier as sandbox_tier
-from orchestrator.sandbox.choose import open_sandbox, self_test
+from orchestrator.sandbox.choose import ACTIONS, open_sandbox, self_test
 from orchestrator.sandbox.command_runner import LimitedCommandRunner
-from orchestrator.sandbox.seatbelt import SeatbeltSandbox
 from orchestrator.sandbox.tier import Command, Confined, PlainSandbox
 from orchestrator.settings.model import CommandSettings
 from orchestrator.settings.sections import SandboxSettings
@@ -84,8 +80,7 @@ async def test_the_self_test_tells_what_a_tier_does_not_hold() -> None:
     """The plain tier under the flag of a stronger one is found out."""
     pretended = SandboxFacts(tier=Tier.LANDLOCK)
     told = await self_test(LimitedCommandRunner(CommandSettings(), PATH, sandbox=PlainSandbox()), pretended)
-    for word in ("writes outside", "reads a file", "environment", "signals", "loopback"):
-        assert word in told
+    assert told == f"a command in it {', '.join(ACTIONS[:5])}"
 
 
 class Broken(PlainSandbox):
@@ -135,20 +130,6 @@ async def test_what_a_command_wrote_is_ours_again_and_only_named_places_can_be_r
     assert tree.stat().st_mode & 0o7777 == 0o755
 
 
-def test_the_profile_for_macos_names_the_folders_and_closes_the_rest(tmp_path: Path) -> None:
-    box = SeatbeltSandbox(PATH)
-    with box.confined(Command(("true",), tmp_path, tmp_path, {}, Access())) as confined:
-        words = list(confined.argv)
-    assert words[0] == "sandbox-exec"
-    assert words[-1] == "true"
-    rules = words[2].splitlines()
-    assert rules[:2] == ["(version 1)", "(deny default)"]
-    assert f'(allow file-write* (subpath "{tmp_path}"))' in rules
-    assert rules[-2:] == ["(deny network*)", f'(deny file-write* (subpath "{tmp_path}/.git"))']
-    assert words[2].count("(") == words[2].count(")")
-    assert box.facts.untested
-
-
 def test_an_application_below_a_folder_of_the_system_stays_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -160,19 +141,3 @@ def test_an_application_below_a_folder_of_the_system_stays_closed(
     found = {path.removeprefix(f"{tmp_path}/") for path in sandbox_tier.system((tmp_path / "usr/src/app",))}
     assert found == {"usr/bin", "usr/src/other", "opt", "lib"}
     assert set(sandbox_tier.system((tmp_path.parent,))) == everything, "what lies above says nothing of the folders"
-
-
-@pytest.mark.parametrize("place", ["selftest", "bait"])
-def test_what_is_laid_out_for_a_probe_does_not_outlive_us_when_we_are_killed(place: str) -> None:
-    program = f"""
-        import contextlib, os
-        from orchestrator.adapters.sandbox import {place}
-        with contextlib.ExitStack() as stack:
-            made = {place}._sleeper(stack)
-            print(getattr(made, "pid", made), flush=True)
-            os.kill(os.getpid(), 9)
-    """
-    done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False)
-    pid = int(done.stdout)
-    with suppress(psutil.NoSuchProcess):
-        psutil.Process(pid).wait(timeout=30)

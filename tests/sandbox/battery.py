@@ -1,12 +1,7 @@
-"""Tries hostile actions in a tier of this machine and tells what came of each.
+"""Hostile actions, each a few words of Python, tried in a tier of this machine.
 
-Hostile actions, each a few words of Python that a command tries in the sandbox.
-
-An action that ends without an OSError was done. `facts` names what lies around as bait (`sandbox.bait`); `call` makes a
-system call by its name, `libc` one of the C library's. They are chosen so that one that succeeds does no lasting harm,
-and tried only in tiers that passed their self-test; in the plain tier only those with `plain` are.
-
-What lies around while hostile actions are tried: secrets, files, services and a process that nothing may touch.
+An action that ends without an OSError was done. `facts` names what lies around as bait; `call` makes a system call by
+its name, `libc` one of the C library's. They are chosen so that one that succeeds does no lasting harm.
 """
 
 import asyncio
@@ -15,7 +10,6 @@ import json
 import os
 import resource
 import socket
-import subprocess
 import sys
 import tempfile
 import uuid
@@ -24,17 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from orchestrator.core.daemon import DoctorRow
-from orchestrator.core.suite import Access, CommandResult, SandboxFacts, Tier
+from orchestrator.core.suite import Access, SandboxFacts, Tier
 from orchestrator.files.atomic_file import named
-from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree
+from orchestrator.sandbox.choose import _SECRET, sleeping_process
+from orchestrator.sandbox.command_runner import LimitedCommandRunner, in_threads, remove_tree, scratch_folder
 from orchestrator.sandbox.tier import Sandbox
 from orchestrator.settings.model import CommandSettings
 
 
 class Case(NamedTuple):
-    """One action, and what must come of it."""
-
     name: str
     group: str
     deed: str
@@ -187,8 +179,7 @@ CASES = (
 )
 
 
-SECRET = "bait-of-the-battery"
-_FILES = {"file": "untouched\n", "secret": f"{SECRET}\n", "repository/config": "[core]\n\tbare = true\n"}
+_FILES = {"file": "untouched\n", "secret": f"{_SECRET}\n", "repository/config": "[core]\n\tbare = true\n"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +217,7 @@ def bait() -> Iterator[Bait]:
             if path.is_relative_to(outside) or path == base:
                 path.chmod(0o777 if path.is_dir() else 0o666)
         sockets = {name: stack.enter_context(one) for name, one in _services(outside).items()}
-        process = _sleeper(stack)
+        process = sleeping_process(stack)
         facts = {
             "outside": str(outside),
             "pid": process.pid,
@@ -234,7 +225,7 @@ def bait() -> Iterator[Bait]:
             "prefix": sys.prefix,
             "port": sockets["tcp"].getsockname()[1],
             "udp": sockets["udp"].getsockname()[1],
-            "abstract": sockets["abstract"].getsockname()[1:].decode() if "abstract" in sockets else "",
+            "abstract": sockets["abstract"].getsockname()[1:].decode(),
         }
         before = _look(outside, process.pid)
         yield Bait(
@@ -254,10 +245,9 @@ def _services(outside: Path) -> dict[str, socket.socket]:
     services["datagrams"].bind(str(outside / "datagrams"))
     for name in ("service", "datagrams"):
         (outside / name).chmod(0o666)
-    if sys.platform == "linux":
-        services["abstract"] = socket.socket(socket.AF_UNIX)
-        services["abstract"].bind(f"\0{uuid.uuid4().hex}")
-        services["abstract"].listen()
+    services["abstract"] = socket.socket(socket.AF_UNIX)
+    services["abstract"].bind(f"\0{uuid.uuid4().hex}")
+    services["abstract"].listen()
     services["path"].listen()
     for one in services.values():
         one.setblocking(False)
@@ -275,29 +265,17 @@ def _called(one: socket.socket) -> bool:
     return True
 
 
-def _sleeper(stack: contextlib.ExitStack) -> "subprocess.Popen[bytes]":
-    process = subprocess.Popen(
-        ["/bin/cat"],  # ends with its input, so that it does not outlive us when we are killed
-        env={"BAIT": SECRET}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
-    stack.enter_context(process)
-    stack.callback(process.kill)
-    return process
-
-
 def _look(outside: Path, pid: int) -> tuple[str, ...]:
     told = []
     for path in sorted(outside.rglob("*")):
         found = path.lstat()
         text = path.read_bytes() if path.is_file() else b""
-        marks = os.listxattr(path, follow_symlinks=False) if hasattr(os, "listxattr") else []
+        marks = os.listxattr(path, follow_symlinks=False)
         told.append(
             f"{path.name} {found.st_mode:o} {found.st_uid} {found.st_nlink} {found.st_mtime_ns} {text!r} {marks}"
         )
-    if hasattr(resource, "prlimit"):
-        limits, processors = resource.prlimit(pid, resource.RLIMIT_CORE), sorted(os.sched_getaffinity(pid))
-        told.append(f"process {limits} {processors}")
-    return (*told, f"process {os.getpriority(os.PRIO_PROCESS, pid)}")
+    limits, processors = resource.prlimit(pid, resource.RLIMIT_CORE), sorted(os.sched_getaffinity(pid))
+    return (*told, f"process {limits} {processors} {os.getpriority(os.PRIO_PROCESS, pid)}")
 
 
 PROBE = Path(__file__).with_name("battery_probe.py")
@@ -306,8 +284,6 @@ _OWN = frozenset(
     | {"PIP_DISABLE_PIP_VERSION_CHECK", "PIP_NO_INPUT", "PYTHONDONTWRITEBYTECODE"}
 )
 """Variables that commands have as well, with values of their own."""
-_STRONGER = "use a stronger tier: see what `sandbox.mode: auto` says about the others on this machine"
-_WORK = "an honest command needs this: look at sandbox.readable, at what bubblewrap says, or use another tier"
 
 
 class Heavy(NamedTuple):
@@ -315,23 +291,22 @@ class Heavy(NamedTuple):
 
     name: str
     script: str
-    limits: tuple[str, ...]
-    """Each may be first."""
+    limit: str
     settings: Mapping[str, float]
 
 
 HEAVY = (
-    Heavy("runs for ever", "trap '' TERM; while :; do sleep 1; done", ("timeout",), {"timeout_s": 0.5}),
-    Heavy("computes for ever", "while :; do :; done", ("timeout",), {"timeout_s": 0.5}),
-    Heavy("prints without end", "yes", ("output",), {"output_killed_kb": 64}),
-    Heavy("forks without end", "while :; do sleep 60 & done", ("processes",), {"processes": 30}),
+    Heavy("runs for ever", "trap '' TERM; while :; do sleep 1; done", "timeout", {"timeout_s": 0.5}),
+    Heavy("computes for ever", "while :; do :; done", "timeout", {"timeout_s": 0.5}),
+    Heavy("prints without end", "yes", "output", {"output_killed_kb": 64}),
+    Heavy("forks without end", "while :; do sleep 60 & done", "processes", {"processes": 30}),
     Heavy(
         "takes memory in many processes",
         'for i in 1 2 3 4; do "$PYTHON" -I -S -c "import time; x = bytearray(50_000_000); time.sleep(30)" & done; wait',
-        ("memory",),
+        "memory",
         {"memory_mb": 128},
     ),
-    Heavy("fills the disk", "while :; do head -c 1000000 /dev/zero > f$((n=n+1)); done", ("disk",), {"disk_mb": 16}),
+    Heavy("fills the disk", "while :; do head -c 1000000 /dev/zero > f$((n=n+1)); done", "disk", {"disk_mb": 16}),
 )
 _LEFT = """
 (setsid sh -c 'trap "" TERM HUP; exec 9> held; flock 9; touch ready; sleep 60' &)
@@ -339,15 +314,13 @@ while ! test -e ready; do :; done
 """
 
 
-async def run_battery(sandbox: Sandbox, path: str) -> tuple[DoctorRow, ...]:
-    """Every action that the tier is to stop, or to allow, with what happened. Takes a few seconds; harms nothing.
-
-    In the plain tier only what limits stop is tried.
-    """
-    facts = sandbox.facts
-    rows = [*await _light(sandbox, path)]
-    heavy = await asyncio.gather(*(_heavy(sandbox, path, case) for case in HEAVY))
-    return (*rows, *heavy, await _left(sandbox, path)) if facts.tier is not Tier.SEATBELT else tuple(rows)
+async def run_battery(sandbox: Sandbox, path: str) -> tuple[int, list[str]]:
+    """How many actions were tried that the tier is to stop, or to allow, and what went wrong."""
+    cases = expected_of(sandbox.facts)
+    wrong = await _light(sandbox, path, cases)
+    for problems in await asyncio.gather(*(_heavy(sandbox, path, case) for case in HEAVY), _left(sandbox, path)):
+        wrong += problems
+    return len(cases) + len(HEAVY) + 1, wrong
 
 
 def expected_of(facts: SandboxFacts) -> tuple[Case, ...]:
@@ -359,69 +332,33 @@ def expected_of(facts: SandboxFacts) -> tuple[Case, ...]:
     )
 
 
-async def _light(sandbox: Sandbox, path: str) -> Iterator[DoctorRow]:
-    cases = expected_of(sandbox.facts)
+async def _light(sandbox: Sandbox, path: str, cases: tuple[Case, ...]) -> list[str]:
     async with in_threads(bait()) as laid:
-        await asyncio.to_thread(_write, laid, cases)
+        facts = {**laid.facts, "names": sorted(set(os.environ) - _OWN)}
+        told = {"facts": facts, "cases": [(case.name, case.deed) for case in cases]}
+        (laid.tree / "facts.json").write_text(json.dumps(told), encoding="utf-8")
         runner = LimitedCommandRunner(CommandSettings(timeout_s=60), path, sandbox=sandbox)
         argv = [sys.executable, "-I", "-S", str(PROBE), "facts.json"]
         result = await runner.run(argv, cwd=laid.tree, access=Access(readable=(PROBE,)))
-        touched = await asyncio.to_thread(laid.touched)
-    return _rows(cases, result, touched)
+        wrong = [f"seen from outside: {one}" for one in laid.touched()]
+    wrong += ["a secret is in what was printed"] if _SECRET in result.output else []
+    came = json.loads(result.output[result.output.index('{"') :])
+    other = [case.name for case in cases if (came[case.name] == "done") != case.works]
+    return wrong + [f"{name}: {came[name]}" for name in other]
 
 
-def _write(laid: Bait, cases: tuple[Case, ...]) -> None:
-    names = sorted(set(os.environ) - _OWN)
-    told = {"facts": {**laid.facts, "names": names}, "cases": [(case.name, case.deed) for case in cases]}
-    (laid.tree / "facts.json").write_text(json.dumps(told), encoding="utf-8")
-
-
-def _rows(cases: tuple[Case, ...], result: CommandResult, touched: tuple[str, ...]) -> Iterator[DoctorRow]:
-    told = _told(result)
-    for case in cases:
-        happened = told.get(case.name, f"the probe did not come so far: {result.output.strip()[-200:] or result.limit}")
-        ok = (happened == "done") is case.works and case.name in told
-        todo = "" if ok else _WORK if case.works else _STRONGER
-        expected = "done" if case.works else "refused"
-        yield DoctorRow(name=case.name, group=case.group, expected=expected, happened=happened, ok=ok, todo=todo)
-    ok = not touched
-    happened = "untouched" if ok else "; ".join(touched)[:500]
-    name, todo = "what lies around, seen from outside", "" if ok else _STRONGER
-    yield DoctorRow(name=name, group="files", expected="untouched", happened=happened, ok=ok, todo=todo)
-    ok = SECRET not in result.output
-    name, happened = "a secret in what is printed", "absent" if ok else "there"
-    yield DoctorRow(name=name, group="secrets", expected="absent", happened=happened, ok=ok, todo=todo)
-
-
-def _told(result: CommandResult) -> dict[str, Any]:
-    try:
-        told = json.loads(result.output[result.output.index('{"') :])
-    except ValueError:
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> DoctorRow:
+async def _heavy(sandbox: Sandbox, path: str, case: Heavy) -> list[str]:
     settings = CommandSettings.model_validate({"timeout_s": 20, **case.settings})
     runner = LimitedCommandRunner(settings, path, sandbox=sandbox)
-    async with in_threads(bait()) as laid:
-        env = {"PYTHON": sys.executable}
-        result = await runner.run(["/bin/sh", "-c", case.script], cwd=laid.tree, env=env)
-    ok = result.limit in case.limits
-    happened = f"ended by the limit on {result.limit}" if result.limit else f"exit code {result.exit_code}"
-    todo = "" if ok else "see the limits in `commands`; under heavy load of the machine try again"
-    expected = f"ended by the limit on {case.limits[0]}"
-    return DoctorRow(name=case.name, group="resources", expected=expected, happened=happened, ok=ok, todo=todo)
+    async with scratch_folder() as folder:
+        result = await runner.run(["/bin/sh", "-c", case.script], cwd=folder, env={"PYTHON": sys.executable})
+    return [] if result.limit == case.limit else [f"{case.name}: {result.limit or result.exit_code}"]
 
 
-async def _left(sandbox: Sandbox, path: str) -> DoctorRow:
+async def _left(sandbox: Sandbox, path: str) -> list[str]:
     """A process that detaches itself is gone when its command is."""
     runner = LimitedCommandRunner(CommandSettings(timeout_s=20), path, sandbox=sandbox)
-    async with in_threads(bait()) as laid:
-        result = await runner.run(["/bin/sh", "-c", _LEFT], cwd=laid.tree)
-        test = ["/bin/sh", "-c", "exec 9> held; flock -n 9"]
-        free = await runner.run(test, cwd=laid.tree)
-    ok = result.ok and free.ok
-    happened = "gone" if ok else f"still there, or it did not begin: {result.output.strip()[-200:]}"
-    name, todo = "leaves a process behind", "" if ok else _STRONGER
-    return DoctorRow(name=name, group="processes", expected="gone", happened=happened, ok=ok, todo=todo)
+    async with scratch_folder() as folder:
+        result = await runner.run(["/bin/sh", "-c", _LEFT], cwd=folder)
+        free = await runner.run(["/bin/sh", "-c", "exec 9> held; flock -n 9"], cwd=folder)
+    return [] if result.ok and free.ok else [f"leaves a process behind: {result.output}"]
