@@ -15,6 +15,7 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_exponential
 
+from orchestrator.core.command import Loop
 from orchestrator.core.errors import (
     BudgetExceeded,
     OrchestratorError,
@@ -38,7 +39,10 @@ _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-async def nobody_told(_what: str) -> None:
+Retried = Callable[[Sequence[FailedCall]], Awaitable[None]]
+
+
+async def nobody_told(_what: object) -> None:
     """For those whom nobody listens to."""
 
 
@@ -103,11 +107,17 @@ class TurnTaker:
         return self._policy.max_attempts
 
     async def take(
-        self, journal: TurnJournal, step: int, prompt: Prompt, ticket: Ticket | None = None, full: Full = nobody_told
+        self,
+        journal: TurnJournal,
+        step: int,
+        prompt: Prompt,
+        ticket: Ticket | None = None,
+        full: Full = nobody_told,
+        retried: Retried = nobody_told,
     ) -> Reply:
         """The journalled reply of this step, or a new one, for which no call begins before the `ticket` is clear.
 
-        A full disk is waited for, and told to `full`.
+        A full disk is waited for, and told to `full`; `retried` is told the failed calls before each further one.
 
         Raises PermanentProviderError (also when the transport policy is used up) and BudgetExceeded.
         """
@@ -119,10 +129,16 @@ class TurnTaker:
         if failures and (failures[-1].permanent or len(failures) >= self._policy.max_attempts):
             # The turn had ended before the step that holds it was recorded.
             raise self._final(failures)
+
+        async def tell(_state: RetryCallState) -> None:
+            await retried(journal.failures(step))
+
         retrying = AsyncRetrying(
+            name=Loop.TRANSPORT,
             retry=retry_if_exception_type(TransientProviderError),
             stop=stop_after_attempt(self._policy.max_attempts - len(failures)),
             wait=self._wait,
+            before_sleep=tell,
             reraise=True,
         )
         try:

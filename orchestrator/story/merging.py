@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.command import Choice
+from orchestrator.core.command import Choice, Loop
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import MergeResult, Sides
 from orchestrator.core.errors import BudgetExceeded, ProviderError
@@ -44,18 +44,29 @@ class Merging:
         self._contract, self._trial = contract, trial
         self._requests, self._tries = REQUESTS, 0
         self._can_ask = True
+        self._refusal: Refused | None = None
         self._may_go: frozenset[str] = frozenset()
         self._said: tuple[Finding, ...] = ()
 
     async def run(self) -> MergeResult:
         """The merge. Raises StoryStopped: needs_attention (nobody resolved it), failed (outside the contract)."""
-        tried = await self._try()
-        while isinstance(tried, Refused):
-            why_not = out_of_reach(tried.sides, self._contract)
+        loop = self._stage.policies.loop(Loop.MERGE, lambda tried: isinstance(tried, Refused))
+        merged: MergeResult = await loop(self._next)
+        return merged
+
+    async def _next(self) -> MergeResult | Refused:
+        """The first try; after one that was refused, another with the developer's resolution or a person's word."""
+        if self._refusal is None:
+            tried = await self._try()
+        else:
+            why_not = out_of_reach(self._refusal.sides, self._contract)
             self._progress.note_findings([_not_for_the_developer(why_not)] if why_not else [])
             reachable = self._can_ask and not why_not
-            asks = reachable and self._requests > 0
-            tried = await (self._resolve(tried) if asks else self._ask(tried, reachable=reachable))
+            if reachable and self._requests > 0:
+                tried = await self._resolve(self._refusal)
+            else:
+                tried = await self._ask(self._refusal, reachable=reachable)
+        self._refusal = tried if isinstance(tried, Refused) else None
         return tried
 
     async def _try(self) -> MergeResult | Refused:

@@ -142,15 +142,20 @@ class PlanLoop:
         self._budget = self._stage.policies.plan.max_iterations
 
     async def run(self) -> Breakdown:
-        """Draft, judge, route, ask, until a plan is accepted."""
-        while True:
-            planned = await self._draft()
-            if planned.breakdown is None:
-                raise StoryStopped(StoryStatus.FAILED, planned.findings)
-            conflict = planned.breakdown.architectural_conflict.detected
-            accepted = await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
-            if accepted is not None:
-                return accepted
+        """Draft, judge, route, ask, until a plan is accepted. Each plan that is sent back leaves one in the budget."""
+        loop = self._stage.policies.loop(
+            Loop.PLAN, lambda accepted: accepted is None, left=lambda: self._budget - self._invalid
+        )
+        accepted: Breakdown | None = await loop(self._next)
+        assert accepted is not None
+        return accepted
+
+    async def _next(self) -> Breakdown | None:
+        planned = await self._draft()
+        if planned.breakdown is None:
+            raise StoryStopped(StoryStatus.FAILED, planned.findings)
+        conflict = planned.breakdown.architectural_conflict.detected
+        return await (self._conflict(planned, planned.breakdown) if conflict else self._judge(planned))
 
     async def _draft(self) -> Planned:
         """The next plan to be judged: a person's own, or the architect's."""

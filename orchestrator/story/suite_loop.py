@@ -136,41 +136,48 @@ class _Attempts:
         return most - self._attempt
 
     async def run(self) -> Trial:
-        while True:
-            self._attempt += 1
-            report = await run_suite(self._stage, self._plan, self._suite)
-            if report.green and not self._before:
-                report = await self._noticed(report)
-            self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
-            broken = None
-            if report.green:
-                await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
-                broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
-            # Told in the outcome also when the story ends before the next run.
-            self._progress.trial = trial = Trial(
-                suite=self._suite,
-                report=report,
-                broken=broken,
-                attempts=self._attempt,
-                before=self._before,
-                hollow=self._hollow,
-            )
-            if trial.red is None:
-                return trial
-            came_back = self._note(trial.red)
-            lacks, in_vain = self._environment(trial.red)
-            left = 0 if in_vain else self._left(trial.red)
-            route = route_test(False, self._attempt, self._attempt + left, self._repeats)
-            await tell_run(self._stage, trial.red, route, self._attempt, left, of_older=broken is not None)
-            if in_vain:
-                raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
-            if route is TestRoute.MEND and await self._packages_added(trial.red.output, *_messages(trial.red)):
-                continue
-            if came_back:
-                await self._tell_again(route, left)
-            if route is not TestRoute.MEND:
-                return trial
-            await self._mend(trial.red, lacks, of_older=broken is not None)
+        testing = self._stage.policies.loop(Loop.TEST, lambda trial: trial is None)
+        trial: Trial = await testing(self._next)
+        return trial
+
+    async def _next(self) -> Trial | None:
+        """One run and what follows from it; None when the story was mended for another one."""
+        self._attempt += 1
+        report = await run_suite(self._stage, self._plan, self._suite)
+        if report.green and not self._before:
+            report = await self._noticed(report)
+        self._progress.note_findings([*flaky_findings(report.flaky), *unproved_findings(report)])
+        broken = None
+        if report.green:
+            await tell_run(self._stage, report, Verdict.GREEN, self._attempt, self._left(report))
+            broken = await Regression(self._stage, self._progress, self._plan, self._suite).before_merge()
+        # Told in the outcome also when the story ends before the next run.
+        self._progress.trial = trial = Trial(
+            suite=self._suite,
+            report=report,
+            broken=broken,
+            attempts=self._attempt,
+            before=self._before,
+            hollow=self._hollow,
+        )
+        red = trial.red
+        if red is None:
+            return trial
+        came_back = self._note(red)
+        lacks, in_vain = self._environment(red)
+        left = 0 if in_vain else self._left(red)
+        route = route_test(False, self._attempt, self._attempt + left, self._repeats)
+        await tell_run(self._stage, red, route, self._attempt, left, of_older=broken is not None)
+        if in_vain:
+            raise StoryStopped(StoryStatus.NEEDS_ATTENTION, lacks)
+        if route is TestRoute.MEND and await self._packages_added(red.output, *_messages(red)):
+            return None
+        if came_back:
+            await self._tell_again(route, left)
+        if route is not TestRoute.MEND:
+            return trial
+        await self._mend(red, lacks, of_older=broken is not None)
+        return None
 
     async def _noticed(self, report: TestReport) -> TestReport:
         """The green run, or that of a suite with tests that notice the story's change and the code under test.

@@ -74,18 +74,24 @@ class TaskRun:
         if not self._own(task):
             return await self._command_only(order)
         self._progress.reviews.setdefault(task.task_id, TaskReviews(since=self._head))
-        while True:
-            status, findings = await self._delivered(order)
-            if status is not TaskStatus.DONE or not self._stage.reviewers:
-                return await self._ended(order, status, findings)
-            # Until it is approved, also when a reviewer cannot be reached.
-            self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
-            step = await review_task(self._stage, self._progress, self.contract, task)
-            if step.route is not ReviewRoute.DEVELOPER:
-                status = TaskStatus.UNAPPROVED if step.unapproved else status
-                return await self._ended(order, status, findings)
-            said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
-            self.contract = await self.amendments.for_texts(self.contract, task, said)
+        reviewing = self._stage.policies.loop(Loop.REVIEW, lambda status: status is None)
+        status: TaskStatus = await reviewing(self._reviewed, order)
+        return status
+
+    async def _reviewed(self, order: Order) -> TaskStatus | None:
+        """What one delivery and its review made of the task; None when it goes back to the developer."""
+        task = order.task
+        status, findings = await self._delivered(order)
+        if status is not TaskStatus.DONE or not self._stage.reviewers:
+            return await self._ended(order, status, findings)
+        # Until it is approved, also when a reviewer cannot be reached.
+        self._progress.tasks[task.task_id] = TaskStatus.UNAPPROVED
+        step = await review_task(self._stage, self._progress, self.contract, task)
+        if step.route is not ReviewRoute.DEVELOPER:
+            return await self._ended(order, TaskStatus.UNAPPROVED if step.unapproved else status, findings)
+        said = (f"{one.issue} {one.fix}" for review in self._unsettled(task) for one in review.comments)
+        self.contract = await self.amendments.for_texts(self.contract, task, said)
+        return None
 
     async def _delivered(self, order: Order) -> tuple[TaskStatus, Sequence[Finding]]:
         """One delivery, committed as far as it can be; what it made of the task, and what is left against it."""
