@@ -14,15 +14,17 @@ from orchestrator.core.event import Event
 from tests.findings_tool import PACKAGE
 
 TABLE = Path(__file__).parent.parent / "docs" / "events.md"
-EMITTERS = frozenset({"emit", "_emit"})
-OWN = frozenset({"level", "task", "persona", "known", "data"})
+DECIDERS = frozenset({"decide", "_decide"})
+"""Those whose events tell a decision."""
+EMITTERS = DECIDERS | {"emit", "_emit"}
+OWN = frozenset({"level", "task", "persona", "known", "data", "left", "valid"})
 """Keywords of an emitter that are no data."""
 ACCOUNT = ("purpose", "turn", "layer", "repairs", "first_repairs")
 SPREAD: dict[str, tuple[str, ...]] = {
     "account": ACCOUNT,
     "decided": KEYS,
-    "_decided": KEYS,
     "said": KEYS,
+    "counts": (),
     "more": ("removed",),
 }
 """What stands behind `**` at an emitter → its keys."""
@@ -199,7 +201,7 @@ def _of_call(place: str, call: ast.Call, names: dict[str, list[ast.expr]], share
         held = next((one for one in call.args[:2] if _texts(one, names, shared)), call.args[0])
         keys = [name for name in keywords if name not in OWN]
         keys += [key for keyword in call.keywords if keyword.arg is None for key in _spread(keyword.value)]
-        keys += _of_mapping(keywords.get("data"), names)
+        keys += [*_of_mapping(keywords.get("data"), names), *(KEYS if called in DECIDERS else ())]
     else:
         return
     for name in _texts(held, names, shared):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from orchestrator.contract.enforce import FOR_PEOPLE, check_diff
 from orchestrator.core.breakdown import Breakdown
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.contract import ArchitectureContract
 from orchestrator.core.delivery import MergeResult
 from orchestrator.core.event import Level
@@ -50,10 +50,9 @@ async def check_final_diff(
     found = await stage.step.step("check_diff", work, FindingList)
     blocked = blocking(found)
     why = f"does not keep to the contract: {blocked[0].message}" if blocked else "keeps to the contract"
-    await stage.step.emit(
-        "diff_checked", f"the whole diff {why}", level=Level.WARN if blocked else Level.DEBUG,
-        **decided(Loop.MERGE, Verdict.REFUSED if blocked else Verdict.ACCEPTED, findings=found, attempt=1,
-                  budget_left=0),
+    await stage.decide(
+        "diff_checked", f"the whole diff {why}", Loop.MERGE, Verdict.REFUSED if blocked else Verdict.ACCEPTED,
+        findings=found, attempt=1, left=0, level=Level.WARN if blocked else Level.DEBUG,
     )  # fmt: skip
     return found
 
@@ -75,7 +74,7 @@ async def ask_person(stage: Stage, plan: Breakdown, branch: str, found: Sequence
     gate = gates.merge_gate(plan, open_question, branch=branch, iteration=1, vanished=True, asked=False)
     answer = await gates.ask(stage, gate, 0)
     if not gates.approves(stage, gate, answer):
-        raise gates.left_on_branch(stage, gate, answer)
+        raise gates.stopped(stage, gate, answer)
 
 
 def stop_on(violations: Sequence[Finding]) -> None:
@@ -96,14 +95,16 @@ async def merge_story(stage: Stage, progress: Progress, plan: Breakdown, suite: 
 
     result = await stage.step.step("merge", work, MergeResult)
     said = merge_notes(result) if result.merged else [merge_finding(result)]
-    await stage.step.emit(
+    await stage.decide(
         "story_merged" if result.merged else "merge_refused",
         f"merged as {result.commit[:10]}" if result.merged else f"not merged: {said[0].message}",
+        Loop.MERGE,
+        verdict_of(result),
+        findings=said,
+        attempt=tried.attempt,
+        left=tried.requests_left,
         level=Level.INFO if result.merged else Level.WARN,
         commit=result.commit,
-        **decided(
-            Loop.MERGE, verdict_of(result), findings=said, attempt=tried.attempt, budget_left=tried.requests_left
-        ),
     )
     return result
 

@@ -131,7 +131,7 @@ class Merging:
         )  # fmt: skip
         answer = await gates.ask(self._stage, gate, self._requests)
         if answer.choice in {Choice.CANCEL, Choice.TIME_OUT}:
-            raise gates.left_on_branch(self._stage, gate, answer)
+            raise gates.stopped(self._stage, gate, answer)
         if answer.choice not in gate.choices:
             return refused
         if answer.choice is Choice.APPROVE:

@@ -9,7 +9,7 @@ from itertools import takewhile
 
 from orchestrator.checks.environment import Place, avoidable, broken_base, environment_cause
 from orchestrator.core.breakdown import Breakdown, Task
-from orchestrator.core.command import Loop, Verdict, decided
+from orchestrator.core.command import Loop, Verdict
 from orchestrator.core.errors import ProviderError
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Analysed, FailureBrief, Faulty, PastAttempt
@@ -277,10 +277,8 @@ class _Attempts:
     async def _older(self, files: Sequence[str]) -> dict[str, str]:
         """Texts of these files before the story."""
 
-        async def read(_step_id: str) -> dict[str, str]:
-            return await self._stage.workspace.read_base(self._stage.story_id, files)
-
-        return await self._stage.step.step("read", read, dict[str, str])
+        workspace = self._stage.workspace
+        return await self._stage.do("read", dict[str, str], workspace.read_base, self._stage.story_id, files)
 
     async def _packages_added(self, *texts: str) -> bool:
         """Whether the architect grants packages that are said to be missing: the same code is then run with them."""
@@ -303,11 +301,7 @@ class _Attempts:
         owned = (path for files in self._owned.values() for path in files)
         tests = sorted(_files_of(red)) if of_older else []
         paths = list(dict.fromkeys([*story_files(self._plan), *owned, *tests]))
-
-        async def work(_step_id: str) -> dict[str, str]:
-            return await stage.workspace.read(stage.story_id, paths)
-
-        texts = await stage.step.step("read", work, dict[str, str])
+        texts = await stage.read(paths)
         return await stage.tester.analyse(
             FailureBrief(
                 suite=self._suite,
@@ -336,19 +330,17 @@ class _Attempts:
         finding = same_failure(seen, self._times())
         if not again:
             self._progress.note_findings([finding])
-        await self._stage.step.emit(
+        await self._stage.decide(
             "failure_repeated",
             f"{finding.message}; {'it is gone about differently' if again else 'no further attempt is made'}",
+            Loop.TEST,
+            Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
+            findings=[finding],
+            attempt=self._attempt,
+            left=left if again else 0,
             level=Level.WARN,
             signature=seen.id,
             times=self._times(),
-            **decided(
-                Loop.TEST,
-                Verdict.OTHER_WAY if again else Verdict.GIVE_UP,
-                findings=[finding],
-                attempt=self._attempt,
-                budget_left=left if again else 0,
-            ),
         )
 
     async def _tell_analysed(self, analysed: Analysed, left: int) -> None:
@@ -356,12 +348,11 @@ class _Attempts:
         faulty += [f"the environment is at fault: {analysed.environment}"] if analysed.environment else []
         told = "; ".join([*faulty, *(f"{i.file}: {i.issue}" for i in analysed.instructions)])
         verdict = Verdict.ANALYSED if told else Verdict.NOT_ANALYSED
-        await self._stage.step.emit(
-            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}",
+        await self._stage.decide(
+            "failure_analysed", f"the failure was analysed: {told or 'no usable analysis'}", Loop.TEST, verdict,
+            findings=analysed.findings, attempt=self._attempt, left=left,
             instructions=[instruction.model_dump(mode="json") for instruction in analysed.instructions],
-            suite_fault=analysed.suite_fault,
-            environment=analysed.environment,
-            **decided(Loop.TEST, verdict, findings=analysed.findings, attempt=self._attempt, budget_left=left),
+            suite_fault=analysed.suite_fault, environment=analysed.environment,
         )  # fmt: skip
 
 
