@@ -1,14 +1,4 @@
-"""What a persona works with: one story's Step, the prompts, the budgets.
-
-The one repair request of an answer loop: what is sent, and what is made of the reply.
-
-A text within `context_tokens` is sent whole with the place shown, and the reply is a whole answer. A longer one is not
-sent: a model would shorten it, and the short form would pass for the whole. Asking anew costs as much as the first
-answer did and breaks as easily, so only the part around the place is sent. Its repaired form is put back where it was,
-and only if it says the same letter for letter, and the text it makes goes through `extract` again. A window that
-would have to be read on its own is refused: nothing tells a part from a whole.
-
-"""
+"""What a persona works with: one story's Step, the prompts, the budgets."""
 
 import json
 from collections import Counter
@@ -20,7 +10,7 @@ from typing import Any, Literal
 
 from orchestrator.answers import Extraction, Status, extract
 from orchestrator.answers.action_plan import PLAN_LAYER
-from orchestrator.answers.json.locate import Located, Part, locate, offset_of, part_around, patched
+from orchestrator.answers.json.locate import Located, locate, offset_of
 from orchestrator.core.command import Loop, Verdict, decided
 from orchestrator.core.event import Level
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, TurnKey
@@ -37,58 +27,27 @@ UNREADABLE = "answer.unreadable"
 """Code of the finding that names the place where an answer breaks."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class RepairRequest:
-    """What to send; `part` is set when only a part is."""
+def repair_slots(
+    broken: Reply, extraction: Extraction, schema: Mapping[str, Any], context_tokens: int
+) -> dict[str, str] | None:
+    """What the repair request for a reply that was refused shows; None when it is empty or too long.
 
-    prompt: str
-    slots: Mapping[str, str]
-    broken: Reply
-    answer: type[AnswerValue]
-    part: Part | None = None
-
-    def read(self, reply: Reply) -> tuple[Reply, Extraction] | None:
-        """The whole text as repaired and what it holds; None when it is no whole answer."""
-        text: str | None = reply.text
-        if self.part is not None:
-            text = patched(self.broken.text, self.part, reply.text)
-        if text is None:
-            return None
-        extraction = extract(text, self.answer)
-        if extraction.status not in (Status.OK, Status.REPAIRED):
-            return None
-        return reply.model_copy(update={"text": text}), extraction
-
-
-def repair_request(
-    broken: Reply, extraction: Extraction, answer: type[AnswerValue], schema: Mapping[str, Any], context_tokens: int
-) -> RepairRequest | None:
-    """The request for a reply that was refused; None when there is nothing to repair, or too much without a place."""
-    if not broken.text.strip():
+    A text that is longer than the context is not sent: a model would shorten it, and that would pass for the whole.
+    """
+    if not broken.text.strip() or context.tokens(broken.text) > context_tokens:
         return None
     place = next((one for one in extraction.problems if one.code == UNREADABLE and one.where.line), None)
-    whole = context.tokens(broken.text) <= context_tokens
-    if place is None:
-        told = Located(field="", contract=dict(schema))
-        return _whole(broken, answer, _problems(extraction, ""), told) if whole else None
-    line, column = place.where.line or 1, place.where.column or 1
-    offset = offset_of(broken.text, line, column)
-    told = locate(broken.text, offset, dict(schema))
-    problem = f"{_problems(extraction, told.field)}\n\n{context.render_excerpt(broken.text, line, column)}"
-    if whole:
-        return _whole(broken, answer, problem, told)
-    part = part_around(broken.text, offset)
-    slots = {
-        "schema": _schema(told),
-        "problem": problem,
-        "part": context.fence(broken.text[part.start : part.end]),
+    told = Located(field="", contract=dict(schema))
+    excerpt = ""
+    if place is not None:
+        line, column = place.where.line or 1, place.where.column or 1
+        told = locate(broken.text, offset_of(broken.text, line, column), dict(schema))
+        excerpt = f"\n\n{context.render_excerpt(broken.text, line, column)}"
+    return {
+        "schema": context.fence(json.dumps(told.contract, ensure_ascii=False), "json"),
+        "problem": _problems(extraction, told.field) + excerpt,
+        "broken": context.fence(broken.text),
     }
-    return RepairRequest(prompt="repair_part", slots=slots, broken=broken, answer=answer, part=part)
-
-
-def _whole(broken: Reply, answer: type[AnswerValue], problem: str, told: Located) -> RepairRequest:
-    slots = {"schema": _schema(told), "problem": problem, "broken": context.fence(broken.text)}
-    return RepairRequest(prompt="repair", slots=slots, broken=broken, answer=answer)
 
 
 def _problems(extraction: Extraction, field: str) -> str:
@@ -100,10 +59,6 @@ def _named(problem: Finding, field: str) -> Finding:
     if not field or problem.code != UNREADABLE or problem.where.field:
         return problem
     return problem.model_copy(update={"where": problem.where.model_copy(update={"field": field})})
-
-
-def _schema(told: Located) -> str:
-    return context.fence(json.dumps(told.contract, ensure_ascii=False), "json")
 
 
 FIRST_REPAIRS = 5
@@ -293,30 +248,26 @@ class Desk:
         await self._tell(request, heard)
         if not heard.unreadable or heard.cut_off or not (may_repair and request.repairable(heard)):
             return heard
-        limit = self.policies.context_tokens
-        repair = repair_request(reply, heard.extraction, request.answer, json.loads(schema), limit)
+        repair = repair_slots(reply, heard.extraction, json.loads(schema), self.policies.context_tokens)
         return await self._repaired(request, heard, repair) if repair else heard
 
-    async def _repaired(self, request: Request, broken: Heard, repair: RepairRequest) -> Heard:
+    async def _repaired(self, request: Request, broken: Heard, slots: Mapping[str, str]) -> Heard:
         """What the one repair request gave; the broken reply, with the request spent, when it gave nothing whole."""
-        # A part of a text is no answer of its own: no schema says what it must be.
-        schema_name = None if repair.part is not None else request.schema_name
-        reply = await self._turn(request, Purpose.REPAIR, repair.prompt, repair.slots, schema_name)
-        found = repair.read(reply)
-        what = f"{request.persona} repaired the {request.purpose}"
-        if found is None:
+        reply = await self._turn(request, Purpose.REPAIR, "repair", slots, request.schema_name)
+        extraction = extract(reply.text, request.answer)
+        if extraction.status not in {Status.OK, Status.REPAIRED}:
             message = f"{request.persona}'s repair of the {request.purpose} is no whole answer either"
             await self.emit(
                 request, "answer_repair_failed", message, level=Level.WARN, purpose=request.purpose,
                 **request.decided(Verdict.NOT_REPAIRED, broken.extraction.problems),
             )  # fmt: skip
             return replace(broken, repair_asked=True)
-        mended, extraction = found
+        what = f"{request.persona} repaired the {request.purpose}"
         await self.emit(
-            request, "answer_repaired_by_model", what, **account(mended, extraction),
+            request, "answer_repaired_by_model", what, **account(reply, extraction),
             **request.decided(Verdict.REPAIRED, broken.extraction.problems),
         )  # fmt: skip
-        return Heard(reply=mended, extraction=extraction, repair_asked=True)
+        return Heard(reply=reply, extraction=extraction, repair_asked=True)
 
     async def _turn(
         self, request: Request, purpose: Purpose, name: str, slots: Mapping[str, str], schema_name: str | None = None
