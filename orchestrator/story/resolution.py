@@ -21,7 +21,7 @@ from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.gate import COMMENT
-from orchestrator.story.merge import Tried
+from orchestrator.story.merging import Tried
 from orchestrator.story.project_scan import scan_paths, scan_tree
 
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)

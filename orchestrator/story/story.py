@@ -13,8 +13,7 @@ from orchestrator.core.finding import Finding, critical, major, minor
 from orchestrator.core.sprint import StoryOutcome, StoryStatus, TaskStatus, TestsOutcome
 from orchestrator.core.story import topological
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, red_finding, tell_record, tests_outcome
-from orchestrator.story.merge import ask_person, check_final_diff, merge_notes, stop_on
-from orchestrator.story.merging import Merging
+from orchestrator.story.merging import Merging, ask_person, check_final_diff, merge_notes, stop_on
 from orchestrator.story.planning import freeze_contract, plan_story
 from orchestrator.story.project_scan import scan_tree
 from orchestrator.story.review import task_outcomes, unapproved
