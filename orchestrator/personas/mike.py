@@ -190,9 +190,6 @@ class Mike:
         """A4: ask only for the tasks that are missing, giving the ones already there; each request is a re-ask."""
         findings: list[Finding] = []
         spent, cut_off = 0, heard.cut_off
-        if plan is None and cut_off and heard.extraction.value and left > 0:
-            plan, said, cut_off = await self._from_head(slots, heard, left - 1)
-            spent, findings = 1, [*said]
         if plan is None or plan.architectural_conflict.detected:
             return plan, findings, spent
         completing = plan
@@ -228,23 +225,6 @@ class Mike:
             fix = "look whether tasks are missing at its end; raise provider.max_output_tokens when it happens often"
             findings.append(minor("breakdown.cut_off", message, fix=fix))
         return completing, findings, spent
-
-    async def _from_head(
-        self, slots: Slots, heard: Heard, left: int
-    ) -> tuple[Breakdown | None, Sequence[Finding], bool]:
-        """A plan cut before its first whole task: what stands is kept and all its tasks are asked for, once.
-
-        Returns the plan, what is said of it, and whether it is still cut off.
-        """
-        head = heard.extraction.value
-        head = head if isinstance(head, dict) else {}
-        more = await self._desk.hear(self._missing_request(slots, (), _announced(heard), left))
-        rest = more.extraction.value
-        if not isinstance(rest, dict):
-            return None, [], True
-        whole = {**rest, **{name: value for name, value in head.items() if name != "tasks"}}
-        plan, said = self._read(whole)
-        return plan, said, more.cut_off
 
     def _missing_request(self, slots: Slots, known: Sequence[Task], announced: int, left: int) -> Request:
         """A re-ask of the plan's answer loop, which has `left` more."""

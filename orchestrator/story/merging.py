@@ -17,21 +17,10 @@ from orchestrator.story import gate as gates
 from orchestrator.story.context import Progress, Stage, StoryStopped, Trial, failure_text, summary
 from orchestrator.story.older_tests import told
 from orchestrator.story.regression import Regression
-from orchestrator.story.resolution import Resolution, look, out_of_reach
+from orchestrator.story.resolution import Resolution, Tried, look, out_of_reach
 from orchestrator.story.suite_runs import flaky_findings, run_again
 
 FindingList = list[Finding]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tried:
-    """Which try of a story's merge this is, and what a person has said about it."""
-
-    attempt: int = 1
-    requests_left: int = 0
-    """How often the developer may still be asked."""
-    may_go: frozenset[str] = frozenset()
-    """Older tests that need not run any more."""
 
 
 async def check_final_diff(

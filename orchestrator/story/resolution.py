@@ -21,12 +21,22 @@ from orchestrator.core.paths import RepoPath, is_test_file
 from orchestrator.story.commands import lock_left, merged_locks
 from orchestrator.story.context import Progress, Stage, recorded_stack
 from orchestrator.story.gate import COMMENT
-from orchestrator.story.merging import Tried
 from orchestrator.story.project_scan import scan_paths, scan_tree
 
 _CHANGED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 LABELS = ("merged meanwhile", "your story")
 """What stands at git's markers instead of two commits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """Which try of a story's merge this is, and what a person has said about it."""
+
+    attempt: int = 1
+    requests_left: int = 0
+    """How often the developer may still be asked."""
+    may_go: frozenset[str] = frozenset()
+    """Older tests that need not run any more."""
 
 
 async def look(stage: Stage, onto: str) -> Sides:
