@@ -123,22 +123,6 @@ async def test_a_revision_names_the_issue_its_fix_and_the_last_plan() -> None:
     assert at.segment(1, "feedback").strip().endswith("```")
 
 
-async def test_a_plan_cut_before_its_first_whole_task_is_asked_for_its_tasks_first() -> None:
-    head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
-    at = bench(says("breakdown", head), says("breakdown_missing", {"tasks": TASKS}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown_missing 1"]
-    assert ids(planned) == ["T-US-1-01", "T-US-1-02", "T-US-1-03"]
-
-
-async def test_a_head_whose_tasks_do_not_come_is_asked_for_anew() -> None:
-    head = WHOLE[: WHOLE.index('"T-US-1-01"') + 14]
-    at = bench(says("breakdown", head), says("breakdown", WHOLE))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown 2"]
-    assert len(ids(planned)) == 3
-
-
 async def test_the_prompt_s_own_example_is_no_plan() -> None:
     (text,) = LIBRARY.worked("architect/breakdown")
     copy = text.replace("EXAMPLE", STORY)
