@@ -1,7 +1,4 @@
-"""Folds over the event log: what happened to each story of a sprint, in its current generation.
-
-Stories of a sprint whose events were pruned, as its report tells them.
-"""
+"""Folds over the event log: what happened to each story of a sprint, in its current generation."""
 
 import json
 from collections.abc import Iterable, Mapping

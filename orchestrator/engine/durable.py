@@ -1,7 +1,4 @@
-"""Stories as durable workflows on dbos. The only module that configures, launches and ends the engine.
-
-`ports.Step` bound to dbos: results recorded by step number, events numbered by their order in the workflow.
-"""
+"""Stories as durable workflows on dbos, and the steps of one. The only module that launches and ends the engine."""
 
 import asyncio
 import logging
@@ -24,7 +21,7 @@ from orchestrator.core.sprint import StoryOutcome
 from orchestrator.core.value import Value
 from orchestrator.engine.codec import pack, restored, storable, unpack
 from orchestrator.engine.database import EngineDatabase
-from orchestrator.engine.dispatcher import Ticket, Tickets, open_tickets
+from orchestrator.engine.dispatcher import OPEN, Ticket, Tickets
 from orchestrator.engine.gates import GateKeeper
 from orchestrator.engine.turns import IsFull, TurnTaker, describe, never, with_room
 
@@ -277,7 +274,7 @@ class DurableEngine:
         sink: EventSink,
         clock: Clock,
         is_current: Callable[[str], Awaitable[bool]],
-        tickets: Tickets = open_tickets,
+        tickets: Tickets = OPEN,
         is_full: IsFull = never,
     ) -> None:
         """`bodies` are by the names of their workflows."""

@@ -25,7 +25,7 @@ from orchestrator.core.errors import (
 )
 from orchestrator.core.exchange import FailedCall, Prompt, Reply, TurnKey
 from orchestrator.core.ports import Provider, TurnJournal
-from orchestrator.engine.dispatcher import OpenTicket, Ticket
+from orchestrator.engine.dispatcher import Ticket
 from orchestrator.settings import Settings
 
 T = TypeVar("T")
@@ -35,6 +35,7 @@ IsFull = Callable[[], Awaitable[bool]]
 """Whether there is no room now."""
 PATIENCE_S = 3600.0
 """How long: somebody has to notice, and to make room."""
+_NOBODY_HOLDS = Ticket(None, "", "", "")
 _PAUSES_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -111,7 +112,7 @@ class TurnTaker:
         journal: TurnJournal,
         step: int,
         prompt: Prompt,
-        ticket: Ticket | None = None,
+        ticket: Ticket = _NOBODY_HOLDS,
         full: Full = nobody_told,
         retried: Retried = nobody_told,
     ) -> Reply:
@@ -142,7 +143,7 @@ class TurnTaker:
             reraise=True,
         )
         try:
-            return await retrying(self._call, journal, step, prompt, ticket or OpenTicket(), full)
+            return await retrying(self._call, journal, step, prompt, ticket, full)
         except TransientProviderError as error:
             raise self._final(journal.failures(step)) from error
 

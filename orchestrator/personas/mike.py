@@ -1,7 +1,4 @@
-"""Mike, the architect: story → breakdown.
-
-A person's task plan read by a model, and by rules alone where no model's reading can be used.
-"""
+"""Mike, the architect: story → breakdown; a person's task plan, read by a model or by rules alone."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -45,15 +45,9 @@ class Policies(Section):
         cls, settings: Settings, formats: Mapping[str, WireFormat] | None = None, stronger: Sequence[str] = ()
     ) -> "Policies":
         """The part of `settings` that a running story must not see changing; the others as wiring works them out."""
+        names = ("answer", "plan", "gate", "build", "amendment", "contract", "review", "test")
         return cls(
-            answer=settings.answer,
-            plan=settings.plan,
-            gate=settings.gate,
-            build=settings.build,
-            amendment=settings.amendment,
-            contract=settings.contract,
-            review=settings.review,
-            test=settings.test,
+            **{name: getattr(settings, name) for name in names},
             context_tokens=settings.prompts.context_tokens,
             formats=dict(formats or {}),
             stronger=tuple(stronger),

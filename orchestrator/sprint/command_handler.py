@@ -1,7 +1,4 @@
-"""Carries out what people order of a sprint that is at work, and says what became of it.
-
-Whom an order concerns, and why it cannot be carried out. Pure.
-"""
+"""Applies the commands that people gave to a sprint: whom each concerns, what keeps it from being applied."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""One answer judged outside a run: the same door and the same checks, against a project's files. Pure."""
+"""Answers and plans judged, and action plans applied, outside a run: the checks of a run, against a folder's files."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

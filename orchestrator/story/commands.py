@@ -1,7 +1,4 @@
-"""The commands of a task, run in the story's worktree: the plan's own, then those of the delivery.
-
-Lock files follow the manifests that a delivery changes, and those of two stories that are brought together.
-"""
+"""The commands of a task, run in the story's worktree: the plan's, then the delivery's; and lock files that follow."""
 
 import hashlib
 import re

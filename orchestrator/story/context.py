@@ -1,9 +1,4 @@
-"""What the stages of one running story share.
-
-What a merged story adds to the architecture record: read from its plan and from what its branch changed.
-
-A run of tests in words, as a finding, and as what the report keeps of it (pure).
-"""
+"""What the stages of a running story share, what a merged story adds to the architecture record, and runs in words."""
 
 import asyncio
 import json

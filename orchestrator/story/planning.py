@@ -1,9 +1,4 @@
-"""The plan loop: plans judged, revised, mended, put to a person; then the contract.
-
-The packages that a plan brings are asked of their registry before code is paid for.
-
-A plan that a person brought, judged as it is, by the settings of today. Pure.
-"""
+"""Plans judged, revised, mended, put to a person; then the contract. A person's plan is judged as it is."""
 
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,11 +1,4 @@
-"""The project scan: which files are worth reading, and the Surface they make (pure).
-
-Readings of texts that are done once per text: from story to story a project changes by a few files.
-
-Counted habits as sentences for a prompt: how the project's code and tests are written (pure).
-
-Which of a sprint's other stories the architect of one story is told of (decisions.md#prompt-order).
-"""
+"""Which files are worth reading, the Surface and the habits that they show; a story's neighbours."""
 
 import asyncio
 import json

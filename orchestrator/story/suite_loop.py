@@ -1,7 +1,4 @@
-"""The frozen suite run, analysed, and the story mended for a bounded number of attempts.
-
-Whom a red run concerns: which tasks are asked for again, with which instructions (pure).
-"""
+"""The frozen suite run, a red run analysed, and the tasks that it concerns asked for again, as the budget allows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

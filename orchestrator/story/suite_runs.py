@@ -1,9 +1,4 @@
-"""One run of a story's suite as a durable step, its failed tests run once more alone.
-
-Failed tests run once more by themselves: one that passes then is flaky, and that is told (pure).
-
-What a red run failed with, without what differs from run to run (pure).
-"""
+"""One run of a story's suite as a durable step: flaky tests, what is recorded, and the signature of a failure."""
 
 import hashlib
 import re

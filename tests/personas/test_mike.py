@@ -5,7 +5,6 @@ from typing import Any
 
 from orchestrator.core.finding import major
 from orchestrator.personas.mike import Mike
-from orchestrator.settings import Policies
 from tests.personas.desks import LIBRARY, STORY, SURFACE, Bench, bench, brief
 from tests.support import breakdown, task
 
@@ -59,19 +58,6 @@ async def test_requests_for_missing_tasks_count_as_re_asks_and_end() -> None:
     assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown_missing 2"]
     assert ids(planned) == ["T-US-1-01", "T-US-1-02"]
     assert "breakdown.cut_off" in {finding.code for finding in planned.findings}
-
-
-async def test_the_budget_of_re_asks_is_shared() -> None:
-    at = bench(says("breakdown", {"story_id": STORY}), says("breakdown", CUT), says("breakdown", WHOLE))
-    await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1", "breakdown 2", "breakdown_missing 1"]
-
-
-async def test_without_re_asks_a_cut_plan_is_what_it_is() -> None:
-    at = bench(says("breakdown", CUT), policies=Policies.model_validate({"answer": {"max_attempts": 0}}))
-    planned = await Mike(at.desk, brief()).breakdown(SURFACE, "", None)
-    assert at.asked == ["breakdown 1"]
-    assert len(ids(planned)) == 2
 
 
 async def test_a_conflict_needs_no_tasks_and_no_completion() -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,7 +12,7 @@ from orchestrator.core.breakdown import Breakdown
 from orchestrator.core.exchange import FailureBrief, Purpose, Reply, StopReason, SuiteBrief, TaskBrief, TurnKey
 from orchestrator.core.finding import Finding, Where, major
 from orchestrator.core.suite import TestReport, TestSuite
-from orchestrator.core.wire import BreakdownAnswer, BreakdownMissingAnswer, DeliveryAnswer, SuiteAnswer
+from orchestrator.core.wire import BreakdownAnswer
 from orchestrator.personas.alex import Alex
 from orchestrator.personas.jordan import Jordan
 from orchestrator.personas.mike import Mike
@@ -177,23 +176,3 @@ async def test_no_loop_costs_more_than_its_budget(
     repaired = sum(one.startswith("repair") for one in at.asked)
     assert repaired <= repairs
     assert len(at.asked) - repaired <= (builds if loop is deliver else 1 + attempts)
-
-
-@pytest.mark.parametrize(
-    ("loop", "contract"), [(plan, BreakdownAnswer), (deliver, DeliveryAnswer), (write, SuiteAnswer)]
-)
-@pytest.mark.parametrize("kind", ["refused", "truncated", "alternating"])
-async def test_answers_that_never_become_good_use_the_budget_up_and_no_more(
-    loop: Any, contract: Any, kind: str
-) -> None:
-    whole = {plan: SMALL, deliver: FILES, write: SUITE}[loop]
-    cut = whole[: len(whole) * 2 // 3]
-    assert extract(cut, contract).status is Status.TRUNCATED
-    said = {"refused": ["I cannot."], "truncated": [cut], "alternating": ["I cannot.", cut] * 5}[kind]
-    at = babble(*((text, StopReason.END_TURN) for text in said), policies=Policies())
-    await loop(at)
-    assert len([one for one in at.asked if not one.startswith("repair")]) == 3
-    assert len([one for one in at.asked if one.startswith("repair")]) == (kind != "truncated")
-    if loop is plan and kind == "truncated":
-        assert extract(cut, BreakdownMissingAnswer).status is Status.TRUNCATED
-        assert at.asked == ["breakdown 1", "breakdown_missing 1", "breakdown_missing 2"]

@@ -15,7 +15,7 @@ import pytest
 
 from orchestrator.app.team import plan_body, plan_payload, story_body, story_payload
 from orchestrator.core.action_plan import ActionPlan, Read
-from orchestrator.core.command import Choice, Gate, GateAnswer
+from orchestrator.core.command import Gate, GateAnswer
 from orchestrator.core.errors import PermanentProviderError, TransientProviderError
 from orchestrator.core.exchange import Prompt, Purpose, Reply, StopReason, StoryBrief, TurnKey
 from orchestrator.core.sprint import BroughtPlan, StoryOutcome, StoryStatus, TaskStatus
@@ -459,28 +459,6 @@ async def test_the_budget_of_a_story_ends_it_wherever_it_is_and_says_so(tmp_path
             assert outcome.commit, "what was done is on the branch"
     # The story itself is whole when only a stronger suite and its merge are not asked for any more.
     assert ended == {"failed": len(caps) - 5, "needs_attention": 5}
-
-
-@pytest.mark.parametrize(
-    ("say", "runs", "end"),
-    [
-        (WAYS["a plan that cannot"][0], {}, StoryStatus.FAILED),
-        (good, {"wholes": NOT_MERGED["wholes"] * 30}, StoryStatus.NEEDS_ATTENTION),
-    ],
-    ids=["plans", "merges"],
-)
-async def test_a_person_who_always_wants_another_one_is_ended_by_the_budget(
-    tmp_path: Path, say: Say, runs: dict[str, Any], end: StoryStatus
-) -> None:
-    def person(gate: Gate) -> GateAnswer:
-        choice = Choice.REJECT if Choice.REJECT in gate.choices else Choice.CANCEL
-        return GateAnswer(number=gate.number, choice=choice, by="ann", comment="another one")
-
-    chosen = settings(gate={"mode": "escalations"}, budget={"calls_per_story": 12})
-    stand = Stand(tmp_path, chosen, say, person=person, **runs)
-    outcome = await stand.run()
-    assert (stand.provider.total, outcome.status) == (12, end)
-    assert "budget.calls" in {finding.code for finding in outcome.findings}
 
 
 async def test_a_story_that_its_budget_ends_tells_what_was_there(tmp_path: Path) -> None:

@@ -228,28 +228,6 @@ async def test_packages_of_both_sides_stay(tmp_path: Path) -> None:
         assert ("attrs" in stand.workspace.result["requirements.txt"]) is (status is StoryStatus.DONE)
 
 
-async def test_three_stories_in_one_file(tmp_path: Path) -> None:
-    stand = Stand(tmp_path, base=BASE)
-    texts = [f"def {name}():\n    return {number}\n" for number, name in enumerate(("zero", "one", "two", "three"))]
-    for number in (1, 2, 3):
-        story = f"US-{number}"
-        stand.team.plan(story, ["shared.py"])
-        stand.team.deliver(story, 1, {"shared.py": "\n\n".join((texts[0], texts[number]))})
-        stand.team.suite(story, suite_of(story), file_of(story))
-        if number > 1:
-            both = delivery(story, 1, {"shared.py": "\n\n".join(texts[: number + 1])})
-            stand.team.say("alex", story, "merge", both, task=1)
-    replies = await provider(stand.team, tmp_path)
-    for story in ("US-2", "US-3"):
-        await stand.workspace.open(story)
-    for story in ("US-1", "US-2", "US-3"):
-        assert (await stand.run(replies, story)).status is StoryStatus.DONE
-    assert stand.workspace.result["shared.py"] == "\n\n".join(texts)
-    (prompt,) = [prompt.text for prompt in stand.step.prompts if prompt.key.purpose == "merge"]
-    assert "- US-1: Merge" in prompt
-    assert "- US-2: Merge" in prompt
-
-
 async def test_a_conflict_in_a_test_file_is_nobodys_but_a_persons(tmp_path: Path) -> None:
     for mode, people in (("auto", ()), ("escalations", (Choice.CANCEL,))):
         stand = Stand(tmp_path, base=BASE)
